@@ -1,0 +1,49 @@
+"""MLAgentBench: can language-model agents do machine-learning experimentation?
+
+Importing this package is cheap and does nothing; each public name loads its module on first use.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlagentbench.environment.environment import Environment
+    from mlagentbench.errors import ActionError, RunEnded, RunFailed, UsageError
+    from mlagentbench.records import Action, Grade, Observation, Outcome, RunRecord, Step, Usage
+    from mlagentbench.tasks.task import Task, load_task
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Environment": "mlagentbench.environment.environment",
+    "Task": "mlagentbench.tasks.task",
+    "load_task": "mlagentbench.tasks.task",
+    **dict.fromkeys(("ActionError", "RunEnded", "RunFailed", "UsageError"), "mlagentbench.errors"),
+    **dict.fromkeys(
+        ("Action", "Grade", "Observation", "Outcome", "RunRecord", "Step", "Usage"),
+        "mlagentbench.records",
+    ),
+}
+
+__all__ = [
+    "Action",
+    "ActionError",
+    "Environment",
+    "Grade",
+    "Observation",
+    "Outcome",
+    "RunEnded",
+    "RunFailed",
+    "RunRecord",
+    "Step",
+    "Task",
+    "Usage",
+    "UsageError",
+    "load_task",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

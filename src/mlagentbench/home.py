@@ -1,0 +1,71 @@
+"""Where prepared data, python environments, measured baselines and locks live.
+
+HOME/                       MLAGENTBENCH_HOME, else the platform's user data directory
+  data/TASK/vN/TIER/HASH/   public/ private/ data.json
+  downloads/TASK/vN/        raw files of the full tier, kept so that a download resumes
+  envs/HASH/                one venv per set of requirements
+  baselines/TASK/vN/TIER/   DATAHASH.json, measured on this machine
+  locks/                    one file per thing that only one process may make at a time
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mlagentbench.errors import UsageError
+
+
+def home() -> Path:
+    """The home directory, created if needed."""
+    chosen = os.environ.get("MLAGENTBENCH_HOME")
+    if chosen:
+        path = Path(chosen).expanduser().absolute()
+    else:
+        from platformdirs import user_data_path
+
+        path = user_data_path("mlagentbench")
+    return _writable(path)
+
+
+def data_dir(task_id: str, version: int, tier: str) -> Path:
+    return home() / "data" / task_id / f"v{version}" / tier
+
+
+def downloads_dir(task_id: str, version: int) -> Path:
+    return home() / "downloads" / task_id / f"v{version}"
+
+
+def envs_dir() -> Path:
+    return home() / "envs"
+
+
+def baselines_dir(task_id: str, version: int, tier: str) -> Path:
+    return home() / "baselines" / task_id / f"v{version}" / tier
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Hold the machine-wide lock of that name; waits while another process holds it."""
+    directory = _writable(home() / "locks")
+    with (directory / f"{name}.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _writable(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(_unwritable(path, error.strerror or str(error))) from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise UsageError(_unwritable(path, "permission denied"))
+    return path
+
+
+def _unwritable(path: Path, reason: str) -> str:
+    return (
+        f"cannot write to {path}: {reason}; "
+        "set MLAGENTBENCH_HOME to a directory that you can write to"
+    )

@@ -1,0 +1,105 @@
+"""What a task's prepare.py, mini.py, full.py, trivial.py, requests.py and grade.py may import.
+
+Standard library only: it is laid beside the task's files in the sandbox in which they run, where
+nothing else of this package is visible.
+"""
+
+import csv
+import math
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MAX_FILE_BYTES = 2_000_000_000
+
+
+class InvalidSubmission(Exception):
+    """The submission cannot be scored; the text says why, in words that help to mend it."""
+
+
+@dataclass(frozen=True)
+class Grade:
+    """A score in the task's metric, and figures reported beside it."""
+
+    score: float
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def read_table(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
+    """Read a CSV file that must have exactly these columns, in any order, as text.
+
+    Raises InvalidSubmission when the file is missing, is not a regular file, is not UTF-8, or its
+    header or a row does not fit.
+    """
+    require_file(path)
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as handle:
+            reader = csv.reader(handle, strict=True)
+            header = next(reader, None)
+            if header is None:
+                raise InvalidSubmission(f"{path.name} is empty")
+            if sorted(header) != sorted(columns):
+                raise InvalidSubmission(
+                    f"{path.name} has the columns {', '.join(header[:20])}; "
+                    f"expected {', '.join(columns[:20])}"
+                )
+            rows = [row for row in reader if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InvalidSubmission(f"{path.name} is not a UTF-8 CSV file: {error}") from error
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise InvalidSubmission(
+                f"{path.name}, line {number}: {len(row)} values, expected {len(header)}"
+            )
+    return {name: [row[place] for row in rows] for place, name in enumerate(header)}
+
+
+def require_file(path: Path, max_bytes: int = MAX_FILE_BYTES) -> None:
+    """Raise InvalidSubmission unless `path` is a regular file of at most `max_bytes`."""
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        raise InvalidSubmission(f"{path.name} not found") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise InvalidSubmission(f"{path.name} is not a regular file")
+    if status.st_size > max_bytes:
+        raise InvalidSubmission(f"{path.name} is larger than {max_bytes:,} bytes")
+
+
+def rows_in_order(ids: Sequence[str], expected: Sequence[str]) -> list[int]:
+    """For each expected id, the row of the submission that holds it.
+
+    Raises InvalidSubmission when an id is missing, unknown or there twice.
+    """
+    place = {value: row for row, value in enumerate(ids)}
+    if len(place) != len(ids):
+        seen: set[str] = set()
+        twice = next(value for value in ids if value in seen or seen.add(value))  # type: ignore[func-returns-value]
+        raise InvalidSubmission(f"row ids repeat: {len(ids) - len(place)} too many, first: {twice}")
+    missing = [value for value in expected if value not in place]
+    if missing:
+        raise InvalidSubmission(f"row ids differ: {len(missing)} missing, first: {missing[0]}")
+    if len(ids) != len(expected):
+        known = set(expected)
+        unknown = [value for value in ids if value not in known]
+        raise InvalidSubmission(f"row ids differ: {len(unknown)} unknown, first: {unknown[0]}")
+    return [place[value] for value in expected]
+
+
+def finite_numbers(values: Sequence[str], column: str) -> list[float]:
+    """The values of a column as finite floats, or InvalidSubmission with the first bad one."""
+    numbers = []
+    for row, value in enumerate(values, start=1):
+        try:
+            number = float(value)
+        except ValueError:
+            raise InvalidSubmission(
+                f"{column}, row {row}: {value[:50]!r} is not a number"
+            ) from None
+        if not math.isfinite(number):
+            raise InvalidSubmission(f"{column}, row {row}: {value[:50]!r} is not finite")
+        numbers.append(number)
+    return numbers

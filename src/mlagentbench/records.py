@@ -1,0 +1,134 @@
+"""The frozen records that flow through the harness and into its files."""
+
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mlagentbench.errors import FailureCause, OutcomeKind
+
+Json = Any
+"""A JSON value; pydantic checks it where it enters a record."""
+
+Tier = Literal["mini", "full"]
+ObservationStatus = Literal["ok", "error", "refused", "limit", "interrupted"]
+
+
+class Record(BaseModel):
+    """Base of all records: frozen, and an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Action(Record):
+    """What the agent asks for: an action's name and its arguments."""
+
+    name: str
+    arguments: dict[str, Json] = {}
+
+
+class Observation(Record):
+    """What the agent gets back.
+
+    `error` is the agent's own fault (bad arguments, a failing script), `refused` a try at what is
+    protected, `limit` a command that was ended by one of its limits, `interrupted` a step that the
+    harness could not finish.
+    """
+
+    text: str
+    status: ObservationStatus = "ok"
+    exit_code: int | None = None
+    limit: str | None = None
+
+
+class Step(Record):
+    """One action with its observation, and the workspace as it was after it."""
+
+    n: int
+    action: Action
+    observation: Observation
+    snapshot: str
+    started: float
+    seconds: float
+
+
+class Usage(Record):
+    """What a run has used so far."""
+
+    steps: int = 0
+    seconds: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+
+
+class Outcome(Record):
+    """How a run ended; `detail` says more, `cause` is set when it failed."""
+
+    kind: OutcomeKind
+    detail: str = ""
+    cause: FailureCause | None = None
+
+
+class Grade(Record):
+    """What a submission is worth. No score is `None`, with `reason`; never a number."""
+
+    step: int
+    valid: bool
+    score: float | None = None
+    reason: str | None = None
+    extra: dict[str, Json] = {}
+    floor: float | None = None
+    bar: float | None = None
+    reference: float | None = None
+    normalised: float | None = None
+    success: bool | None = None
+    success_reason: str | None = None
+    paper_improvement: float | None = None
+    paper_success: bool | None = None
+    above_ceiling: bool = False
+    seconds: float = 0.0
+
+
+class Disclosure(Record):
+    """What a reader must know to judge or repeat a result."""
+
+    task: str
+    task_version: int
+    data_hash: str
+    data_verified: bool
+    tier: Tier
+    variant: str = "default"
+    mini_seed: str | None = None
+    agent: str
+    agent_settings: dict[str, Json] = {}
+    model: str
+    roles: dict[str, str] = {}
+    answered_by: str = "model"
+    sandbox: str
+    isolation: str
+    network: bool = False
+    limits: dict[str, Json]
+    feedback: str = "none"
+    protocol: str = "ours"
+    python_env: str
+    hardware: dict[str, Json]
+    packages: dict[str, str]
+
+
+class RunRecord(Record):
+    """`run.json`: what this run is, written once when it is created."""
+
+    v: Literal[1] = 1
+    task_path: str
+    epoch: Annotated[int, Field(ge=1)]
+    seed: int
+    created: str
+    disclosure: Disclosure
+
+    def directory(self, settings_hash: str) -> PurePosixPath:
+        """The run's place below OUT."""
+        facts = self.disclosure
+        model = facts.model.replace("/", "_")
+        agent = f"{facts.agent}-{settings_hash[:8]}"
+        return PurePosixPath("runs", facts.task, facts.tier, agent, model, str(self.epoch))

@@ -1,0 +1,335 @@
+"""A task is a folder with fixed file names; this reads it and checks its task.toml.
+
+<task-id>/
+  task.toml    what the task is (TaskSpec)
+  problem.md   what the agent is told
+  starter/     the files it starts from
+  prepare.py   prepare(raw, public, private, rng)
+  mini.py      make(raw, rng): a small raw directory in the official layout
+  full.py      make(raw, rng): only where the full tier is generated, too
+  trivial.py   predictors(public) -> {name: submission}
+  grade.py     grade(outputs, private) -> Grade; check_format(submission, public)
+  requests.py  make(directory, rng): only for timed tasks, the requests of one grading
+  solution/    laid over the workspace, it proves that the task can be solved
+"""
+
+import difflib
+import hashlib
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from mlagentbench.errors import UsageError
+from mlagentbench.records import Record, Tier
+
+ENTRY_POINT_GROUP = "mlagentbench.tasks"
+SUITE = Path(__file__).parent / "suite"
+
+_UNITS = {
+    "s": 1.0, "m": 60.0, "h": 3600.0,
+    "KB": 1e3, "MB": 1e6, "GB": 1e9,
+}  # fmt: skip
+
+
+def _quantity(units: Sequence[str], example: str) -> BeforeValidator:
+    def parse(value: object) -> float:
+        match = (
+            re.fullmatch(r"(\d+(?:\.\d+)?)([a-zA-Z]+)", value) if isinstance(value, str) else None
+        )
+        if match is None or match[2] not in units:
+            raise ValueError(f"expected a text like {example!r} (units: {', '.join(units)})")
+        return float(match[1]) * _UNITS[match[2]]
+
+    return BeforeValidator(parse)
+
+
+Seconds = Annotated[float, _quantity(("s", "m", "h"), "10m")]
+Bytes = Annotated[float, _quantity(("KB", "MB", "GB"), "8GB")]
+
+
+class Metric(Record):
+    """What the score is; it knows its direction."""
+
+    name: str
+    better: Literal["higher", "lower"]
+    scale: Literal["linear", "log"] = "linear"
+
+    def is_better(self, score: float, than: float) -> bool:
+        return score > than if self.better == "higher" else score < than
+
+    def best(self, scores: Sequence[float]) -> float:
+        return max(scores) if self.better == "higher" else min(scores)
+
+
+class Submission(Record):
+    path: str
+    max_bytes: Bytes = 1e9
+
+
+class Commands(Record):
+    starter: str
+    solution: str
+    sample: str | None = None
+
+
+class Collect(Record):
+    """Agent code that must run on hidden inputs: in a fresh sandbox, without answers."""
+
+    command: str
+    inputs: str | None = None
+    timeout: Seconds = 120.0
+
+
+class TaskLimits(Record):
+    steps: Annotated[int, Field(gt=0)] = 50
+    time: Seconds = 5 * 3600.0
+    command_time: Seconds = 3600.0
+
+
+class Resources(Record):
+    cpus: Annotated[int, Field(gt=0)] = 2
+    memory: Bytes = 8e9
+    gpus: Annotated[int, Field(ge=0)] = 0
+
+
+class PythonNeeds(Record):
+    requirements: tuple[str, ...]
+
+
+class ReadOnly(Record):
+    paths: tuple[str, ...] = ()
+
+
+class SourceFile(Record):
+    """A file of the official source. Without a checksum, every figure from it is unverified."""
+
+    path: str
+    url: str | None = None
+    md5: str | None = None
+    sha256: str | None = None
+    bytes: int | None = None
+    optional: bool = False
+
+
+class Source(Record):
+    kind: Literal["url", "kaggle", "huggingface", "generated"]
+    ref: str = ""
+    licence: str = "unknown"
+    page: str | None = None
+    files: tuple[SourceFile, ...] = ()
+
+
+class StarterFigures(Record):
+    mean: float
+    std: float
+    runs: int
+    deterministic: bool = False
+    seconds: float | None = None
+    cpu_seconds: float | None = None
+
+
+class ReferenceFigures(Record):
+    mean: float
+    std: float
+    runs: int
+    source: str = "ours"
+    seconds: float | None = None
+    cpu_seconds: float | None = None
+
+
+class Measured(Record):
+    """Figures that `mlagentbench baseline` measured on one prepared data set."""
+
+    data: str
+    trivial: dict[str, float]
+    starter: StarterFigures
+    reference: ReferenceFigures
+    bar: float
+    ceiling: float | None = None
+
+
+class TaskSpec(Record):
+    """The contents of task.toml."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+    title: str
+    category: Literal[
+        "canonical", "classic-kaggle", "kaggle-challenge", "recent-research", "code-improvement",
+        "llm-tool", "custom",
+    ]  # fmt: skip
+    task_type: str
+    modality: str
+    kind: Literal["predictions", "artefact", "program", "timed"]
+    version: Annotated[int, Field(gt=0)]
+    needs_model: bool = False
+    metric: Metric
+    submission: Submission
+    commands: Commands
+    collect: Collect | None = None
+    limits: TaskLimits = TaskLimits()
+    resources: Resources = Resources()
+    python: PythonNeeds
+    read_only: ReadOnly = ReadOnly()
+    rules: dict[str, Literal["limit", "grader", "journal", "no"]] = {}
+    sources: tuple[Source, ...]
+    measured: dict[Tier, Measured] = {}
+
+    @model_validator(mode="after")
+    def _kind_fits(self) -> "TaskSpec":
+        if self.kind in ("program", "timed") and self.collect is None:
+            raise ValueError(f"kind = {self.kind!r} needs a [collect] table")
+        return self
+
+
+class Task:
+    """A task folder that has been read and checked."""
+
+    def __init__(self, folder: Path, spec: TaskSpec) -> None:
+        self.folder = folder
+        self.spec = spec
+
+    @property
+    def id(self) -> str:
+        return self.spec.id
+
+    @property
+    def inspect_name(self) -> str:
+        return f"mlagentbench/{self.id.replace('-', '_')}"
+
+    @property
+    def starter(self) -> Path:
+        return self.folder / "starter"
+
+    @property
+    def solution(self) -> Path:
+        return self.folder / "solution"
+
+    @property
+    def generated(self) -> bool:
+        """Whether the full tier, too, comes from a generator."""
+        return all(source.kind == "generated" for source in self.spec.sources)
+
+    @cached_property
+    def problem(self) -> str:
+        return (self.folder / "problem.md").read_text(encoding="utf-8")
+
+    def run_seed(self, epoch: int) -> int:
+        """The seed of a run, the same wherever it is run."""
+        return _seed(self.id, self.spec.version, "run", epoch) % 2**32
+
+    def public_seed(self, tier: Tier) -> int:
+        """The published 128-bit seed of this task version's data."""
+        return _seed(self.id, self.spec.version, "data", tier)
+
+    def __repr__(self) -> str:
+        return f"Task({self.id!r}, version={self.spec.version})"
+
+
+def _seed(*parts: object) -> int:
+    digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
+    return int.from_bytes(digest[:16], "big")
+
+
+def load_task(name_or_path: str | Path) -> Task:
+    """The task of that id, or of that folder; a UsageError says what is wrong with it."""
+    if isinstance(name_or_path, Path) or "/" in name_or_path or name_or_path.startswith("."):
+        return load_folder(Path(name_or_path))
+    folders = task_folders()
+    name = name_or_path.replace("_", "-")
+    if name not in folders:
+        near = difflib.get_close_matches(name, folders, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(folders))}"
+        raise UsageError(f"unknown task {name_or_path!r}; {hint} (see: mlagentbench tasks list)")
+    return load_folder(folders[name])
+
+
+def task_folders() -> dict[str, Path]:
+    """The folders of all tasks by id: the suite's, then those of installed packages."""
+    folders = {file.parent.name: file.parent for file in sorted(SUITE.glob("*/task.toml"))}
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        target = entry.load()
+        root = Path(target() if callable(target) else target)
+        for file in [root / "task.toml", *sorted(root.glob("*/task.toml"))]:
+            if file.is_file():
+                folders.setdefault(file.parent.name, file.parent)
+    return folders
+
+
+def load_folder(folder: Path) -> Task:
+    """Read a task folder and check it wholly."""
+    folder = folder.expanduser().absolute()
+    file = folder / "task.toml"
+    if not file.is_file():
+        raise UsageError(f"{folder} is not a task folder: task.toml not found in it")
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: not valid TOML: {error}") from error
+    try:
+        spec = TaskSpec.model_validate(values)
+    except ValidationError as error:
+        raise UsageError(f"{file}: {_explain(error)}") from error
+    if spec.id != folder.name:
+        raise UsageError(f"{file}: id: {spec.id!r} differs from the folder's name {folder.name!r}")
+    _require_files(folder, spec)
+    return Task(folder, spec)
+
+
+def _require_files(folder: Path, spec: TaskSpec) -> None:
+    names = ["problem.md", "prepare.py", "mini.py", "trivial.py", "grade.py"]
+    if spec.kind == "timed":
+        names.append("requests.py")
+    if any(source.kind == "generated" for source in spec.sources):
+        names.append("full.py")
+    for name in names:
+        if not (folder / name).is_file():
+            raise UsageError(f"{folder}: {name} not found; every task folder of this kind has one")
+    for name in ("starter", "solution"):
+        if not (folder / name).is_dir():
+            raise UsageError(f"{folder}: {name}/ not found; every task folder has one")
+    for path in spec.read_only.paths:
+        if not (folder / "starter" / path).exists():
+            raise UsageError(f"{folder / 'task.toml'}: read_only.paths: {path!r} not in starter/")
+
+
+def _explain(error: ValidationError) -> str:
+    """The first problem, as `key: what is wrong with it`."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    problems: dict[str, str] = {
+        "extra_forbidden": "unknown key",
+        "missing": "missing key",
+    }
+    message = problems.get(first["type"], first["msg"].removeprefix("Value error, "))
+    near = ""
+    if first["type"] == "extra_forbidden":
+        matches = difflib.get_close_matches(str(first["loc"][-1]), _known_keys(first["loc"]), n=1)
+        near = f"; did you mean {matches[0]}?" if matches else ""
+    return f"{key}: {message}{near}" if key else message
+
+
+def _known_keys(location: tuple[int | str, ...]) -> list[str]:
+    """The keys allowed in the table that holds the key at this location."""
+    model: Any = TaskSpec
+    for part in location[:-1]:
+        if isinstance(part, int) or not hasattr(model, "model_fields"):
+            continue
+        field = model.model_fields.get(part)
+        model = _record_in(field.annotation) if field is not None else None
+    return list(model.model_fields) if hasattr(model, "model_fields") else []
+
+
+def _record_in(annotation: Any) -> Any:
+    if isinstance(annotation, type) and issubclass(annotation, Record):
+        return annotation
+    for inner in getattr(annotation, "__args__", ()):
+        found = _record_in(inner)
+        if found is not None:
+            return found
+    return None
