@@ -1,0 +1,60 @@
+# Each goal sets up what it needs by itself: a venv, the package, and bubblewrap.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/ready
+
+.PHONY: help demo test check bench soak format clean bubblewrap
+
+help:
+	@echo "make demo    run baseline, nop and oracle on the mini tasks and print the table"
+	@echo "make test    all tests"
+	@echo "make check   lint, types and layout rules"
+	@echo "make bench   measure speed and memory as ratios, write bench/results"
+	@echo "make soak    the measurements that need many repetitions"
+	@echo "make format  format the code"
+	@echo "make clean   remove the venv and caches"
+
+demo: $(READY) bubblewrap
+	@$(BIN)/mlagentbench demo
+
+test: $(READY) bubblewrap
+	@$(BIN)/python -m pytest
+
+check: $(READY)
+	@$(BIN)/ruff format --check src tests bench
+	@$(BIN)/ruff check src tests bench
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest tests/test_layout.py
+
+bench: $(READY) bubblewrap
+	@$(BIN)/python bench/bench.py
+
+soak: $(READY) bubblewrap
+	@$(BIN)/python bench/soak.py
+
+format: $(READY)
+	@$(BIN)/ruff format src tests bench
+	@$(BIN)/ruff check --fix src tests bench
+
+$(READY): pyproject.toml
+	@echo "setting up $(VENV) (about 300 MB to download)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "MLAgentBench needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+		{ echo "cannot make a venv; on Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(READY)
+
+bubblewrap:
+	@command -v bwrap >/dev/null || \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "installing bubblewrap with apt-get"; \
+		apt-get update -qq && apt-get install -y -qq bubblewrap >/dev/null; \
+	else \
+		echo "bubblewrap is missing; install it with your package manager: sudo apt-get install bubblewrap (or: dnf install bubblewrap)"; \
+		exit 1; \
+	fi
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

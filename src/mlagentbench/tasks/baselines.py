@@ -1,0 +1,66 @@
+"""Where a task's measured figures are kept: in its task.toml, or in the home of this machine."""
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from mlagentbench.errors import UsageError
+from mlagentbench.files import write_atomically
+from mlagentbench.home import baselines_dir
+from mlagentbench.records import Tier
+from mlagentbench.tasks.task import Measured, Task
+
+
+def measured_figures(task: Task, tier: Tier, data_hash: str) -> Measured | None:
+    """The figures that hold for this data: the file's, or this machine's own.
+
+    Speed depends on the machine, so a timed task takes the machine's own figures first.
+    """
+    shipped = task.spec.measured.get(tier)
+    if shipped is not None and shipped.data != data_hash:
+        shipped = None
+    own = _read(home_file(task, tier, data_hash))
+    return own or shipped if task.spec.kind == "timed" else shipped or own
+
+
+def store_in_home(task: Task, tier: Tier, measured: Measured) -> Path:
+    file = home_file(task, tier, measured.data)
+    write_atomically(file, measured.model_dump_json(indent=2).encode())
+    return file
+
+
+def home_file(task: Task, tier: Tier, data_hash: str) -> Path:
+    return baselines_dir(task.id, task.spec.version, tier) / f"{data_hash}.json"
+
+
+def write_to_task(task: Task, tier: Tier, measured: Measured) -> Path:
+    """Write the figures into task.toml, keeping the rest of the file as it is."""
+    import tomlkit
+
+    file = task.folder / "task.toml"
+    document = tomlkit.parse(file.read_text(encoding="utf-8"))
+    table = tomlkit.table()
+    for key, value in measured.model_dump(exclude_none=True).items():
+        if isinstance(value, dict):
+            inline = tomlkit.inline_table()
+            inline.update(value)
+            table[key] = inline
+        else:
+            table[key] = value
+    if "measured" not in document:
+        document["measured"] = tomlkit.table(is_super_table=True)
+    document["measured"][tier] = table  # type: ignore[index]
+    write_atomically(file, tomlkit.dumps(document).encode())
+    return file
+
+
+def _read(file: Path) -> Measured | None:
+    if not file.is_file():
+        return None
+    try:
+        return Measured.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        raise UsageError(
+            f"{file}: not the figures of a baseline ({error.error_count()} faults); "
+            "delete it and measure again: mlagentbench baseline"
+        ) from error
