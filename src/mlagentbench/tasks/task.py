@@ -37,20 +37,25 @@ _UNITS = {
 }  # fmt: skip
 
 
-def _quantity(units: Sequence[str], example: str) -> BeforeValidator:
-    def parse(value: object) -> float:
-        match = (
-            re.fullmatch(r"(\d+(?:\.\d+)?)([a-zA-Z]+)", value) if isinstance(value, str) else None
-        )
-        if match is None or match[2] not in units:
-            raise ValueError(f"expected a text like {example!r} (units: {', '.join(units)})")
-        return float(match[1]) * _UNITS[match[2]]
-
-    return BeforeValidator(parse)
+def _parse_quantity(value: object, units: Sequence[str], example: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([a-zA-Z]+)", value) if isinstance(value, str) else None
+    if match is None or match[2] not in units:
+        raise ValueError(f"expected a text like {example!r} (units: {', '.join(units)})")
+    return float(match[1]) * _UNITS[match[2]]
 
 
-Seconds = Annotated[float, _quantity(("s", "m", "h"), "10m")]
-Bytes = Annotated[float, _quantity(("KB", "MB", "GB"), "8GB")]
+def parse_seconds(value: object) -> float:
+    """Read a duration like "10m"."""
+    return _parse_quantity(value, ("s", "m", "h"), "10m")
+
+
+def parse_bytes(value: object) -> float:
+    """Read a size like "8GB"."""
+    return _parse_quantity(value, ("KB", "MB", "GB"), "8GB")
+
+
+Seconds = Annotated[float, BeforeValidator(parse_seconds)]
+Bytes = Annotated[float, BeforeValidator(parse_bytes)]
 
 
 class Metric(Record):

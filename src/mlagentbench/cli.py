@@ -1,0 +1,192 @@
+"""The command line: each verb says what it does and hands the work to a module."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from mlagentbench.errors import RunFailed, UsageError
+
+app = typer.Typer(
+    name="mlagentbench",
+    help="Can language-model agents do machine-learning experimentation?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+tasks_app = typer.Typer(help="What tasks there are.", no_args_is_help=True)
+app.add_typer(tasks_app, name="tasks")
+
+TierName = Literal["mini", "full"]
+SeedName = Literal["public", "secret"]
+TierOption = Annotated[
+    TierName, typer.Option("--tier", help="mini: generated, seconds; full: real data.")
+]
+SeedOption = Annotated[
+    SeedName, typer.Option("--mini-seed", help="public: same for all; secret: drawn here.")
+]
+TaskNames = Annotated[
+    list[str], typer.Argument(metavar="TASK...", help="Ids, or paths of task folders.")
+]
+OutOption = Annotated[Path, typer.Option("--out", help="Where runs, logs and snapshots go.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+@tasks_app.command("list")
+def tasks_list(
+    tasks: Annotated[str, typer.Option("--tasks", help="Only these ids or folders.")] = "",
+    json_output: JsonOption = False,
+) -> None:
+    """List the tasks, with their Inspect names."""
+    from mlagentbench.report.task_pages import print_task_list
+
+    print_task_list(tasks, as_json=json_output)
+
+
+@tasks_app.command("show")
+def tasks_show(task: str, json_output: JsonOption = False) -> None:
+    """Show one task: problem, metric, limits, data sources, measured figures."""
+    from mlagentbench.report.task_pages import print_task
+
+    print_task(task, as_json=json_output)
+
+
+@app.command()
+def agents(json_output: JsonOption = False) -> None:
+    """List the agents."""
+    from mlagentbench.running.suite import print_agents
+
+    print_agents(as_json=json_output)
+
+
+@app.command()
+def prepare(
+    tasks: Annotated[list[str] | None, typer.Argument(metavar="TASK...")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All tasks of the suite.")] = False,
+    tier: TierOption = "mini",
+    from_dir: Annotated[Path | None, typer.Option("--from", help="Files that you have.")] = None,
+    mini_seed: SeedOption = "public",
+    accept_unverified: Annotated[
+        bool, typer.Option(help="Go on when a checksum differs; every result will say so.")
+    ] = False,
+    uv: Annotated[bool, typer.Option("--uv", help="Build python environments with uv.")] = False,
+) -> None:
+    """Make a task's data and python environment ready."""
+    from mlagentbench.running.prepare import prepare_from_command_line
+
+    prepare_from_command_line(
+        tasks or [], every=every, tier=tier, from_dir=from_dir, mini_seed=mini_seed,
+        accept_unverified=accept_unverified, use_uv=uv,
+    )  # fmt: skip
+
+
+@app.command()
+def run(
+    tasks: Annotated[str, typer.Option("--tasks", help="Ids or folders, comma separated; or all.")],
+    agents: Annotated[str, typer.Option("--agents", help="E.g. baseline,oracle.")],
+    models: Annotated[str, typer.Option("--models", help="Inspect model names.")] = "none",
+    runs: Annotated[int | None, typer.Option("--runs", min=1, help="Runs per cell.")] = None,
+    tier: TierOption = "mini",
+    out: OutOption = Path("results"),
+    max_steps: Annotated[int | None, typer.Option(min=1, help="Actions per run.")] = None,
+    max_time: Annotated[str | None, typer.Option(help="Per run, e.g. 30m or 5h.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Per run.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0.0, help="Dollars per run.")] = None,
+    prices: Annotated[Path | None, typer.Option(help="Model prices for --max-cost.")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Runs side by side.")] = 1,
+    sandbox: Annotated[str, typer.Option(help="bubblewrap, docker or local.")] = "bubblewrap",
+    feedback: Annotated[str, typer.Option(help="none or validation:N.")] = "none",
+    protocol: Annotated[
+        Literal["ours", "paper"], typer.Option(help="paper: its 8 runs, 50 actions or 5 h, rule.")
+    ] = "ours",
+    role: Annotated[list[str] | None, typer.Option(help="ROLE=MODEL, repeatable.")] = None,
+    mini_seed: SeedOption = "public",
+    json_output: JsonOption = False,
+) -> None:
+    """Run agents on tasks, grade what they submit, print the table."""
+    from mlagentbench.running.suite import SuiteRequest, run_from_command_line
+
+    request = SuiteRequest.read(
+        tasks=tasks, agents=agents, models=models, runs=runs, tier=tier, out=out,
+        max_steps=max_steps, max_time=max_time, max_tokens=max_tokens, max_cost=max_cost,
+        prices=prices, jobs=jobs, sandbox=sandbox, feedback=feedback, protocol=protocol,
+        roles=role or [], mini_seed=mini_seed,
+    )  # fmt: skip
+    raise typer.Exit(run_from_command_line(request, as_json=json_output))
+
+
+@app.command()
+def score(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
+    steps: Annotated[str, typer.Option("--steps", help="last, all, every:N or 1,5,9.")] = "last",
+    json_output: JsonOption = False,
+) -> None:
+    """Grade runs again, also as they were after earlier steps."""
+    from mlagentbench.running.regrade import score_from_command_line
+
+    score_from_command_line(runs, steps, as_json=json_output)
+
+
+@app.command()
+def baseline(
+    tasks: TaskNames,
+    tier: TierOption = "mini",
+    runs: Annotated[int | None, typer.Option("--runs", min=2, help="Starter runs.")] = None,
+    reference_runs: Annotated[int, typer.Option(min=1, help="Runs of the solution.")] = 8,
+    write: Annotated[bool, typer.Option("--write", help="Into task.toml, not the home.")] = False,
+    mini_seed: SeedOption = "public",
+) -> None:
+    """Measure trivial predictors, starter, reference and bar by running them."""
+    from mlagentbench.running.baseline import baseline_from_command_line
+
+    baseline_from_command_line(
+        tasks, tier=tier, runs=runs, reference_runs=reference_runs, write=write,
+        mini_seed=mini_seed,
+    )  # fmt: skip
+
+
+@app.command()
+def check(
+    tasks: TaskNames,
+    tier: TierOption = "mini",
+    mini_seed: SeedOption = "public",
+    json_output: JsonOption = False,
+) -> None:
+    """Check that tasks are sound: figures, fairness, leaks."""
+    from mlagentbench.running.check import check_from_command_line
+
+    raise typer.Exit(
+        check_from_command_line(tasks, tier=tier, mini_seed=mini_seed, as_json=json_output)
+    )
+
+
+@app.command()
+def demo(
+    every: Annotated[bool, typer.Option("--all", help="Also the tasks that need torch.")] = False,
+    out: OutOption = Path("demo-results"),
+) -> None:
+    """Run baseline, nop and oracle on the mini tasks: no key, no network, no GPU."""
+    from mlagentbench.running.suite import demo_from_command_line
+
+    raise typer.Exit(demo_from_command_line(every=every, out=out))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    from mlagentbench import __version__
+
+    typer.echo(__version__)
+
+
+def main() -> None:
+    """Run the command line; a person's mistake is one line, not a traceback."""
+    try:
+        app()
+    except UsageError as error:
+        typer.echo(f"mlagentbench: {error}", err=True)
+        sys.exit(2)
+    except RunFailed as error:
+        typer.echo(f"mlagentbench: failed ({error.cause}): {error.detail}", err=True)
+        sys.exit(1)

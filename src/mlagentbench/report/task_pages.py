@@ -1,0 +1,160 @@
+"""`mlagentbench tasks list` and `tasks show`."""
+
+import json
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.table import Table
+
+from mlagentbench.evaluation.competence import floor_of
+from mlagentbench.records import Json, Tier
+from mlagentbench.tasks.baselines import measured_figures
+from mlagentbench.tasks.data import find_prepared
+from mlagentbench.tasks.task import Measured, Task, load_task, task_folders
+
+TIERS: tuple[Tier, ...] = ("mini", "full")
+
+
+def print_task_list(names: str, *, as_json: bool) -> None:
+    """All tasks, or those named, one line each."""
+    chosen = [name.strip() for name in names.split(",") if name.strip()] or sorted(task_folders())
+    tasks = [load_task(name) for name in chosen]
+    console = Console()
+    if as_json:
+        console.print_json(json.dumps([_facts(task) for task in tasks]))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("task", "Inspect name", "category", "metric", "data here", "needs"):
+        table.add_column(heading, no_wrap=heading in ("task", "Inspect name"))
+    table.add_column("mini: floor / bar / reference", justify="right")
+    table.add_column("full: floor / bar / reference", justify="right")
+    for task in tasks:
+        metric = task.spec.metric
+        arrow = "↑" if metric.better == "higher" else "↓"
+        figures = [_figures_text(task, tier) for tier in TIERS]
+        table.add_row(
+            task.id, task.inspect_name, task.spec.category, f"{metric.name} {arrow}",
+            ", ".join(tier for tier in TIERS if find_prepared(task, tier)) or "-",
+            ", ".join(_needs(task)) or "-", *figures,
+        )  # fmt: skip
+    console.print(table)
+    console.print(
+        "\n↑ higher is better, ↓ lower is better; - not measured."
+        "\nMore on one: mlagentbench tasks show ID",
+        style="dim",
+    )
+
+
+def print_task(name: str, *, as_json: bool) -> None:
+    """One task in full."""
+    task = load_task(name)
+    console = Console()
+    if as_json:
+        facts = _facts(task) | {"spec": task.spec.model_dump(mode="json")}
+        console.print_json(json.dumps(facts))
+        return
+    spec = task.spec
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    rows = {
+        "title": f"{spec.title} ({spec.category}, {spec.task_type}, {spec.modality})",
+        "version": str(spec.version),
+        "Inspect name": task.inspect_name,
+        "metric": f"{spec.metric.name}, {spec.metric.better} is better, {spec.metric.scale} scale",
+        "submission": spec.submission.path,
+        "limits": f"{spec.limits.steps} steps, {spec.limits.time / 3600:g} h, "
+        f"a command {spec.limits.command_time / 60:g} min",
+        "resources": f"{spec.resources.cpus} cores, {spec.resources.memory / 1e9:g} GB memory",
+        "python": ", ".join(spec.python.requirements),
+        "needs": ", ".join(_needs(task)) or "nothing beyond the package",
+        "folder": str(task.folder),
+    }
+    for key, value in rows.items():
+        table.add_row(key, value)
+    for tier in TIERS:
+        table.add_row(f"{tier} figures", _figures_text(task, tier, long=True))
+        data = find_prepared(task, tier)
+        table.add_row(f"{tier} data", str(data.directory) if data else _how_to_prepare(task, tier))
+    console.print(table)
+    _print_sources(console, task)
+    console.print(Markdown(task.problem))
+
+
+def _print_sources(console: Console, task: Task) -> None:
+    for source in task.spec.sources:
+        if source.kind == "generated":
+            console.print("\nfull data: generated")
+            continue
+        console.print(f"\nfull data: {source.kind} {source.ref} (licence: {source.licence})")
+        if source.page:
+            console.print(f"  {source.page}")
+        for file in source.files:
+            checksum = f"md5 {file.md5}" if file.md5 else "no checksum known: unverified"
+            size = f"{file.bytes:,} bytes, " if file.bytes else ""
+            optional = ", optional" if file.optional else ""
+            console.print(f"  {file.path}: {size}{checksum}{optional}", highlight=False)
+    console.print()
+
+
+def _needs(task: Task) -> list[str]:
+    spec = task.spec
+    needs = {
+        "Kaggle (full)": any(source.kind == "kaggle" for source in spec.sources),
+        "torch": any(text.startswith("torch") for text in spec.python.requirements),
+        "GPU": spec.resources.gpus > 0,
+        "a model inside": spec.needs_model,
+    }
+    return [name for name, needed in needs.items() if needed]
+
+
+def _how_to_prepare(task: Task, tier: Tier) -> str:
+    source = " --from DIR" if tier == "full" and not task.generated else ""
+    return f"not prepared (mlagentbench prepare {task.id} --tier {tier}{source})"
+
+
+def _measured(task: Task, tier: Tier) -> Measured | None:
+    """The figures for the data that is here, else those that the task ships."""
+    data = find_prepared(task, tier)
+    return measured_figures(task, tier, data.hash) if data else task.spec.measured.get(tier)
+
+
+def _figures_text(task: Task, tier: Tier, *, long: bool = False) -> str:
+    measured = _measured(task, tier)
+    if measured is None:
+        return f"not measured (mlagentbench baseline {task.id} --tier {tier})" if long else "-"
+    floor, reference = floor_of(task.spec.metric, measured), measured.reference
+    if not long:
+        return f"{floor:.4g} / {measured.bar:.4g} / {reference.mean:.4g}"
+    starter = measured.starter
+    trivial = ", ".join(f"{name} {score:.4g}" for name, score in measured.trivial.items())
+    ceiling = f"; ceiling {measured.ceiling:.4g}" if measured.ceiling is not None else ""
+    return (
+        f"floor {floor:.4g}; starter {starter.mean:.4g} ± {starter.std:.2g} "
+        f"({starter.runs} runs); bar {measured.bar:.4g}; reference {reference.mean:.4g} ± "
+        f"{reference.std:.2g} ({reference.runs} runs, {reference.source}){ceiling}"
+        + (f"; trivial: {trivial}" if trivial else "")
+    )
+
+
+def _facts(task: Task) -> dict[str, Json]:
+    spec = task.spec
+    tiers: dict[str, Json] = {}
+    for tier in TIERS:
+        measured, data = _measured(task, tier), find_prepared(task, tier)
+        tiers[tier] = {
+            "prepared": data is not None,
+            "data_hash": data.hash if data else None,
+            "measured": measured.model_dump(mode="json") if measured else None,
+        }
+    return {
+        "id": task.id,
+        "inspect_name": task.inspect_name,
+        "title": spec.title,
+        "category": spec.category,
+        "version": spec.version,
+        "metric": spec.metric.model_dump(),
+        "needs": _needs(task),
+        "licences": sorted({source.licence for source in spec.sources}),
+        "tiers": tiers,
+    }

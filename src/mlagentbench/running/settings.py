@@ -1,0 +1,112 @@
+"""What a person asks of a run, read from the command line and checked before anything starts."""
+
+import json
+import re
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mlagentbench.errors import UsageError
+from mlagentbench.records import Json, Record, Tier
+from mlagentbench.tasks.task import TaskSpec, parse_seconds
+
+PAPER_RUNS = 8
+PAPER_STEPS = 50
+PAPER_SECONDS = 5 * 3600.0
+
+Protocol = Literal["ours", "paper"]
+MiniSeed = Literal["public", "secret"]
+
+
+class RunLimits(Record):
+    """The budget of one run."""
+
+    steps: int
+    seconds: float
+    tokens: int | None = None
+    cost: float | None = None
+
+
+class RunSettings(Record):
+    """How a run is to be done, apart from task, agent and model."""
+
+    tier: Tier = "mini"
+    mini_seed: MiniSeed = "public"
+    feedback: str = "none"
+    protocol: Protocol = "ours"
+    sandbox: str = "bubblewrap"
+    max_steps: Annotated[int, Field(gt=0)] | None = None
+    max_time: Annotated[float, Field(gt=0)] | None = None
+    max_tokens: Annotated[int, Field(gt=0)] | None = None
+    max_cost: Annotated[float, Field(gt=0)] | None = None
+
+    def limits(self, spec: TaskSpec) -> RunLimits:
+        """The task's own limits, the paper's, or those asked for."""
+        paper = self.protocol == "paper"
+        steps = self.max_steps or (PAPER_STEPS if paper else spec.limits.steps)
+        seconds = self.max_time or (PAPER_SECONDS if paper else spec.limits.time)
+        return RunLimits(
+            steps=steps, seconds=seconds, tokens=self.max_tokens, cost=self.max_cost
+        )  # fmt: skip
+
+    def feedback_calls(self) -> int:
+        """How often Validate Submission may tell the metric."""
+        if self.feedback == "none":
+            return 0
+        match = re.fullmatch(r"validation:(\d+)", self.feedback)
+        if match is None or int(match[1]) == 0:
+            raise UsageError(
+                f"--feedback {self.feedback}: expected none or validation:N, e.g. validation:10"
+            )
+        return int(match[1])
+
+
+class AgentChoice(Record):
+    """An agent with its settings, as in `research(retrieval=false)`."""
+
+    name: str
+    settings: dict[str, Json] = {}
+
+    def __str__(self) -> str:
+        if not self.settings:
+            return self.name
+        inner = ", ".join(f"{key}={json.dumps(value)}" for key, value in self.settings.items())
+        return f"{self.name}({inner})"
+
+
+def parse_agents(text: str) -> list[AgentChoice]:
+    """Read `baseline,research(retrieval=false, steps=3)`."""
+    choices = []
+    for part in split_list(text):
+        match = re.fullmatch(r"([\w-]+)(?:\((.*)\))?", part)
+        if match is None:
+            raise UsageError(f"--agents: {part!r} is not of the form name or name(key=value, ...)")
+        settings = dict(_setting(item, part) for item in split_list(match[2] or ""))
+        choices.append(AgentChoice(name=match[1], settings=settings))
+    return choices
+
+
+def split_list(text: str) -> list[str]:
+    """The parts between commas, where a comma within brackets or quotes does not count."""
+    parts = re.findall(r"""(?:\([^()]*\)|\[[^\[\]]*\]|"[^"]*"|'[^']*'|[^,])+""", text)
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _setting(item: str, agent: str) -> tuple[str, Json]:
+    key, sign, value = item.partition("=")
+    if not sign or not key.strip().isidentifier():
+        raise UsageError(f"--agents: in {agent!r}, {item!r} is not of the form key=value")
+    try:
+        return key.strip(), json.loads(value)
+    except json.JSONDecodeError:
+        return key.strip(), value.strip().strip("\"'")
+
+
+def seconds(text: str | None, option: str) -> float | None:
+    """Read a duration option like 30m."""
+    if text is None:
+        return None
+    try:
+        return parse_seconds(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: {error}") from error
