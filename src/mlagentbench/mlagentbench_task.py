@@ -5,15 +5,19 @@ nothing else of this package is visible.
 """
 
 import csv
+import json
 import math
 import os
 import stat
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 MAX_FILE_BYTES = 2_000_000_000
+CONTROL_TOLERANCE = 0.05
+"""Starter against starter: timed grading is repeated when the ratio is further from 1."""
 
 
 class InvalidSubmission(Exception):
@@ -103,3 +107,43 @@ def finite_numbers(values: Sequence[str], column: str) -> list[float]:
             raise InvalidSubmission(f"{column}, row {row}: {value[:50]!r} is not finite")
         numbers.append(number)
     return numbers
+
+
+@dataclass(frozen=True)
+class Timings:
+    """What timed grading measured, in seconds: one value per timed request, in the same order."""
+
+    submission: list[float]
+    starter: list[float]
+    control: list[float]
+    """A second starter, in the same sitting: how far a ratio can be off without a reason."""
+
+
+def read_timings(outputs: Path) -> Timings:
+    """The measured times; InvalidSubmission when the submitted program failed to answer."""
+    failure = outputs / "failure.json"
+    if failure.is_file():
+        raise InvalidSubmission(json.loads(failure.read_text(encoding="utf-8"))["reason"])
+    values = json.loads((outputs / "timings.json").read_text(encoding="utf-8"))
+    return Timings(values["submission"], values["starter"], values["control"])
+
+
+def grade_timings(timings: Timings) -> Grade:
+    """The median ratio to the starter's time; beside it its spread and the control's ratio."""
+    ratios = sorted(
+        mine / its for mine, its in zip(timings.submission, timings.starter, strict=True)
+    )
+    control = statistics.median(
+        other / its for other, its in zip(timings.control, timings.starter, strict=True)
+    )
+    low, _, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    extra: dict[str, Any] = {
+        "ratio_quartiles": [low, high],
+        "pairs": len(ratios),
+        "submission_seconds": statistics.median(timings.submission),
+        "starter_seconds": statistics.median(timings.starter),
+        "control_ratio": control,
+    }
+    if abs(control - 1) > CONTROL_TOLERANCE:
+        extra["warning"] = f"control off by {abs(control - 1):.1%}: the machine was not calm"
+    return Grade(statistics.median(ratios), extra)
