@@ -3,15 +3,17 @@
 HOME/                       MLAGENTBENCH_HOME, else the platform's user data directory
   data/TASK/vN/TIER/HASH/   public/ private/ data.json
   downloads/TASK/vN/        raw files of the full tier, kept so that a download resumes
-  envs/HASH/                one venv per set of requirements
+  envs/HASH-BASE/           one venv per set of resolved requirements and base interpreter
+  envs/index/               which venv answers which set of requirements
   baselines/TASK/vN/TIER/   DATAHASH.json, measured on this machine
   locks/                    one file per thing that only one process may make at a time
 """
 
+import asyncio
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
@@ -52,6 +54,28 @@ def locked(name: str) -> Iterator[None]:
     with (directory / f"{name}.lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+
+
+@asynccontextmanager
+async def holding(name: str, on_wait: Callable[[], None] | None = None) -> AsyncIterator[int]:
+    """`locked`, for coroutines: waiting neither blocks the event loop nor outlives a cancellation.
+
+    `on_wait` is called once when another process holds the lock. Gives the lock's descriptor: a
+    child process that inherits it keeps the lock held should this process be killed.
+    """
+    directory = _writable(home() / "locks")
+    with (directory / f"{name}.lock").open("w") as handle:
+        waited = False
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if on_wait is not None and not waited:
+                    on_wait()
+                waited = True
+                await asyncio.sleep(0.05)
+        yield handle.fileno()
 
 
 def _writable(path: Path) -> Path:

@@ -1,8 +1,33 @@
-"""One venv per set of requirements (see the contract below; built in full in this file)."""
+"""One venv per set of requirements, built once and shared between tasks.
 
+HOME/envs/
+  index/KEY.json     requested requirements + base interpreter -> directory; no network needed twice
+  HASH-BASE/         the venv; HASH covers the resolved packages and the python version
+    requirements.lock   exact versions and checksums
+    env.json            the PythonEnv; written last, so a venv without it is half-made
+
+A venv cannot be moved, so it is built at its final place under a lock; a half-made one is wiped by
+the next call.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from shutil import rmtree
 
+from mlagentbench.errors import UsageError
+from mlagentbench.home import envs_dir, holding
 from mlagentbench.records import Record
+from mlagentbench.tasks import pip as pip_tool
+from mlagentbench.tasks.pip import Announce, ResolvedPackage, base_python
+
+TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
+_ENV_FILE = "env.json"
 
 
 class PythonEnv(Record):
@@ -16,3 +41,210 @@ class PythonEnv(Record):
     @property
     def python(self) -> Path:
         return self.directory / "bin" / "python"
+
+
+class _IndexEntry(Record):
+    requirements: tuple[str, ...]
+    base: str
+    directory: str
+
+
+def find_python_env(requirements: Sequence[str], *, python: Path | None = None) -> PythonEnv | None:
+    """The environment built earlier for these requirements, if it still works."""
+    file = _index_file(requirements, python or base_python())
+    if not file.is_file():
+        return None
+    entry = _IndexEntry.model_validate_json(file.read_bytes())
+    return _load(envs_dir() / entry.directory)
+
+
+async def ensure_python_env(
+    requirements: Sequence[str],
+    *,
+    python: Path | None = None,
+    use_uv: bool = False,
+    announce: Callable[[str], None],
+) -> PythonEnv:
+    """The environment for these requirements, built now if there is none.
+
+    Says how much will be downloaded before it downloads. Raises UsageError when pip cannot resolve
+    or install them, or when they would bring CUDA packages to a machine without a GPU.
+    """
+    base = (python or base_python()).resolve()
+    index = _index_file(requirements, base)
+    async with holding(f"env-{index.stem}", lambda: announce("another process is building it")):
+        found = find_python_env(requirements, python=base)
+        if found is not None:
+            return found
+        uv = _find_uv() if use_uv else None
+        pip = await pip_tool.find_pip(announce)
+        version = (await pip_tool.run([str(base), "-I", "-c", _PRINT_VERSION], "python")).strip()
+        packages, options = await _resolve(pip, base, requirements, announce)
+        announce(_download_notice(packages))
+        env = await _build(pip, uv, base, version, packages, options)
+        entry = _IndexEntry(
+            requirements=tuple(sorted(requirements)), base=str(base), directory=env.directory.name
+        )
+        _write(index, entry.model_dump_json(indent=2))
+        return env
+
+
+_PRINT_VERSION = "import platform; print(platform.python_version())"
+
+
+async def _resolve(
+    pip: Sequence[str], base: Path, requirements: Sequence[str], announce: Announce
+) -> tuple[tuple[ResolvedPackage, ...], list[str]]:
+    """The exact packages, and the pip options they were found with; never CUDA by surprise."""
+    if _cuda_allowed():
+        return await pip_tool.resolve(pip, base, requirements), []
+    asks_for_torch = any(_project(requirement) in _TORCH for requirement in requirements)
+    options = await _torch_index_options(announce) if asks_for_torch else []
+    packages = await pip_tool.resolve(pip, base, requirements, options)
+    if _cuda_packages(packages) and not asks_for_torch:
+        options = await _torch_index_options(announce)
+        packages = await pip_tool.resolve(pip, base, requirements, options)
+    cuda = _cuda_packages(packages)
+    if cuda:
+        names = ", ".join(package.pinned for package in cuda)
+        raise UsageError(
+            f"the requirements {', '.join(requirements)} bring CUDA packages ({names}; "
+            f"{_total(cuda)}), but this machine has no NVIDIA GPU; set MLAGENTBENCH_TORCH_INDEX to "
+            f"an index with CPU builds of torch (default: {TORCH_INDEX}) that this machine can "
+            "reach, pin a version that has a CPU build, or set MLAGENTBENCH_ALLOW_CUDA=1"
+        )
+    return packages, options
+
+
+async def _torch_index_options(announce: Announce) -> list[str]:
+    """Options that add the index with CPU builds; none when it does not answer at once."""
+    from mlagentbench.tasks.download import answers, http_client
+
+    index = os.environ.get("MLAGENTBENCH_TORCH_INDEX", TORCH_INDEX).rstrip("/")
+    if not index:
+        return []
+    if not index.startswith(("http://", "https://")):
+        return ["--extra-index-url", index]
+    async with http_client(timeout=5.0) as client:
+        if await answers(client, f"{index}/torch/"):
+            return ["--extra-index-url", index]
+    announce(f"{index} does not answer; using pip's own indexes for torch")
+    return []
+
+
+async def _build(
+    pip: Sequence[str],
+    uv: str | None,
+    base: Path,
+    version: str,
+    packages: Sequence[ResolvedPackage],
+    options: Sequence[str],
+) -> PythonEnv:
+    pinned = [package.pinned for package in packages]
+    resolved = _digest(version, platform.machine(), *pinned)
+    directory = envs_dir() / f"{resolved[:16]}-{_digest(*_identity(base))[:8]}"
+    async with holding(f"env-{directory.name}") as lock:
+        ready = _load(directory)
+        if ready is not None:
+            return ready
+        if directory.exists():
+            rmtree(directory)
+        try:
+            await pip_tool.make_venv(base, directory, lock)
+            python, lock_file = directory / "bin" / "python", directory / "requirements.lock"
+            if uv is not None:
+                await pip_tool.install_with_uv(uv, python, packages, lock_file, lock)
+            else:
+                await pip_tool.install(pip, python, packages, lock_file, options, lock)
+            env = PythonEnv(
+                directory=directory,
+                hash=resolved,
+                python_version=version,
+                packages={package.name: package.version for package in packages},
+            )
+            _write(directory / _ENV_FILE, env.model_dump_json(indent=2, exclude={"directory"}))
+        except BaseException:
+            rmtree(directory, ignore_errors=True)
+            raise
+        return env
+
+
+def _load(directory: Path) -> PythonEnv | None:
+    file = directory / _ENV_FILE
+    if not file.is_file() or not (directory / "bin" / "python").is_file():
+        return None
+    return PythonEnv(directory=directory, **json.loads(file.read_bytes()))
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a whole file durably or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(f".{os.getpid()}.part")
+    with part.open("w", encoding="utf-8") as handle:
+        handle.write(text + "\n")
+        handle.flush()
+        os.fsync(handle.fileno())
+    part.replace(file)
+
+
+def _index_file(requirements: Sequence[str], base: Path) -> Path:
+    wanted = sorted({"".join(requirement.split()) for requirement in requirements})
+    cuda = "cuda" if _cuda_allowed() else "cpu"
+    key = _digest(*_identity(base.resolve()), cuda, *wanted)
+    return envs_dir() / "index" / f"{key[:32]}.json"
+
+
+def _identity(base: Path) -> list[str]:
+    """An interpreter's path, and what changes when it is replaced by another release."""
+    status = base.stat()
+    return [str(base), str(status.st_size), str(status.st_mtime_ns)]
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _find_uv() -> str:
+    uv = shutil.which("uv")
+    if uv is None:
+        raise UsageError("uv was asked for but is not on PATH; install it, or leave out --uv")
+    return uv
+
+
+_TORCH = {"torch", "torchvision", "torchaudio"}
+
+
+def _project(requirement: str) -> str:
+    match = re.match(r"[A-Za-z0-9._-]+", requirement)
+    return re.sub(r"[-_.]+", "-", match[0]).lower() if match else ""
+
+
+def _cuda_allowed() -> bool:
+    has_gpu = any(Path("/dev").glob("nvidia[0-9]*"))
+    return has_gpu or os.environ.get("MLAGENTBENCH_ALLOW_CUDA", "") not in ("", "0")
+
+
+def _cuda_packages(packages: Sequence[ResolvedPackage]) -> list[ResolvedPackage]:
+    return [
+        package
+        for package in packages
+        if package.name.startswith(("nvidia-", "cuda-")) or package.name == "triton"
+    ]
+
+
+def _download_notice(packages: Sequence[ResolvedPackage]) -> str:
+    local = [package for package in packages if package.url.startswith("file:")]
+    remote = [package for package in packages if not package.url.startswith("file:")]
+    parts = []
+    if remote:
+        parts.append(f"{_total(remote)} to download (less what pip has in its cache)")
+    if local:
+        parts.append(f"{_total(local)} from local files")
+    return f"{len(packages)} packages: {', '.join(parts) or 'nothing to download'}"
+
+
+def _total(packages: Sequence[ResolvedPackage]) -> str:
+    known = sum(package.size or 0 for package in packages)
+    unknown = sum(package.size is None for package in packages)
+    text = f"{known / 1e6:,.1f} MB"
+    return f"{text} and {unknown} of unknown size" if unknown else text
