@@ -1,0 +1,124 @@
+"""What a run may use, what it has used, and what is left."""
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from mlagentbench.errors import RunEnded
+from mlagentbench.records import Record, Usage
+
+if TYPE_CHECKING:
+    from inspect_ai.util import Limit
+
+
+class BudgetLimits(Record):
+    """What a run may use; `None` is no limit."""
+
+    steps: Annotated[int, Field(ge=0)] | None = None
+    time: Annotated[float, Field(ge=0)] | None = None
+    tokens: Annotated[int, Field(ge=0)] | None = None
+    cost: Annotated[float, Field(ge=0)] | None = None
+
+
+class Budget:
+    """Counts what a run uses against its limits.
+
+    Time is the run's own clock: it stands still until `start()`, and after a resume it goes on
+    from what the journal says was used before.
+    """
+
+    def __init__(
+        self,
+        limits: BudgetLimits,
+        used: Usage | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.limits = limits
+        self._used = used or Usage()
+        self._clock = clock
+        self._started: float | None = None
+
+    def start(self) -> None:
+        """Let the run's clock go."""
+        if self._started is None:
+            self._started = self._clock()
+
+    def stop(self) -> None:
+        """Halt the run's clock: grading and reports are not the agent's time."""
+        self._used = self.usage
+        self._started = None
+
+    def resume_from(self, used: Usage) -> None:
+        """Take over what an earlier part of this run has used."""
+        self._used = used
+        self._started = None
+
+    @property
+    def seconds(self) -> float:
+        """The run's own clock."""
+        running = 0.0 if self._started is None else self._clock() - self._started
+        return self._used.seconds + running
+
+    @property
+    def usage(self) -> Usage:
+        return self._used.model_copy(update={"seconds": self.seconds})
+
+    def add_step(self) -> None:
+        self._used = self._used.model_copy(update={"steps": self._used.steps + 1})
+
+    def add_reply(self, input_tokens: int, output_tokens: int, cost: float | None) -> None:
+        """Count a model's reply; a cost of `None` is unknown, not free."""
+        used = self._used
+        total = used.cost if cost is None else (used.cost or 0.0) + cost
+        self._used = used.model_copy(
+            update={
+                "input_tokens": used.input_tokens + input_tokens,
+                "output_tokens": used.output_tokens + output_tokens,
+                "cost": total,
+            }
+        )
+
+    def remaining(self) -> BudgetLimits:
+        """What is left of each limit, never below 0."""
+        limits, used = self.limits, self.usage
+        tokens = used.input_tokens + used.output_tokens
+        return BudgetLimits(
+            steps=None if limits.steps is None else max(0, limits.steps - used.steps),
+            time=None if limits.time is None else max(0.0, limits.time - used.seconds),
+            tokens=None if limits.tokens is None else max(0, limits.tokens - tokens),
+            cost=None if limits.cost is None else max(0.0, limits.cost - (used.cost or 0.0)),
+        )
+
+    def check(self) -> None:
+        """Raise RunEnded, with the kind of what is used up."""
+        left = self.remaining()
+        if left.steps == 0:
+            raise RunEnded("steps", f"all {self.limits.steps} steps are used")
+        if left.time == 0:
+            raise RunEnded("time", f"the time of {self.limits.time:g} s is used up")
+        if left.tokens == 0:
+            raise RunEnded("tokens", f"all {self.limits.tokens} tokens are used")
+        if left.cost == 0:
+            raise RunEnded("cost", f"the cost of {self.limits.cost:g} dollars is used up")
+
+    def command_time(self, limit: float) -> float:
+        """How long one command may take: its own limit, or what is left of the run's time."""
+        left = self.remaining().time
+        return limit if left is None else max(0.1, min(limit, left))
+
+
+def inspect_limits(budget: Budget) -> "list[Limit]":
+    """Inspect's scoped limits for what is left, to be opened around the agent."""
+    from inspect_ai.util import cost_limit, time_limit, token_limit
+
+    left = budget.remaining()
+    limits: list[Limit] = []
+    if left.time is not None:
+        limits.append(time_limit(left.time))
+    if left.tokens is not None:
+        limits.append(token_limit(left.tokens))
+    if left.cost is not None:
+        limits.append(cost_limit(left.cost))
+    return limits

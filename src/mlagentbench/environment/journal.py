@@ -1,0 +1,240 @@
+"""What happened in a run, as JSON lines that are appended and never rewritten.
+
+Each line has `v`, the format's version, and `n`, its number. A line is one write, so a crash can
+only tear the last one; it is dropped on reading and cut off on reopening. Replies, ends and
+outcomes are on disk before anybody acts on them. Texts that are long stand in the object store.
+"""
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from mlagentbench.environment.object_store import ObjectStore, write_all
+from mlagentbench.errors import UsageError
+from mlagentbench.records import Action, Json, Observation, Outcome, Record, Step, Tier, Usage
+
+VERSION = 1
+LONG_TEXT = 16_000
+"""Longer texts go to the object store."""
+
+EventName = Literal[
+    "resumed", "interrupted", "sandbox restarted", "refused", "failed", "feedback", "note"
+]
+
+
+class Line(Record):
+    """What every line has; `at` is the time of day, `clock` the run's own seconds."""
+
+    v: Literal[1] = 1
+    n: int
+    at: float
+    clock: float
+
+
+class RunLine(Line):
+    """The first line: what the run starts from."""
+
+    kind: Literal["run"] = "run"
+    task: str
+    task_version: int
+    tier: Tier
+    data_hash: str
+    actions: tuple[str, ...]
+    limits: dict[str, Json]
+    snapshot: str
+
+
+class ReplyLine(Line):
+    """What a model answered, and the agent's state needed to go on from here."""
+
+    kind: Literal["reply"] = "reply"
+    role: str
+    prompt_hash: str
+    reply: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    state: Json = None
+
+
+class BeginLine(Line):
+    """An action is about to be carried out."""
+
+    kind: Literal["begin"] = "begin"
+    step: int
+    action: Action
+
+
+class EndLine(Line):
+    """An action's observation and the workspace after it.
+
+    `text` is the hash of the observation's text where that is too long to stand here; `output` of
+    everything that a command printed, where the observation shows only a part.
+    """
+
+    kind: Literal["end"] = "end"
+    step: int
+    observation: Observation
+    text: str | None = None
+    output: str | None = None
+    snapshot: str
+    notes: tuple[str, ...] = ()
+    started: float
+    seconds: float
+
+
+class EventLine(Line):
+    """Something worth knowing that is no step."""
+
+    kind: Literal["event"] = "event"
+    event: EventName
+    detail: str = ""
+
+
+class OutcomeLine(Line):
+    """The last line: how the run ended."""
+
+    kind: Literal["outcome"] = "outcome"
+    outcome: Outcome
+    usage: Usage
+
+
+AnyLine = Annotated[
+    RunLine | ReplyLine | BeginLine | EndLine | EventLine | OutcomeLine,
+    Field(discriminator="kind"),
+]
+_LINE: TypeAdapter[AnyLine] = TypeAdapter(AnyLine)
+_SYNCED = (ReplyLine, EndLine, OutcomeLine)
+
+
+class Journal:
+    """A journal open for writing; whoever holds the run's lock may have one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        lines, size = _sound_lines(path) if path.exists() else ([], 0)
+        self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        os.ftruncate(self._handle, size)
+        self._next = len(lines)
+
+    def append(self, line_type: type[Line], clock: float, **fields: Json) -> None:
+        """Write one line; where its kind asks for it, it is on disk on return."""
+        line = line_type(n=self._next, at=time.time(), clock=round(clock, 6), **fields)
+        values = {"v": VERSION, "n": line.n, "kind": line_type.model_fields["kind"].default}
+        values |= line.model_dump(exclude_defaults=True)
+        write_all(self._handle, json.dumps(values, separators=(",", ":")).encode() + b"\n")
+        if line_type in _SYNCED:
+            os.fdatasync(self._handle)
+        self._next += 1
+
+    def close(self) -> None:
+        os.close(self._handle)
+
+
+class History:
+    """What a journal says of its run; the only thing that others need to know of it."""
+
+    def __init__(self, lines: Sequence[AnyLine], store: ObjectStore | None = None) -> None:
+        self.run: RunLine | None = None
+        self.steps: list[Step] = []
+        self.replies: list[ReplyLine] = []
+        self.events: list[EventLine] = []
+        self.outcome: Outcome | None = None
+        self.snapshot: str | None = None
+        """The workspace after the last step, or at the start."""
+        self.interrupted: BeginLine | None = None
+        """An action that was begun and never ended."""
+        self.usage = Usage()
+        self._store = store
+        for line in lines:
+            self._add(line)
+
+    def _add(self, line: AnyLine) -> None:
+        used = {"seconds": line.clock}
+        match line:
+            case RunLine():
+                self.run, self.snapshot = line, line.snapshot
+            case ReplyLine():
+                self.replies.append(line)
+                used |= _with_reply(self.usage, line)
+            case BeginLine():
+                self.interrupted, self.outcome = line, None
+            case EndLine():
+                self._end(line)
+                used["steps"] = len(self.steps)
+            case EventLine():
+                self.events.append(line)
+            case OutcomeLine():
+                self.outcome = line.outcome
+        self.usage = self.usage.model_copy(update=used)
+
+    def _end(self, line: EndLine) -> None:
+        if self.interrupted is None or self.interrupted.step != line.step:
+            raise UsageError(f"the journal is damaged: step {line.step} ends but never began")
+        observation = line.observation
+        if line.text is not None and self._store is not None:
+            text = self._store.read(line.text).decode()
+            observation = observation.model_copy(update={"text": text})
+        self.steps.append(
+            Step(
+                n=line.step,
+                action=self.interrupted.action,
+                observation=observation,
+                snapshot=line.snapshot,
+                started=line.started,
+                seconds=line.seconds,
+            )
+        )
+        self.snapshot = line.snapshot
+        self.interrupted = None
+
+
+def _with_reply(used: Usage, line: ReplyLine) -> dict[str, Json]:
+    return {
+        "input_tokens": used.input_tokens + line.input_tokens,
+        "output_tokens": used.output_tokens + line.output_tokens,
+        "cost": used.cost if line.cost is None else (used.cost or 0.0) + line.cost,
+    }
+
+
+def read_lines(path: Path) -> list[AnyLine]:
+    """The lines of a journal, without a torn last one."""
+    return _sound_lines(path)[0]
+
+
+def read_journal(path: Path, store: ObjectStore | None = None) -> History:
+    """What a journal says, nothing if there is none; with a store, long texts are read from it."""
+    return History(read_lines(path) if path.exists() else [], store)
+
+
+def _sound_lines(path: Path) -> tuple[list[AnyLine], int]:
+    """All whole lines and their size in bytes; UsageError when one before the last is bad."""
+    lines: list[AnyLine] = []
+    size = 0
+    with path.open("rb") as file:
+        raw_lines = file.readlines()
+    for number, raw in enumerate(raw_lines, start=1):
+        try:
+            if not raw.endswith(b"\n"):
+                raise ValueError("the line is torn")
+            lines.append(_LINE.validate_python(_checked(json.loads(raw), path)))
+        except ValueError as error:
+            if number == len(raw_lines):
+                break
+            raise UsageError(f"{path}, line {number}: the journal is damaged: {error}") from error
+        size += len(raw)
+    return lines, size
+
+
+def _checked(values: Json, path: Path) -> Json:
+    if isinstance(values, dict) and values.get("v") != VERSION:
+        raise UsageError(
+            f"{path}: format version {values.get('v')}, this is version {VERSION}; "
+            "read it with the MLAgentBench that wrote it"
+        )
+    return values

@@ -1,0 +1,95 @@
+"""Where everything of one run lives, and the lock that keeps a second process out of it."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mlagentbench.errors import UsageError
+
+
+class RunDirectory:
+    """The paths of a run.
+
+    OUT/
+      objects/                     contents by sha256, shared by all runs
+      logs/                        Inspect's logs
+      runs/TASK/TIER/AGENT-HASH8/MODEL/EPOCH/
+        run.json                   what this run is (RunRecord)
+        journal.jsonl              what happened, appended and never rewritten
+        output.log                 what commands printed, as it came
+        grades.jsonl               one Grade a line
+        outputs/                   the submission, copied out for grading
+        work/                      the workspace, as the host sees it
+        lock                       held by the process that works here; its pid is in it
+    """
+
+    def __init__(self, out: Path, path: Path) -> None:
+        self.out = out.absolute()
+        self.path = self.out / path
+
+    @property
+    def objects(self) -> Path:
+        return self.out / "objects"
+
+    @property
+    def run_json(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def journal(self) -> Path:
+        return self.path / "journal.jsonl"
+
+    @property
+    def output_log(self) -> Path:
+        return self.path / "output.log"
+
+    @property
+    def grades(self) -> Path:
+        return self.path / "grades.jsonl"
+
+    @property
+    def outputs(self) -> Path:
+        return self.path / "outputs"
+
+    @property
+    def work(self) -> Path:
+        return self.path / "work"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / "lock"
+
+    @property
+    def relative(self) -> Path:
+        """The run's place below OUT, which stays right when OUT is moved."""
+        return self.path.relative_to(self.out)
+
+    def create(self) -> None:
+        """Make the directories that a run needs."""
+        self.objects.mkdir(parents=True, exist_ok=True)
+        self.work.mkdir(parents=True, exist_ok=True)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep every other process out; a UsageError says who is in already."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
+                raise UsageError(
+                    f"{self.path} is being written by process {owner}; "
+                    "wait for it to end, or choose another --out"
+                ) from None
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+            yield
+        finally:
+            os.close(handle)
+
+    def __repr__(self) -> str:
+        return f"RunDirectory({str(self.path)!r})"
