@@ -1,0 +1,83 @@
+"""Splits the labelled houses at random into a public training part and a private test part.
+
+Rows are shuffled and every Id is replaced, so that neither says when or where a house was listed.
+Cells are copied as text: nothing is parsed, rounded or filled in.
+"""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+ID, TARGET = "Id", "SalePrice"
+TEST_SHARE = 0.30
+HELD_SHARE = 0.20
+COPY_DIFFERENCES = 5
+"""A test row that differs from a training row in at most so many columns counts as its copy."""
+
+
+def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
+    houses = _read(raw / "train.csv")
+    order = rng.permutation(len(houses))
+    new_ids = pd.Series(rng.choice(900_000, len(houses), replace=False) + 100_000).astype(str)
+    mapping = pd.DataFrame({ID: new_ids, "original": houses[ID]})
+    houses[ID] = new_ids
+    n_test = round(TEST_SHARE * len(houses))
+    test, train = houses.iloc[order[:n_test]], houses.iloc[order[n_test:]]
+
+    _write(train, public / "train.csv")
+    _write(test.drop(columns=TARGET), public / "test.csv")
+    _write(_sample(test), public / "sample_submission.csv")
+    if (raw / "data_description.txt").is_file():
+        shutil.copyfile(raw / "data_description.txt", public / "data_description.txt")
+
+    _write_answers(test, train, private)
+    _write(mapping.assign(part=np.where(new_ids.isin(test[ID]), "test", "train")),
+           private / "mapping.csv")  # fmt: skip
+    if (raw / "noise_free.csv").is_file():
+        noise_free = _read(raw / "noise_free.csv").set_index(ID)[TARGET]
+        original = mapping["original"].iloc[order[:n_test]]
+        ceiling = pd.DataFrame({ID: test[ID], TARGET: noise_free[original].to_numpy()})
+        _write(ceiling, private / "ceiling.csv")
+
+
+def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:
+    """Hold a part of the training data back, to be asked for a score on it during a run."""
+    houses = _read(public / "train.csv")
+    order = rng.permutation(len(houses))
+    n_held = round(HELD_SHARE * len(houses))
+    held, train = houses.iloc[order[:n_held]], houses.iloc[order[n_held:]]
+
+    for file in sorted(public.iterdir()):
+        if file.name != "train.csv":
+            shutil.copyfile(file, held_public / file.name)
+    _write(train, held_public / "train.csv")
+    _write(held.drop(columns=TARGET), held_public / "validation.csv")
+    _write(_sample(held), held_public / "validation_sample_submission.csv")
+    _write_answers(held, train, held_private)
+
+
+def _write_answers(test: pd.DataFrame, train: pd.DataFrame, private: Path) -> None:
+    _write(test[[ID, TARGET]], private / "answers.csv")
+    _write(test.loc[_has_copy(test, train), [ID]], private / "copies.csv")
+
+
+def _has_copy(test: pd.DataFrame, train: pd.DataFrame) -> np.ndarray:
+    """Which test rows are, but for a few columns, also in the training data."""
+    differences = np.zeros((len(test), len(train)), dtype=np.int16)
+    for column in test.columns.drop([ID, TARGET]):
+        differences += test[column].to_numpy()[:, None] != train[column].to_numpy()[None, :]
+    return differences.min(axis=1) <= COPY_DIFFERENCES
+
+
+def _sample(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[[ID]].assign(**{TARGET: 0})
+
+
+def _read(file: Path) -> pd.DataFrame:
+    return pd.read_csv(file, dtype=str, keep_default_na=False).astype(object)
+
+
+def _write(table: pd.DataFrame, file: Path) -> None:
+    table.to_csv(file, index=False, lineterminator="\n")
