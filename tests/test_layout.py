@@ -16,7 +16,7 @@ LAYERS = {
     "cli": {"running", "report", "evaluation", "tasks"},
     "inspect_plugin": {"running", "agents", "environment", "models", "tasks", "evaluation"},
     "running": {"agents", "evaluation", "environment", "models", "tasks"},
-    "report": {"evaluation", "tasks"},
+    "report": {"evaluation", "environment", "tasks"},
     "agents": {"environment", "models", "tasks"},
     "evaluation": {"environment", "tasks"},
     "models": set(),

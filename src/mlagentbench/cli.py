@@ -105,7 +105,10 @@ def run(
     json_output: JsonOption = False,
 ) -> None:
     """Run agents on tasks, grade what they submit, print the table."""
-    from mlagentbench.running.suite import SuiteRequest, run_from_command_line
+    from rich.console import Console
+
+    from mlagentbench.report.suite_page import print_suite
+    from mlagentbench.running.suite import SuiteRequest, run_suite
 
     request = SuiteRequest.read(
         tasks=tasks, agents=agents, models=models, runs=runs, tier=tier, out=out,
@@ -113,7 +116,8 @@ def run(
         prices=prices, jobs=jobs, sandbox=sandbox, feedback=feedback, protocol=protocol,
         roles=role or [], mini_seed=mini_seed,
     )  # fmt: skip
-    raise typer.Exit(run_from_command_line(request, as_json=json_output))
+    outcome = run_suite(request, Console(stderr=json_output))
+    raise typer.Exit(print_suite(outcome, as_json=json_output))
 
 
 @app.command()
@@ -167,9 +171,12 @@ def demo(
     out: OutOption = Path("demo-results"),
 ) -> None:
     """Run baseline, nop and oracle on the mini tasks: no key, no network, no GPU."""
-    from mlagentbench.running.suite import demo_from_command_line
+    from rich.console import Console
 
-    raise typer.Exit(demo_from_command_line(every=every, out=out))
+    from mlagentbench.report.suite_page import print_suite
+    from mlagentbench.running.suite import demo_request, run_suite
+
+    raise typer.Exit(print_suite(run_suite(demo_request(every=every, out=out), Console())))
 
 
 @app.command()

@@ -4,8 +4,9 @@ import json
 import re
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from mlagentbench.environment.budget import BudgetLimits
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Json, Record, Tier
 from mlagentbench.tasks.task import TaskSpec, parse_seconds
@@ -18,13 +19,9 @@ Protocol = Literal["ours", "paper"]
 MiniSeed = Literal["public", "secret"]
 
 
-class RunLimits(Record):
-    """The budget of one run."""
-
-    steps: int
-    seconds: float
-    tokens: int | None = None
-    cost: float | None = None
+def _duration(value: object) -> object:
+    """Seconds, or a text like 30m."""
+    return parse_seconds(value) if isinstance(value, str) else value
 
 
 class RunSettings(Record):
@@ -36,17 +33,17 @@ class RunSettings(Record):
     protocol: Protocol = "ours"
     sandbox: str = "bubblewrap"
     max_steps: Annotated[int, Field(gt=0)] | None = None
-    max_time: Annotated[float, Field(gt=0)] | None = None
+    max_time: Annotated[float, BeforeValidator(_duration), Field(gt=0)] | None = None
     max_tokens: Annotated[int, Field(gt=0)] | None = None
     max_cost: Annotated[float, Field(gt=0)] | None = None
 
-    def limits(self, spec: TaskSpec) -> RunLimits:
+    def limits(self, spec: TaskSpec) -> BudgetLimits:
         """The task's own limits, the paper's, or those asked for."""
         paper = self.protocol == "paper"
         steps = self.max_steps or (PAPER_STEPS if paper else spec.limits.steps)
         seconds = self.max_time or (PAPER_SECONDS if paper else spec.limits.time)
-        return RunLimits(
-            steps=steps, seconds=seconds, tokens=self.max_tokens, cost=self.max_cost
+        return BudgetLimits(
+            steps=steps, time=seconds, tokens=self.max_tokens, cost=self.max_cost
         )  # fmt: skip
 
     def feedback_calls(self) -> int:

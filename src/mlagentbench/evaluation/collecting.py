@@ -1,0 +1,89 @@
+"""Running a submitted program on hidden inputs: in a fresh sandbox, without answers."""
+
+import os
+import shlex
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
+from mlagentbench.environment.sandbox.sandbox import Bind, CommandResult, Limits, SandboxSpec
+from mlagentbench.errors import RunFailed
+from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.tasks.task import Task
+from mlagentbench.tasks.task_call import InvalidSubmissionReported
+
+INPUTS = "/inputs"
+OUTPUTS = "outputs"
+LAST_OUTPUT = 1000
+"""How much of a failed program's output stands in the reason."""
+
+
+async def collect_program(
+    task: Task, python_env: PythonEnv, submitted: Path, private: Path, outputs: Path
+) -> None:
+    """Run the task's collect command; what it writes, regular files only, goes to `outputs`.
+
+    Raises InvalidSubmissionReported when the program fails or breaks a limit.
+    """
+    collect = task.spec.collect
+    if collect is None or collect.inputs is None:
+        raise RunFailed("task", f"{task.id}: task.toml needs collect.command and collect.inputs")
+    with tempfile.TemporaryDirectory(prefix="mlagentbench-collect-") as directory:
+        workspace = Path(directory) / "workspace"
+        lay_out_submission(task, submitted, workspace)
+        (workspace / OUTPUTS).mkdir()
+        spec = SandboxSpec(
+            workspace=workspace,
+            python_env=python_env.directory,
+            binds=(Bind(source=private / collect.inputs, target=INPUTS),),
+            limits=collect_limits(task, collect.timeout),
+        )
+        command = collect.command.format(inputs=INPUTS, outputs=OUTPUTS)
+        async with BubblewrapSandbox(spec) as sandbox:
+            result = await sandbox.run(shlex.split(command))
+        if result.exit_code != 0 or result.limit is not None:
+            raise InvalidSubmissionReported(_reason(command, result))
+        _copy_regular_files(workspace / OUTPUTS, outputs, task.spec.submission.max_bytes)
+
+
+def lay_out_submission(task: Task, submitted: Path, workspace: Path) -> None:
+    """A fresh workspace: the submitted files, beside the task's own read-only ones."""
+    shutil.copytree(submitted, workspace)
+    for name in task.spec.read_only.paths:
+        source, target = task.starter / name, workspace / name
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(source, target)
+
+
+def collect_limits(task: Task, timeout: float) -> Limits:
+    resources = task.spec.resources
+    return Limits(wall_time=timeout, memory=int(resources.memory), cpus=resources.cpus)
+
+
+def _reason(command: str, result: CommandResult) -> str:
+    how = str(result.limit) if result.limit else f"exit status {result.exit_code}"
+    return f"`{command}` failed on the hidden inputs: {how}\n{result.output[-LAST_OUTPUT:]}"
+
+
+def _copy_regular_files(source: Path, target: Path, max_bytes: float) -> None:
+    total = 0
+    for folder, directories, names in os.walk(source, followlinks=False):
+        here = Path(folder)
+        for name in directories + names:
+            status = (here / name).lstat()
+            relative = (here / name).relative_to(source)
+            if stat.S_ISDIR(status.st_mode):
+                (target / relative).mkdir(exist_ok=True)
+                continue
+            if not stat.S_ISREG(status.st_mode):
+                raise InvalidSubmissionReported(f"{relative} is not a regular file")
+            total += status.st_size
+            if total > max_bytes:
+                raise InvalidSubmissionReported(
+                    f"the outputs are larger than {max_bytes:,.0f} bytes"
+                )
+            shutil.copyfile(here / name, target / relative, follow_symlinks=False)

@@ -1,0 +1,151 @@
+"""Grading: what a run submitted, scored away from the agent.
+
+    snapshot --submission only, regular files--> outputs/step-N/
+    [collect]   agent code that must run, does so in a fresh sandbox that has inputs, no answers
+    grade.py    in a sandbox of its own, sees outputs/step-N/ and private/, imports nothing of the
+                agent's
+    Grade       the score seen against floor, bar and reference; appended to grades.jsonl
+
+An invalid submission is a Grade with a reason. A grader that fails is a RunFailed, never a score.
+"""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+from mlagentbench.environment.journal import History, read_journal
+from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.environment.sandbox.task_process import call_task
+from mlagentbench.environment.snapshot_trees import NotCollected, materialise
+from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.evaluation.collecting import collect_program
+from mlagentbench.evaluation.competence import judge
+from mlagentbench.evaluation.results import read_record
+from mlagentbench.evaluation.timing import collect_timed
+from mlagentbench.records import Grade, Json, Record
+from mlagentbench.tasks.baselines import measured_figures
+from mlagentbench.tasks.data import PreparedData, prepared_with_hash
+from mlagentbench.tasks.python_env import PythonEnv, find_python_env
+from mlagentbench.tasks.task import Task, load_task
+from mlagentbench.tasks.task_call import InvalidSubmissionReported
+
+GRADING_TIMEOUT = 1800.0
+
+
+class Scored(Record):
+    """What the task's grader said: a score, or the reason why there is none."""
+
+    score: float | None = None
+    reason: str | None = None
+    extra: dict[str, Json] = {}
+
+
+async def grade_run(run: RunDirectory, step: int | None = None) -> Grade:
+    """Grade a run as it was after a step, by default its last, and add the grade to its grades."""
+    record = read_record(run)
+    task = load_task(record.task_path)
+    facts = record.disclosure
+    if task.spec.version != facts.task_version:
+        raise UsageError(
+            f"{run.path}: was run on {task.id} version {facts.task_version}, this is version "
+            f"{task.spec.version}; grade it with the MLAgentBench that ran it"
+        )
+    data = prepared_with_hash(task, facts.tier, facts.data_hash)
+    python_env = find_python_env(task.spec.python.requirements)
+    if python_env is None:
+        raise UsageError(
+            f"{task.id}: its python environment is not here; type: mlagentbench prepare {task.id}"
+        )
+    history = read_journal(run.journal)
+    number, snapshot = _snapshot_after(run, history, step)
+    started = time.monotonic()
+    outputs = run.outputs / f"step-{number}"
+    scored = await score_snapshot(
+        task, data, python_env, ObjectStore(run.objects), snapshot, outputs
+    )
+    judgement = judge(task.spec.metric, measured_figures(task, facts.tier, data.hash), scored.score)
+    grade = Grade(
+        step=number,
+        valid=scored.score is not None,
+        seconds=round(time.monotonic() - started, 3),
+        **scored.model_dump(),
+        **judgement.model_dump(),
+    )
+    _append(run.grades, grade)
+    return grade
+
+
+def _snapshot_after(run: RunDirectory, history: History, step: int | None) -> tuple[int, str]:
+    if history.run is None:
+        raise UsageError(f"{run.path}: the run has not started; there is nothing to grade")
+    snapshots = {0: history.run.snapshot} | {past.n: past.snapshot for past in history.steps}
+    number = max(snapshots) if step is None else step
+    if number not in snapshots:
+        raise UsageError(f"{run.path}: no step {number}; its steps are 0 to {max(snapshots)}")
+    return number, snapshots[number]
+
+
+async def score_snapshot(
+    task: Task,
+    data: PreparedData,
+    python_env: PythonEnv,
+    store: ObjectStore,
+    snapshot: str,
+    outputs: Path,
+) -> Scored:
+    """Copy the submission out of a snapshot and score it."""
+    submission = task.spec.submission
+    fresh_directory(outputs)
+    try:
+        materialise(store, snapshot, outputs, [submission.path], submission.max_bytes)
+    except NotCollected as reason:
+        return Scored(reason=f"no submission: {reason}")
+    return await score_submission(task, data, python_env, outputs)
+
+
+async def score_submission(
+    task: Task, data: PreparedData, python_env: PythonEnv, submitted: Path
+) -> Scored:
+    """Score the submitted files in a directory; they are data here and are never imported."""
+    outputs = submitted
+    if task.spec.kind in ("timed", "program"):
+        outputs = submitted.with_name(f"{submitted.name}-collected")
+        fresh_directory(outputs)
+        collect = collect_timed if task.spec.kind == "timed" else collect_program
+        try:
+            await collect(task, python_env, submitted, data.private, outputs)
+        except InvalidSubmissionReported as invalid:
+            return Scored(reason=str(invalid))
+    try:
+        result = await call_task(
+            task,
+            python_env,
+            "grade.grade",
+            read={"outputs": outputs, "private": data.private},
+            timeout=GRADING_TIMEOUT,
+        )
+    except InvalidSubmissionReported as invalid:
+        return Scored(reason=str(invalid))
+    if not isinstance(result, dict) or not isinstance(result.get("score"), float | int):
+        raise RunFailed("grader", f"{task.id}: grade() returned {result!r} instead of a Grade")
+    return Scored(score=float(result["score"]), extra=result.get("extra", {}))
+
+
+def fresh_directory(directory: Path) -> None:
+    """Make a directory that is empty."""
+    if directory.exists():
+        shutil.rmtree(directory)
+    directory.mkdir(parents=True)
+
+
+def _append(file: Path, grade: Grade) -> None:
+    """Add a line that is whole or, after a crash, ignored."""
+    torn = file.exists() and not file.read_bytes().endswith(b"\n") and file.stat().st_size > 0
+    with file.open("ab") as handle:
+        if torn:
+            handle.write(b"\n")
+        handle.write(grade.model_dump_json().encode() + b"\n")
+        handle.flush()
+        os.fsync(handle.fileno())

@@ -1,0 +1,108 @@
+"""Reading what runs left behind: one result per run directory."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from mlagentbench.environment.journal import read_journal
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.errors import UsageError
+from mlagentbench.records import Grade, Outcome, Record, RunRecord, Usage
+
+
+class RunResult(Record):
+    """A run as far as it has come. Without an outcome it is unfinished; without a grade, ungraded."""
+
+    path: str
+    record: RunRecord
+    outcome: Outcome | None
+    usage: Usage
+    grade: Grade | None
+
+
+class SuiteOutcome(Record):
+    """What came of running many runs: the results so far, and how many were asked for."""
+
+    out: Path
+    results: tuple[RunResult, ...]
+    expected: int
+    interrupted: bool
+    paper_rule: bool
+
+    @property
+    def unfinished(self) -> list[RunResult]:
+        """The runs that failed, or did not come to their grade."""
+        return [
+            result
+            for result in self.results
+            if result.grade is None or result.outcome is None or result.outcome.kind == "failed"
+        ]
+
+    @property
+    def missing(self) -> int:
+        return self.expected - len(self.results) + len(self.unfinished)
+
+
+def collect(out: Path) -> list[RunResult]:
+    """All runs below an --out directory."""
+    return [read_run(run) for run in run_directories(out)]
+
+
+def run_directories(out: Path) -> Iterator[RunDirectory]:
+    for file in sorted(out.glob("runs/*/*/*/*/*/run.json")):
+        yield RunDirectory(out, file.parent.relative_to(out))
+
+
+def find_run(path: Path) -> RunDirectory:
+    """The run at this path: a run directory, or anything directly in it."""
+    path = path.absolute()
+    if path.name == "run.json":
+        path = path.parent
+    parts = path.parts
+    if not (path / "run.json").is_file() or len(parts) < 7 or parts[-6] != "runs":
+        raise UsageError(
+            f"{path} is not a run: expected OUT/runs/TASK/TIER/AGENT/MODEL/EPOCH with run.json"
+        )
+    out = path.parents[5]
+    return RunDirectory(out, path.relative_to(out))
+
+
+def read_run(run: RunDirectory) -> RunResult:
+    journal = read_journal(run.journal)
+    return RunResult(
+        path=run.relative.as_posix(),
+        record=read_record(run),
+        outcome=journal.outcome,
+        usage=journal.usage,
+        grade=final_grade(run),
+    )
+
+
+def read_record(run: RunDirectory) -> RunRecord:
+    try:
+        return RunRecord.model_validate_json(run.run_json.read_bytes())
+    except ValidationError as error:
+        raise UsageError(
+            f"{run.run_json}: not a run's record: {error.errors()[0]['msg']}"
+        ) from error
+
+
+def read_grades(run: RunDirectory) -> list[Grade]:
+    """All grades of a run, in the order in which they were given; torn lines are left out."""
+    if not run.grades.is_file():
+        return []
+    grades = []
+    for line in run.grades.read_bytes().splitlines():
+        try:
+            grades.append(Grade.model_validate_json(line))
+        except ValidationError:
+            continue
+    return grades
+
+
+def final_grade(run: RunDirectory) -> Grade | None:
+    """The newest grade of the run's last step."""
+    grades = read_grades(run)
+    last = max((grade.step for grade in grades), default=0)
+    return next((grade for grade in reversed(grades) if grade.step == last), None)

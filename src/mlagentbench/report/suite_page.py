@@ -1,0 +1,78 @@
+"""What `mlagentbench run` prints at the end: the table, how to read it, what to type next."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from mlagentbench.evaluation.results import SuiteOutcome
+from mlagentbench.report.tables import cells, summary_table
+
+LEGEND = """
+success: at least half of the way from floor to reference, and above the starter's noise; \
+[95 % Wilson interval]
+± one standard error over runs; normalised: 0 = floor, 1 = reference
+paper's rule: more than 10 % better than the starter, as in the paper
+""".rstrip()
+
+
+def print_suite(outcome: SuiteOutcome, *, as_json: bool = False) -> int:
+    """Print what came of a suite; returns the exit code, 0 only when every run ended well."""
+    if as_json:
+        _print_json(outcome)
+    else:
+        _print_table(outcome, Console())
+    console = Console(stderr=True)
+    if outcome.interrupted:
+        console.print("\nStopped. To go on where it stopped, type the same command again:")
+        console.print(f"  {_command()}", highlight=False, soft_wrap=True)
+        return 130
+    if outcome.missing == 0:
+        return 0
+    for result in outcome.unfinished:
+        end = result.outcome
+        why = f"{end.cause or end.kind}: {end.detail}" if end else "did not end"
+        console.print(f"{result.path}: {why}", style="red", highlight=False, markup=False)
+    console.print(f"{outcome.missing} of {outcome.expected} runs failed; to try them again, type:")
+    console.print(f"  {_command()}", highlight=False, soft_wrap=True)
+    return 1
+
+
+def _print_table(outcome: SuiteOutcome, console: Console) -> None:
+    lines = cells(outcome.results)
+    if not lines:
+        console.print("no run has started")
+        return
+    console.print()
+    console.print(summary_table(lines, paper=outcome.paper_rule))
+    console.print(LEGEND, style="dim", highlight=False)
+    out, logs = _shown(outcome.out), _shown(outcome.out / "logs")
+    console.print(
+        f"\nruns: {out}   to look into them: inspect view --log-dir {logs}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _print_json(outcome: SuiteOutcome) -> None:
+    values = {
+        "out": str(outcome.out),
+        "expected": outcome.expected,
+        "missing": outcome.missing,
+        "interrupted": outcome.interrupted,
+        "cells": [line.model_dump(mode="json") for line in cells(outcome.results)],
+        "runs": [result.model_dump(mode="json") for result in outcome.results],
+    }
+    sys.stdout.write(json.dumps(values, indent=2) + "\n")
+
+
+def _command() -> str:
+    return shlex.join(["mlagentbench", *sys.argv[1:]])
+
+
+def _shown(path: Path) -> str:
+    """A path as short as it can be typed from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -1,0 +1,95 @@
+"""Showing runs while they go on: which run, step, elapsed time and budget left."""
+
+import time
+from collections.abc import Callable
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from mlagentbench.environment.budget import Budget
+
+
+class RunView:
+    """What is shown of one run."""
+
+    def __init__(self, name: str, budget: Budget) -> None:
+        self.name = name
+        self.budget = budget
+        self.doing = "starting"
+        self.started = time.monotonic()
+
+
+class LiveProgress:
+    """A table of the runs under way on a terminal; otherwise a line when a run starts and ends."""
+
+    current: "LiveProgress | None" = None
+
+    def __init__(self, console: Console, total: int) -> None:
+        self.console = console
+        self.total = total
+        self.done = 0
+        self.views: list[RunView] = []
+        self._live = Live(
+            console=console, get_renderable=self._table, refresh_per_second=4, transient=True
+        )
+
+    def __enter__(self) -> Self:
+        LiveProgress.current = self
+        if self.console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        LiveProgress.current = None
+        self._live.stop()
+
+    def begin(self, name: str, budget: Budget) -> Callable[[str], None]:
+        """Show a run; the function that is returned says what it is doing now."""
+        view = RunView(name, budget)
+        self.views.append(view)
+
+        def doing(text: str) -> None:
+            view.doing = text
+
+        return doing
+
+    def end(self, name: str, result: str) -> None:
+        """A run is over: its result stays on the screen."""
+        self.views = [view for view in self.views if view.name != name]
+        self.done += 1
+        self.console.print(
+            f"[{self.done}/{self.total}] {name}: {result}", highlight=False, markup=False
+        )
+
+    def _table(self) -> Table:
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for heading in ("run", "step", "elapsed", "left", "now"):
+            table.add_column(heading, no_wrap=heading != "run")
+        for view in self.views:
+            used, limits = view.budget.usage, view.budget.limits
+            steps = f"{used.steps}/{limits.steps}" if limits.steps else str(used.steps)
+            table.add_row(
+                view.name, steps, _clock(time.monotonic() - view.started), _left(view.budget),
+                view.doing,
+            )  # fmt: skip
+        return table
+
+
+def _left(budget: Budget) -> str:
+    left = budget.remaining()
+    parts = []
+    if left.time is not None:
+        parts.append(_clock(left.time))
+    if left.tokens is not None:
+        parts.append(f"{left.tokens:,} tokens")
+    if left.cost is not None:
+        parts.append(f"${left.cost:.2f}")
+    return ", ".join(parts) or "no limit"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
