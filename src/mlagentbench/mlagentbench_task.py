@@ -147,3 +147,15 @@ def grade_timings(timings: Timings) -> Grade:
     if abs(control - 1) > CONTROL_TOLERANCE:
         extra["warning"] = f"control off by {abs(control - 1):.1%}: the machine was not calm"
     return Grade(statistics.median(ratios), extra)
+
+
+def booleans(values: Sequence[str], column: str) -> list[bool]:
+    """The values of a column as booleans: True or False in any case, or 1 or 0."""
+    known = {"true": True, "1": True, "false": False, "0": False}
+    found = [known.get(value.strip().lower()) for value in values]
+    for row, value in enumerate(found, start=1):
+        if value is None:
+            raise InvalidSubmission(
+                f"{column}, row {row}: {values[row - 1][:50]!r} is neither True nor False"
+            )
+    return [bool(value) for value in found]
