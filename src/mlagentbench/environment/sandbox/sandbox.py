@@ -1,7 +1,7 @@
 """What the harness asks of a sandbox, and the records it speaks in."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal, Protocol
 
 from mlagentbench.records import Record
@@ -54,6 +54,20 @@ class SandboxSpec(Record):
     limits: Limits = Limits()
     gpus: bool = False
 
+    @property
+    def placeholders(self) -> frozenset[str]:
+        """Names at the top of the workspace where the host sees only empty stand-ins for binds."""
+        places = (PurePosixPath(bind.target) for bind in self.binds)
+        return frozenset(place.name for place in places if str(place.parent) == WORKSPACE)
+
+
+class Identity(Record):
+    """Which processes a sandbox is, for good: a pid alone is given out again."""
+
+    pid: int
+    started: int
+    boot: str
+
 
 class CommandResult(Record):
     """How a command ended. `output` is stdout and stderr as they came, interleaved."""
@@ -65,6 +79,8 @@ class CommandResult(Record):
     seconds: float
     cpu_seconds: float | None = None
     limit: LimitHit | None = None
+    start_error: int = 0
+    """The errno why the command could not be started at all; 0 when it was."""
     restarted: bool = False
 
 

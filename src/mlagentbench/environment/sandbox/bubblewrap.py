@@ -1,0 +1,363 @@
+"""The sandbox of bubblewrap: starts in milliseconds, needs no image and no root.
+
+One sandbox lives for the whole run. Commands are started by an executor inside of it; when that
+dies, a new sandbox is started on the same workspace, and the next result says so.
+"""
+
+import asyncio
+import contextlib
+import posixpath
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Self, TypeVar
+
+import anyio
+
+from mlagentbench.environment.sandbox.channel import Answer, ExecutorGone
+from mlagentbench.environment.sandbox.command import Command, OutputPipe
+from mlagentbench.environment.sandbox.files import read_file, write_file
+from mlagentbench.environment.sandbox.instance import Instance
+from mlagentbench.environment.sandbox.layout import HOME, Layout
+from mlagentbench.environment.sandbox.limits import Watch, hit
+from mlagentbench.environment.sandbox.ownership import give_to
+from mlagentbench.environment.sandbox.prerequisites import find_bwrap, unprivileged_uid
+from mlagentbench.environment.sandbox.process import SandboxProcess
+from mlagentbench.environment.sandbox.sandbox import (
+    WORKSPACE,
+    CommandResult,
+    Identity,
+    LimitHit,
+    SandboxSpec,
+)
+from mlagentbench.environment.sandbox.tree import signal_tree
+from mlagentbench.errors import RunFailed
+from mlagentbench.records import Json
+
+MAX_READ = 1_000_000_000
+KILL_GRACE = 5.0
+T = TypeVar("T")
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class BubblewrapSandbox:
+    """A sandbox for one spec; `async with` starts and stops it."""
+
+    def __init__(self, spec: SandboxSpec) -> None:
+        self.spec = spec
+        self._bwrap = find_bwrap()
+        self._uid = unprivileged_uid()
+        self._env = _environment(spec)
+        self._instance: Instance | None = None
+        self._watch: Watch
+        self._active: set[Command | SandboxProcess] = set()
+        self._watching: asyncio.Task[None] | None = None
+        self._left_running: list[OutputPipe] = []
+        self._starting = asyncio.Lock()
+
+    @property
+    def isolation(self) -> str:
+        """How strongly commands are kept apart from the host, for disclosure."""
+        return "bubblewrap: " + ("user namespace" if self._uid is None else "separate uid")
+
+    @property
+    def identity(self) -> Identity:
+        """Which processes this sandbox is, so that a later harness can end exactly them."""
+        return self._running().identity
+
+    # Life
+
+    async def start(self) -> None:
+        if self._instance is not None:
+            return
+        self._prepare_workspace()
+        await self._launch()
+
+    async def stop(self) -> None:
+        """Kill everything inside; the workspace stays as it is."""
+        instance, self._instance = self._instance, None
+        if instance is not None:
+            with anyio.CancelScope(shield=True):
+                await instance.kill()
+        for pipe in self._left_running:
+            pipe.close()
+        self._left_running.clear()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    def _prepare_workspace(self) -> None:
+        """Make way for the binds, and give root's files to the sandbox's own uid."""
+        for name in self.spec.placeholders:
+            place = self.spec.workspace / name
+            if place.is_symlink():
+                place.unlink()
+        if self._uid is not None:
+            give_to(self._uid, self.spec.workspace)
+            for bind in self.spec.binds:
+                if bind.writable:
+                    give_to(self._uid, bind.source)
+
+    async def _launch(self) -> None:
+        instance = await Instance.start(Layout(self.spec, self._bwrap, self._uid))
+        self._instance = instance
+        self._watch = Watch(
+            instance.view, self.spec.limits, self.spec.workspace, self.spec.placeholders
+        )
+
+    def _running(self) -> Instance:
+        if self._instance is None:
+            raise RunFailed("sandbox", "not started, or stopped already")
+        return self._instance
+
+    async def _restart(self, broken: Instance) -> None:
+        """Put a new sandbox in place of a broken one, once for all who noticed."""
+        async with self._starting:
+            if self._instance is not broken:
+                return
+            await broken.kill()
+            await self._launch()
+
+    async def _ready(self) -> tuple[Instance, bool]:
+        """The running instance, and whether it had to be started anew."""
+        instance = self._running()
+        if not instance.ended.is_set():
+            return instance, False
+        await self._restart(instance)
+        return self._running(), True
+
+    # Commands
+
+    async def run(
+        self,
+        command: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        cwd: str = WORKSPACE,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        on_output: Callable[[bytes], None] | None = None,
+    ) -> CommandResult:
+        """Run a command to its end; everything it started is gone when this returns."""
+        request = self._command_request(command, cwd, env, keep=False)
+        return await self._execute(request, stdin, timeout, on_output)
+
+    async def run_and_leave(
+        self,
+        command: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        cwd: str = WORKSPACE,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        max_output: int | None = None,
+    ) -> CommandResult:
+        """Run a command to its end, but leave what it started in the background running.
+
+        For servers that live as long as the sandbox; a command that is ended by a limit still
+        takes everything with it.
+        """
+        request = self._command_request(command, cwd, env, keep=True)
+        return await self._execute(request, stdin, timeout, None, max_output)
+
+    async def open_process(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str = WORKSPACE,
+        env: Mapping[str, str] | None = None,
+    ) -> SandboxProcess:
+        """Start a program to be spoken to over stdin and stdout; whoever opened it closes it."""
+        instance, _restarted = await self._ready()
+        try:
+            process = SandboxProcess(instance.control)
+            await process.begin(**self._command_request(command, cwd, env, keep=False))
+        except ExecutorGone as error:
+            raise RunFailed("sandbox", f"cannot start {command[0]}: {error}") from error
+        self._begin(process)
+        process.on_close = self._finish
+        return process
+
+    def _command_request(
+        self, command: Sequence[str], cwd: str, env: Mapping[str, str] | None, *, keep: bool
+    ) -> dict[str, Json]:
+        return {
+            "command": list(command),
+            "cwd": posixpath.join(WORKSPACE, cwd),
+            "env": {**self._env, **(env or {})},
+            "keep": keep,
+        }
+
+    async def _execute(
+        self,
+        request: dict[str, Json],
+        stdin: bytes,
+        timeout: float | None,
+        on_output: Callable[[bytes], None] | None,
+        max_output: int | None = None,
+    ) -> CommandResult:
+        instance, restarted = await self._ready()
+        started = time.monotonic()
+        limits = self.spec.limits
+        try:
+            command = Command(
+                instance.control,
+                stdin=stdin,
+                max_output=limits.output_size if max_output is None else max_output,
+                on_output=on_output,
+                on_too_much=lambda: self._end(command, hit(limits, "output size")),
+            )
+        except ExecutorGone:
+            await self._restart(instance)
+            return _result(None, None, started, restarted=True)
+        async with self._timed(command, timeout):
+            try:
+                answer = await command.run(**request)
+                if request["keep"]:
+                    self._left_running = [p for p in self._left_running if not p.closed.is_set()]
+                    self._left_running += command.leave_running()
+                else:
+                    await command.last_output()
+            except ExecutorGone:
+                await self._restart(instance)
+                return _result(command, None, started, restarted=True)
+            except asyncio.CancelledError:
+                await self._abandon(command, instance)
+                raise
+            result = _result(command, answer, started, restarted=restarted)
+            if result.limit is None:
+                broken = await self._watch.at_end(result)
+                if broken is not None:
+                    result = result.model_copy(update={"limit": broken})
+            return result
+
+    @contextlib.asynccontextmanager
+    async def _timed(self, command: Command, timeout: float | None) -> AsyncIterator[None]:
+        """Hold a command to its limits while it runs."""
+        wall_time = self.spec.limits.wall_time if timeout is None else timeout
+        limit = hit(self.spec.limits, "wall time", wall_time)
+        timer = asyncio.get_running_loop().call_later(wall_time, self._end, command, limit)
+        self._begin(command)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            command.close()
+            await self._finish(command)
+
+    async def _abandon(self, command: Command, instance: Instance) -> None:
+        """The caller was cancelled: do not return before the command is gone."""
+        with anyio.CancelScope(shield=True):
+            command.end(None)
+            try:
+                async with asyncio.timeout(KILL_GRACE):
+                    await command.gone()
+            except TimeoutError:
+                await self._restart(instance)
+        command.close_pipes()
+
+    def _begin(self, command: Command | SandboxProcess) -> None:
+        self._active.add(command)
+        if self._watching is None:
+            self._watching = asyncio.create_task(
+                self._watch.report(lambda: len(self._active), self._end_all)
+            )
+
+    async def _finish(self, command: Command | SandboxProcess) -> None:
+        self._active.discard(command)
+        if not self._active and self._watching is not None:
+            self._watching.cancel()
+            self._watching = None
+
+    def _end_all(self, limit: LimitHit) -> None:
+        for command in tuple(self._active):
+            self._end(command, limit)
+
+    def _end(self, command: Command | SandboxProcess, limit: LimitHit) -> None:
+        """End a command because of a limit; if it resists, end the sandbox around it."""
+        if command.limit is None and command in self._active:
+            command.end(limit)
+            asyncio.get_running_loop().call_later(KILL_GRACE, self._end_hard, command)
+
+    def _end_hard(self, command: Command | SandboxProcess) -> None:
+        if command in self._active and self._instance is not None:
+            self._instance.shoot()
+
+    # Files
+
+    async def read(self, path: str, max_bytes: int = MAX_READ) -> bytes:
+        """The bytes of a file; OSError with EFBIG when there are more than `max_bytes`."""
+        return await self._asked(lambda control: read_file(control, path, max_bytes))
+
+    async def write(self, path: str, contents: bytes) -> None:
+        """Write a file whole, creating its parents."""
+        await self._asked(lambda control: write_file(control, path, contents))
+
+    async def _asked(self, ask: Callable[[socket.socket], Awaitable[T]]) -> T:
+        """Ask the executor; of a broken sandbox's successor, once more."""
+        instance, _restarted = await self._ready()
+        try:
+            return await ask(instance.control)
+        except ExecutorGone:
+            await self._restart(instance)
+        try:
+            return await ask(self._running().control)
+        except ExecutorGone as error:
+            raise RunFailed("sandbox", f"the executor does not answer: {error}") from error
+
+    # Time
+
+    def freeze(self) -> None:
+        """Stop every process inside, so that none can take time from another sandbox's."""
+        signal_tree(self.identity.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let the processes go on."""
+        signal_tree(self.identity.pid, signal.SIGCONT)
+
+
+def _environment(spec: SandboxSpec) -> dict[str, str]:
+    """The environment variables of every command: a small fixed set, then the spec's."""
+    threads = {} if spec.limits.cpus is None else dict.fromkeys(_THREADS, str(spec.limits.cpus))
+    return {
+        "PATH": f"{spec.python_env.absolute() / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+        "HOME": HOME,
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **threads,
+        **spec.env,
+    }
+
+
+def _result(
+    command: Command | None, answer: Answer | None, started: float, *, restarted: bool
+) -> CommandResult:
+    limit = command.limit if command is not None else None
+    output, stdout, stderr = (
+        (bytes(command.output), bytes(command.stdout), bytes(command.stderr))
+        if command is not None
+        else (b"", b"", b"")
+    )
+    return CommandResult(
+        exit_code=answer.exit_code if answer is not None and limit is None else None,
+        output=output.decode("utf-8", "replace"),
+        stdout=stdout,
+        stderr=stderr,
+        seconds=time.monotonic() - started,
+        cpu_seconds=answer.cpu_seconds if answer is not None else None,
+        limit=limit,
+        start_error=answer.start_error if answer is not None else 0,
+        restarted=restarted,
+    )

@@ -1,0 +1,284 @@
+"""The executor: what runs commands inside the sandbox (`python -I -S`, standard library only).
+
+The harness holds the other end of the socket on descriptor 0. Each message on it carries the
+descriptors of one request: a socket of the request's own, then the command's stdin, stdout and
+stderr. A forked supervisor serves it, so requests are independent, and closing the request's
+socket ends it. A request and its answers are frames: four bytes of length, then the payload.
+
+Commands share the executor's uid. They can kill it (the harness then starts a new sandbox) but,
+since it is not dumpable, neither read nor write its memory and descriptors, so that no answer can
+be forged; each answer repeats the nonce of its request.
+"""
+
+import array
+import ctypes
+import errno
+import gc
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import stat
+import struct
+import sys
+import time
+from typing import Any
+
+LENGTH = struct.Struct(">I")
+CHUNK = 1 << 20
+PR_SET_DUMPABLE = 4
+PR_SET_CHILD_SUBREAPER = 36
+RESTORED_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
+
+Request = dict[str, Any]
+prctl = ctypes.CDLL(None).prctl
+
+
+def main() -> None:
+    """Serve requests until the harness closes its end."""
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    control = socket.socket(fileno=os.dup(0))
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(quiet, standard)
+    set_hard_limits(json.loads(sys.argv[1]))
+    os.umask(0o022)
+    gc.disable()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    control.sendall(b"ready")
+    while True:
+        message, descriptors = receive_descriptors(control, 1, 4)
+        if not message:
+            return
+        if os.fork() == 0:
+            control.close()
+            serve(descriptors)
+            os._exit(0)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def receive_descriptors(
+    source: socket.socket, max_bytes: int, max_descriptors: int
+) -> tuple[bytes, list[int]]:
+    """A message and its descriptors; socket.recv_fds forgets its flags, and so close-on-exec."""
+    descriptors = array.array("i")
+    message, ancillary, _flags, _address = source.recvmsg(
+        max_bytes,
+        socket.CMSG_SPACE(max_descriptors * descriptors.itemsize),
+        socket.MSG_CMSG_CLOEXEC,
+    )
+    for _level, kind, data in ancillary:
+        if kind == socket.SCM_RIGHTS:
+            descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+    return message, list(descriptors)
+
+
+def set_hard_limits(limits: dict[str, int]) -> None:
+    """What the kernel enforces on every process in here."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for name, value in limits.items():
+        which = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(which)[1]
+        wanted = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(which, (wanted, wanted))
+
+
+def serve(descriptors: list[int]) -> None:
+    """Serve one request on its own socket."""
+    connection = socket.socket(fileno=descriptors[0])
+    request = json.loads(receive(connection))
+    kinds = {"run": run, "read": read_file, "write": write_file}
+    try:
+        kinds[request["kind"]](connection, request, descriptors[1:])
+    except BrokenPipeError:
+        return
+
+
+def answer(connection: socket.socket, request: Request, **fields: Any) -> None:
+    send(connection, json.dumps({"nonce": request["nonce"], **fields}).encode())
+
+
+def send(connection: socket.socket, payload: bytes) -> None:
+    connection.sendall(LENGTH.pack(len(payload)))
+    connection.sendall(payload)
+
+
+def receive(connection: socket.socket) -> bytes:
+    (length,) = LENGTH.unpack(receive_exactly(connection, LENGTH.size))
+    return receive_exactly(connection, length)
+
+
+def receive_exactly(connection: socket.socket, length: int) -> bytes:
+    received = bytearray()
+    while len(received) < length:
+        chunk = connection.recv(min(CHUNK, length - len(received)))
+        if not chunk:
+            os._exit(1)
+        received += chunk
+    return bytes(received)
+
+
+# Commands
+
+
+def run(connection: socket.socket, request: Request, stdio: list[int]) -> None:
+    """Run a command; when it ends, or the harness says so, nothing of it stays behind."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda _signal, _frame: None)
+    failed_to_start, report = os.pipe2(os.O_CLOEXEC)
+    command = os.fork()
+    if command == 0:
+        become(request, stdio, report)
+    for descriptor in (report, *stdio):
+        os.close(descriptor)
+    status = wait_for(command, connection, woken)
+    if status is None or not request["keep"]:
+        kill_descendants()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    answer(
+        connection,
+        request,
+        exit_code=None if status is None else shell_exit_code(status),
+        start_error=int(os.read(failed_to_start, 8) or b"0") if status is not None else 0,
+        cpu_seconds=used.ru_utime + used.ru_stime,
+    )
+
+
+def become(request: Request, stdio: list[int], report: int) -> None:
+    """In the child: turn into the command, or report why that cannot be."""
+    try:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        for number in RESTORED_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        for place, descriptor in zip((0, 1, 2)[-len(stdio) :], stdio, strict=True):
+            os.dup2(descriptor, place)
+        os.chdir(request["cwd"])
+        os.execvpe(request["command"][0], request["command"], request["env"])
+    except OSError as error:
+        os.write(report, str(error.errno).encode())
+        os.write(2, f"{request['command'][0]}: {error.strerror}\n".encode())
+        os._exit(126 if error.errno == errno.EACCES else 127)
+
+
+def wait_for(command: int, connection: socket.socket, woken: int) -> int | None:
+    """The command's exit status, or None when the harness wants it ended."""
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    poll.register(woken, select.POLLIN)
+    while True:
+        ready = {source for source, _event in poll.poll()}
+        if woken in ready:
+            os.read(woken, 4096)
+        status = reap(command)
+        if status is not None:
+            return status
+        if connection.fileno() in ready:
+            return None
+
+
+def reap(command: int) -> int | None:
+    """Collect all ended children; the command's status if it is among them."""
+    status = None
+    while True:
+        try:
+            pid, ended = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return status
+        if pid == 0:
+            return status
+        if pid == command:
+            status = ended
+
+
+def shell_exit_code(status: int) -> int:
+    """The exit code as a shell gives it: 128 and the signal's number for a killed command."""
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def kill_descendants() -> None:
+    """Kill everything below this process; being a subreaper, no daemon of it can get away."""
+    while not childless():
+        living = descendants_of(os.getpid())
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in living:
+                try:
+                    os.kill(pid, number)
+                except ProcessLookupError:
+                    continue
+        time.sleep(0.0005)
+
+
+def childless() -> bool:
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            continue
+    except ChildProcessError:
+        return True
+    return False
+
+
+def descendants_of(ancestor: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as handle:
+                    parent = int(handle.read().rpartition(b")")[2].split()[1])
+            except OSError:
+                continue
+            children.setdefault(parent, []).append(int(name))
+    found = list(children.get(ancestor, ()))
+    for pid in found:
+        found.extend(children.get(pid, ()))
+    return found
+
+
+# Files
+
+
+def read_file(connection: socket.socket, request: Request, _stdio: list[int]) -> None:
+    """Answer, then send the contents in frames; an empty frame says that they are whole."""
+    try:
+        descriptor = os.open(request["path"], os.O_RDONLY | os.O_NONBLOCK)
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if status.st_size > request["max_bytes"]:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+    except OSError as error:
+        answer(connection, request, errno=error.errno)
+        return
+    answer(connection, request, errno=0)
+    left = request["max_bytes"] + 1
+    while left > 0:
+        chunk = os.read(descriptor, min(CHUNK, left))
+        send(connection, chunk)
+        if not chunk:
+            return
+        left -= len(chunk)
+
+
+def write_file(connection: socket.socket, request: Request, _stdio: list[int]) -> None:
+    """Receive the contents whole, then write them, with the rights of this sandbox."""
+    contents = memoryview(receive_exactly(connection, request["size"]))
+    path = request["path"]
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o644)
+        while contents:
+            contents = contents[os.write(descriptor, contents) :]
+    except OSError as error:
+        answer(connection, request, errno=error.errno)
+        return
+    answer(connection, request, errno=0)
+
+
+if __name__ == "__main__":
+    main()

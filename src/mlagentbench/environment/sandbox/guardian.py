@@ -1,0 +1,167 @@
+"""The guardian: a process beside the harness that starts all sandboxes and outlives it briefly.
+
+It runs on its own (`python -I -S guardian.py PID`, standard library only) and speaks with the
+harness over the socket on descriptor 0. When the harness is gone, however it went, every process
+below the guardian is killed before the guardian ends. bubblewrap's own --die-with-parent is not
+enough: a harness that is killed while a sandbox starts would leave it behind.
+"""
+
+import array
+import ctypes
+import fcntl
+import json
+import os
+import select
+import signal
+import socket
+import sys
+
+PR_SET_CHILD_SUBREAPER = 36
+FIRST_FREE_DESCRIPTOR = 200
+MAX_MESSAGE = 65536
+
+
+def main() -> None:
+    """Serve the harness until it is gone, then leave nothing behind."""
+    harness = socket.socket(fileno=os.dup(0))
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(quiet, standard)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    started: set[int] = set()
+    try:
+        serve(harness, int(sys.argv[1]), started)
+    finally:
+        kill_everything()
+
+
+def serve(harness: socket.socket, harness_pid: int, started: set[int]) -> None:
+    """Start what the harness asks for, reap what ends, until the harness is gone."""
+    alive = os.pidfd_open(harness_pid)
+    if os.getppid() != harness_pid:
+        return
+    woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda _signal, _frame: None)
+    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ignored, signal.SIG_IGN)
+    poll = select.poll()
+    for source in (harness.fileno(), alive, woken):
+        poll.register(source, select.POLLIN)
+    while True:
+        ready = {source for source, _event in poll.poll()}
+        if alive in ready:
+            return
+        if woken in ready:
+            os.read(woken, 4096)
+            reap(started)
+        if harness.fileno() in ready and not answer(harness, started):
+            return
+
+
+def answer(harness: socket.socket, started: set[int]) -> bool:
+    """Start one bubblewrap; False when the harness has closed its end."""
+    message, descriptors = receive_descriptors(harness, MAX_MESSAGE, 32)
+    if not message:
+        return False
+    try:
+        pid = spawn(json.loads(message)["command"], descriptors)
+    except OSError as error:
+        harness.sendall(json.dumps({"error": str(error)}).encode())
+        return True
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+    started.add(pid)
+    handle = os.pidfd_open(pid)
+    socket.send_fds(harness, [json.dumps({"pid": pid}).encode()], [handle])
+    os.close(handle)
+    return True
+
+
+def receive_descriptors(
+    source: socket.socket, max_bytes: int, max_descriptors: int
+) -> tuple[bytes, list[int]]:
+    """A message and its descriptors; socket.recv_fds forgets its flags, and so close-on-exec."""
+    descriptors = array.array("i")
+    message, ancillary, _flags, _address = source.recvmsg(
+        max_bytes,
+        socket.CMSG_SPACE(max_descriptors * descriptors.itemsize),
+        socket.MSG_CMSG_CLOEXEC,
+    )
+    for _level, kind, data in ancillary:
+        if kind == socket.SCM_RIGHTS:
+            descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+    return message, list(descriptors)
+
+
+def spawn(command: list[str], descriptors: list[int]) -> int:
+    """Start a command whose descriptors 0, 1, 2, ... are those given; its environment is empty."""
+    lifted = [
+        fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_DESCRIPTOR)
+        for descriptor in descriptors
+    ]
+    actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(lifted)]
+    try:
+        return os.posix_spawn(
+            command[0],
+            command,
+            {},
+            file_actions=actions,
+            setsigdef=[signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE],
+        )
+    finally:
+        for descriptor in lifted:
+            os.close(descriptor)
+
+
+def reap(started: set[int]) -> None:
+    """Collect ended children, and kill what a sandbox that died while starting left to us."""
+    while True:
+        try:
+            pid, _status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            break
+        started.discard(pid)
+    for orphan in set(children_of(os.getpid())) - started:
+        kill(orphan)
+
+
+def kill_everything() -> None:
+    """Kill and collect all descendants, also those that appear meanwhile."""
+    while True:
+        for child in children_of(os.getpid()):
+            kill(child)
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            return
+
+
+def children_of(parent: int) -> list[int]:
+    """The living direct children; found in /proc, since nobody else knows the orphans."""
+    found = []
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as handle:  # noqa: PTH123
+                fields = handle.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == parent and fields[0] != b"Z":
+            found.append(int(name))
+    return found
+
+
+def kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""What is visible inside a sandbox, as arguments of bubblewrap.
+
+An ordinary user gets a user namespace. For root that would not be safe (uid 1000 inside would be
+host root for every permission check), so there the mounts are made without one, the process drops
+to an unprivileged uid of its own, and user namespaces are closed in a second, nested call.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from mlagentbench.environment.sandbox.sandbox import WORKSPACE, SandboxSpec
+
+HOME = "/home/agent"
+EXECUTOR = "/run/executor.py"
+TMPFS_PLACES = ("/tmp", "/var/tmp", "/dev/shm", HOME)
+MIN_VAR_TMP = 64_000_000
+
+ETC_FILES = {
+    "/etc/passwd": (
+        "root:x:0:0:root:/root:/usr/sbin/nologin\n"
+        f"agent:x:1000:1000:agent:{HOME}:/bin/sh\n"
+        "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+    ),
+    "/etc/group": "root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n",
+    "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+}
+_PREFIX_PARTS = ("bin", "lib", "lib64", "include")
+_NO_PACKAGES_BELOW = {"share", "include", "src", "node_modules", "__pycache__"}
+_PACKAGE_DIRECTORIES = ("site-packages", "dist-packages")
+
+
+class Python:
+    """The interpreter of a venv (or of a bare prefix), and what of the host it needs."""
+
+    def __init__(self, environment: Path) -> None:
+        self.environment = environment.absolute()
+        self.executable = self.environment / "bin" / "python3"
+        self.is_venv = (self.environment / "pyvenv.cfg").is_file()
+
+    def directories(self) -> list[Path]:
+        """Every directory that must be visible, at its own path."""
+        prefixes = {self.executable.resolve().parent.parent}
+        if self.is_venv:
+            prefixes.add(self._home().parent)
+        else:
+            prefixes.add(self.environment)
+        parts = [prefix / part for prefix in sorted(prefixes) for part in _PREFIX_PARTS]
+        return [part for part in parts if part.is_dir() and not part.is_relative_to("/usr")]
+
+    def _home(self) -> Path:
+        text = (self.environment / "pyvenv.cfg").read_text(encoding="utf-8")
+        match = re.search(r"^home\s*=\s*(.+?)\s*$", text, re.MULTILINE)
+        return Path(match[1]) if match else self.executable.resolve().parent
+
+
+class Layout:
+    """The bubblewrap calls for one spec; `uid` is the unprivileged uid when the caller is root."""
+
+    def __init__(self, spec: SandboxSpec, bwrap: str, uid: int | None) -> None:
+        self.spec = spec
+        self.bwrap = bwrap
+        self.uid = uid
+        self.python = Python(spec.python_env)
+        self._directories: set[str] = set()
+
+    def command(self, hard_limits: str) -> list[str]:
+        """What comes after bubblewrap's options: the executor, behind the drop of privileges."""
+        executor = [str(self.python.executable), "-I", "-S", "-B", EXECUTOR, hard_limits]
+        if self.uid is None:
+            return executor
+        drop = [
+            "/usr/bin/setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups",
+            "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all",
+        ]  # fmt: skip
+        close = [
+            self.bwrap, "--bind", "/", "/", "--dev", "/dev", *self._gpu_devices(),
+            *self._tmpfs("/dev/shm"), *self._tmpfs("/var/tmp"), "--remount-ro", "/dev",
+            "--unshare-user", "--uid", "1000", "--gid", "1000", "--disable-userns",
+            "--cap-drop", "ALL", "--die-with-parent", "--chdir", WORKSPACE, "--",
+        ]  # fmt: skip
+        return [*drop, *close, *executor]
+
+    def options(self, data_descriptors: dict[str, int]) -> list[str]:
+        """bubblewrap's options; `data_descriptors` hold the files that we bring along."""
+        return [
+            *self._namespaces(),
+            *self._system(),
+            *self._files(data_descriptors),
+            *self._writable_memory(),
+            *self._python(),
+            *self._workspace(),
+            "--remount-ro", "/dev", "--remount-ro", "/",
+            "--chdir", WORKSPACE if self.uid is None else "/",
+        ]  # fmt: skip
+
+    def _namespaces(self) -> list[str]:
+        always = ["--new-session", "--die-with-parent", "--clearenv", "--cap-drop", "ALL"]
+        if self.uid is None:
+            user = ["--unshare-user", "--uid", "1000", "--gid", "1000", "--disable-userns"]
+            return ["--unshare-all", *user, *always]
+        kept = ["CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"]
+        unshared = ["ipc", "pid", "net", "uts", "cgroup-try"]
+        return [
+            *(f"--unshare-{name}" for name in unshared),
+            *always,
+            *(word for name in kept for word in ("--cap-add", name)),
+        ]
+
+    def _system(self) -> Iterator[str]:
+        yield from ("--ro-bind", "/usr", "/usr")
+        for name in ("bin", "sbin", "lib", "lib32", "lib64"):
+            place = Path("/", name)
+            if place.is_symlink():
+                yield from ("--symlink", str(place.readlink()), str(place))
+            elif place.is_dir():
+                yield from ("--ro-bind", str(place), str(place))
+        if not self.bwrap.startswith("/usr/"):
+            yield from self._read_only(Path(self.bwrap))
+        yield from self._parents("/etc/passwd")
+        for name in ("/etc/ld.so.cache", "/etc/alternatives", "/etc/os-release"):
+            yield from ("--ro-bind-try", name, name)
+        yield from ("--proc", "/proc", "--dev", "/dev", *self._gpu_devices())
+
+    def _files(self, descriptors: dict[str, int]) -> Iterator[str]:
+        for target, descriptor in descriptors.items():
+            yield from self._parents(target)
+            yield from ("--perms", "0444", "--ro-bind-data", str(descriptor), target)
+
+    def _writable_memory(self) -> Iterator[str]:
+        for place in TMPFS_PLACES:
+            yield from self._parents(place)
+            yield from self._tmpfs(place)
+            self._directories.add(place)
+
+    def _tmpfs(self, place: str) -> list[str]:
+        size = self.spec.limits.tmp_size
+        size = max(size, MIN_VAR_TMP) if place == "/var/tmp" else size
+        return ["--size", str(size), "--perms", "1777", "--tmpfs", place]
+
+    def _python(self) -> Iterator[str]:
+        directories = self.python.directories()
+        for directory in directories:
+            yield from self._read_only(directory)
+        shown = [Path("/usr"), *directories]
+        for hidden in _hidden_packages(tuple(shown), self.python.environment):
+            yield from ("--tmpfs", str(hidden), "--remount-ro", str(hidden))
+        if self.python.is_venv:
+            yield from self._read_only(self.python.environment)
+
+    def _workspace(self) -> Iterator[str]:
+        yield from ("--bind", str(self.spec.workspace), WORKSPACE)
+        self._directories.add(WORKSPACE)
+        for bind in self.spec.binds:
+            if not bind.target.startswith(f"{WORKSPACE}/"):
+                yield from self._parents(bind.target)
+            yield from ("--bind" if bind.writable else "--ro-bind", str(bind.source), bind.target)
+
+    def _read_only(self, path: Path) -> Iterator[str]:
+        yield from self._parents(str(path))
+        yield from ("--ro-bind", str(path), str(path))
+
+    def _parents(self, path: str) -> Iterator[str]:
+        """Create the parents of a mount point; left to itself, root's bubblewrap closes them."""
+        for parent in reversed(Path(path).parents):
+            name = str(parent)
+            if name not in self._directories and not parent.is_relative_to("/usr") and name != "/":
+                self._directories.add(name)
+                yield from ("--perms", "0755", "--dir", name)
+
+    def _gpu_devices(self) -> Sequence[str]:
+        if not self.spec.gpus:
+            return ()
+        devices = sorted(Path("/dev").glob("nvidia*"))
+        return [word for device in devices for word in ("--dev-bind-try", str(device), str(device))]
+
+
+@lru_cache(maxsize=32)
+def _hidden_packages(shown: tuple[Path, ...], environment: Path) -> tuple[Path, ...]:
+    """Installed packages below what is shown, except the environment's own.
+
+    Where this package was installed without a venv, its generators, graders and solutions could
+    be read there; its own place is hidden wherever it is.
+    """
+    found = [place for root in shown for place in _package_directories(root)]
+    ours = Path(__file__).resolve().parents[3]
+    if any(ours.is_relative_to(root) for root in shown) and ours.name not in _PACKAGE_DIRECTORIES:
+        found.append(ours)
+    return tuple(place for place in found if not place.is_relative_to(environment))
+
+
+def _package_directories(root: Path) -> list[Path]:
+    found = []
+    pending = [str(root)]
+    while pending:
+        try:
+            entries = list(os.scandir(pending.pop()))
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.name in _NO_PACKAGES_BELOW or not entry.is_dir(follow_symlinks=False):
+                continue
+            if entry.name in _PACKAGE_DIRECTORIES:
+                found.append(Path(entry.path))
+            else:
+                pending.append(entry.path)
+    return found

@@ -1,0 +1,90 @@
+"""What the host must offer for a bubblewrap sandbox, and what to do where it does not."""
+
+import os
+import random
+import shutil
+from functools import lru_cache
+from pathlib import Path
+
+from mlagentbench.errors import MLAgentBenchError, RunFailed, UsageError
+
+_WIDE_UIDS = range(1_900_000_000, 2_100_000_000)
+_NARROW_UIDS = range(61_184, 65_520)
+_SETTINGS = {
+    "/proc/sys/kernel/unprivileged_userns_clone": ("0", "kernel.unprivileged_userns_clone=1"),
+    "/proc/sys/user/max_user_namespaces": ("0", "user.max_user_namespaces=15000"),
+    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": (
+        "1",
+        "kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+}
+
+
+def find_bwrap() -> str:
+    """The bubblewrap program, or a UsageError that says how to get it."""
+    found = shutil.which("bwrap")
+    if found is None:
+        raise UsageError(
+            "bubblewrap (bwrap) not found; install it with: apt-get install bubblewrap "
+            "(dnf install bubblewrap, pacman -S bubblewrap), or choose --sandbox docker"
+        )
+    if os.geteuid() == 0 and not Path("/usr/bin/setpriv").exists():
+        raise UsageError(
+            "setpriv not found, which the sandbox needs when it is started by root; "
+            "install it with: apt-get install util-linux, or run as an ordinary user"
+        )
+    return str(Path(found).absolute())
+
+
+def unprivileged_uid() -> int | None:
+    """A uid of a sandbox's own when we are root, None for an ordinary user."""
+    if os.geteuid() != 0:
+        return None
+    wide = any(
+        int(first) <= _WIDE_UIDS.start and int(first) + int(count) >= _WIDE_UIDS.stop
+        for first, _outside, count in _uid_map()
+    )
+    taken = {_owner(place) for place in Path("/proc").iterdir() if place.name.isdigit()}
+    drawn = random.SystemRandom()
+    while True:
+        uid = drawn.choice(_WIDE_UIDS if wide else _NARROW_UIDS)
+        if uid not in taken:
+            return uid
+
+
+@lru_cache(maxsize=1)
+def _uid_map() -> list[list[str]]:
+    text = Path("/proc/self/uid_map").read_text(encoding="ascii")
+    return [line.split() for line in text.splitlines()]
+
+
+def _owner(place: Path) -> int | None:
+    try:
+        return place.stat().st_uid
+    except OSError:
+        return None
+
+
+def explain_failure(said: str) -> MLAgentBenchError:
+    """Why bubblewrap did not start, with the next step where one is known."""
+    refused = ("user namespace", "uid map", "Operation not permitted", "No permissions")
+    if any(word in said for word in refused):
+        for name, (forbidding, setting) in _SETTINGS.items():
+            if _setting(name) == forbidding:
+                return UsageError(
+                    f"this kernel forbids user namespaces to ordinary users ({said}); "
+                    f"allow them with: sudo sysctl -w {setting}, or choose --sandbox docker"
+                )
+        return UsageError(
+            f"bubblewrap may not create namespaces here ({said}); inside a container, start it "
+            "with: docker run --security-opt seccomp=unconfined --security-opt "
+            "apparmor=unconfined --security-opt systempaths=unconfined --cap-add SYS_ADMIN"
+        )
+    return RunFailed("sandbox", f"bubblewrap did not start: {said or 'no message'}")
+
+
+def _setting(name: str) -> str | None:
+    try:
+        return Path(name).read_text(encoding="ascii").strip()
+    except OSError:
+        return None
