@@ -1,10 +1,26 @@
 """Files over HTTP: resumed where they stopped, retried when the network fails."""
 
+import asyncio
+import os
+import re
 import ssl
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from mlagentbench.errors import UsageError
+from mlagentbench.records import Record
+from mlagentbench.tasks.progress import Progress
 
 if TYPE_CHECKING:
     import httpx
+
+ATTEMPTS = 5
+"""How often in a row a download may fail without a single new byte."""
+
+_CHUNK = 1 << 18
+_WORTH_A_RETRY = {408, 425, 429, 500, 502, 503, 504}
 
 
 def http_client(timeout: float) -> "httpx.AsyncClient":
@@ -36,3 +52,129 @@ async def answers(client: "httpx.AsyncClient", url: str) -> bool:
         return (await client.head(url)).is_success
     except httpx.HTTPError:
         return False
+
+
+async def download(url: str, target: Path, progress: Progress, *, pause: float = 1.0) -> None:
+    """Fetch `url` into `target`; until it is whole, it is collected in `target`.part.
+
+    Goes on where an earlier call stopped, provided that the server still has the same file. Raises
+    UsageError when the server refuses or the network fails ATTEMPTS times in a row; what arrived
+    is kept.
+    """
+    import httpx
+
+    part = _Part(target, url)
+    failures, pauses = 0, pause
+    async with http_client(timeout=60.0) as client:
+        while True:
+            before = part.size
+            try:
+                await part.fetch(client, progress)
+                return part.finish()
+            except (httpx.TransportError, _Refused) as error:
+                if isinstance(error, _Refused) and not error.passing:
+                    raise UsageError(f"{url}: the server answered {error}") from error
+                failures, pauses = (1, pause) if part.size > before else (failures + 1, pauses * 2)
+                if failures >= ATTEMPTS:
+                    reason = str(error) or type(error).__name__
+                    raise UsageError(
+                        f"cannot download {url}: {reason}; what has arrived is kept, and the same "
+                        "command goes on from there"
+                    ) from error
+            await asyncio.sleep(pauses)
+
+
+class _Refused(Exception):
+    """The server answered, but not with the file."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(f"{status} {words}")
+        self.passing = status in _WORTH_A_RETRY
+
+
+class _Origin(Record):
+    """Which file a part belongs to: its address, and what the server calls this version of it."""
+
+    url: str
+    validator: str | None
+
+
+class _Part:
+    """The beginning of a file, with a note beside it of what it is the beginning of."""
+
+    def __init__(self, target: Path, url: str) -> None:
+        self.target = target
+        self.url = url
+        self.file = target.with_name(f"{target.name}.part")
+        self.note = target.with_name(f"{target.name}.part.json")
+        target.parent.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def size(self) -> int:
+        return self.file.stat().st_size if self.file.is_file() else 0
+
+    async def fetch(self, client: "httpx.AsyncClient", progress: Progress) -> None:
+        """Ask for what is missing and append it; starts anew when the server's file has changed."""
+        validator = self._validator()
+        if validator is None:
+            self.file.unlink(missing_ok=True)
+        start = self.size
+        headers = {"Accept-Encoding": "identity"}
+        if start and validator is not None:
+            headers |= {"Range": f"bytes={start}-", "If-Range": validator}
+        async with client.stream("GET", self.url, headers=headers) as reply:
+            if reply.status_code == 416 or not self._continues(reply, start, validator):
+                self.file.unlink(missing_ok=True)
+                if reply.status_code != 200:
+                    raise _Refused(503, "a file that has changed meanwhile")
+                start = 0
+            if reply.status_code not in (200, 206):
+                raise _Refused(reply.status_code, reply.reason_phrase)
+            length = reply.headers.get("Content-Length", "")
+            total = start + int(length) if length.isdigit() else None
+            self._remember(reply)
+            with self.file.open("ab") as handle:
+                await self._append(reply, handle, start, total, progress)
+
+    def finish(self) -> None:
+        self.file.replace(self.target)
+        self.note.unlink()
+
+    async def _append(
+        self, reply: "httpx.Response", handle: IO[bytes], start: int, total: int | None,
+        progress: Progress,
+    ) -> None:  # fmt: skip
+        done = start
+        async for chunk in reply.aiter_raw(_CHUNK):
+            handle.write(chunk)
+            done += len(chunk)
+            progress.transfer(self.target.name, done, total)
+        handle.flush()
+        os.fsync(handle.fileno())
+
+    def _continues(self, reply: "httpx.Response", start: int, validator: str | None) -> bool:
+        """Whether the reply goes on exactly where the part ends."""
+        if reply.status_code != 206:
+            return start == 0 or reply.status_code not in (200, 206)
+        begins = re.match(r"bytes (\d+)-", reply.headers.get("Content-Range", ""))
+        return begins is not None and int(begins[1]) == start and _validator_of(reply) == validator
+
+    def _validator(self) -> str | None:
+        try:
+            origin = _Origin.model_validate_json(self.note.read_bytes())
+        except (FileNotFoundError, ValidationError):
+            return None
+        return origin.validator if origin.url == self.url else None
+
+    def _remember(self, reply: "httpx.Response") -> None:
+        origin = _Origin(url=self.url, validator=_validator_of(reply))
+        self.note.write_text(origin.model_dump_json(), encoding="utf-8")
+
+
+def _validator_of(reply: "httpx.Response") -> str | None:
+    """A strong name of this version of the file: only such a one may be used to resume."""
+    etag: str | None = reply.headers.get("ETag")
+    if etag is not None and not etag.startswith("W/"):
+        return etag
+    modified: str | None = reply.headers.get("Last-Modified")
+    return modified

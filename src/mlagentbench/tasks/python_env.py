@@ -21,6 +21,7 @@ from pathlib import Path
 from shutil import rmtree
 
 from mlagentbench.errors import UsageError
+from mlagentbench.files import write_atomically
 from mlagentbench.home import envs_dir, holding
 from mlagentbench.records import Record
 from mlagentbench.tasks import pip as pip_tool
@@ -85,7 +86,7 @@ async def ensure_python_env(
         entry = _IndexEntry(
             requirements=tuple(sorted(requirements)), base=str(base), directory=env.directory.name
         )
-        _write(index, entry.model_dump_json(indent=2))
+        write_atomically(index, entry.model_dump_json(indent=2).encode())
         return env
 
 
@@ -162,7 +163,8 @@ async def _build(
                 python_version=version,
                 packages={package.name: package.version for package in packages},
             )
-            _write(directory / _ENV_FILE, env.model_dump_json(indent=2, exclude={"directory"}))
+            facts = env.model_dump_json(indent=2, exclude={"directory"})
+            write_atomically(directory / _ENV_FILE, facts.encode())
         except BaseException:
             rmtree(directory, ignore_errors=True)
             raise
@@ -174,17 +176,6 @@ def _load(directory: Path) -> PythonEnv | None:
     if not file.is_file() or not (directory / "bin" / "python").is_file():
         return None
     return PythonEnv(directory=directory, **json.loads(file.read_bytes()))
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a whole file durably or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(f".{os.getpid()}.part")
-    with part.open("w", encoding="utf-8") as handle:
-        handle.write(text + "\n")
-        handle.flush()
-        os.fsync(handle.fileno())
-    part.replace(file)
 
 
 def _index_file(requirements: Sequence[str], base: Path) -> Path:

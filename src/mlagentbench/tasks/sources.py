@@ -1,0 +1,140 @@
+"""The raw files of the full tier: from the person's own directory, or from the official source."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from mlagentbench.errors import UsageError
+from mlagentbench.home import downloads_dir
+from mlagentbench.records import Record
+from mlagentbench.tasks.archives import Place, find_in_directory
+from mlagentbench.tasks.progress import Progress
+from mlagentbench.tasks.task import Source, SourceFile, Task
+
+SPACE_FACTOR = 3
+"""Raw files, the same unpacked or copied, and what prepare() makes of them."""
+
+_CHUNK = 1 << 20
+
+
+class Gathered(Record):
+    """Which files could not be verified, and which were taken in spite of a wrong checksum."""
+
+    unverified: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+
+
+def bytes_needed(task: Task) -> int:
+    """How much disk the full tier takes, as far as it is known."""
+    known = (file.bytes or 0 for source in task.spec.sources for file in source.files)
+    return SPACE_FACTOR * sum(known)
+
+
+async def gather(
+    task: Task,
+    raw: Path,
+    *,
+    from_dir: Path | None,
+    accept_unverified: bool,
+    progress: Progress,
+) -> Gathered:
+    """Bring the files of all sources into `raw`, under their official names, and verify them."""
+    unverified: list[str] = []
+    accepted: list[str] = []
+    for source in task.spec.sources:
+        if source.kind == "generated":
+            continue
+        if from_dir is not None:
+            places = _find_all(task, source, from_dir)
+        else:
+            places = await _fetch_all(task, source, progress)
+        for file, place in places:
+            progress.say(f"{task.id}: verifying {file.path}")
+            wrong = _take(place, raw / file.path, file)
+            if wrong is not None and not accept_unverified:
+                if from_dir is None:
+                    place.discard()
+                raise UsageError(_refusal(task, source, file, place, wrong))
+            if wrong is not None:
+                progress.say(f"{task.id}: {file.path}: {wrong}; accepted as unverified")
+                accepted.append(file.path)
+            if wrong is not None or not (file.md5 or file.sha256):
+                unverified.append(file.path)
+    return Gathered(unverified=tuple(unverified), accepted=tuple(accepted))
+
+
+def _find_all(task: Task, source: Source, directory: Path) -> list[tuple[SourceFile, Place]]:
+    """Where in the person's directory each file is; a UsageError names the first that is not."""
+    if not directory.is_dir():
+        raise UsageError(f"{task.id}: --from {directory}: no such directory")
+    found = []
+    for file in source.files:
+        place = find_in_directory(directory, file.path)
+        if place is not None:
+            found.append((file, place))
+        elif not file.optional:
+            raise UsageError(
+                f"{task.id}: {file.path} not found in {directory}; expected the files of "
+                f"{_spoken(source)} (see: mlagentbench tasks show {task.id})"
+            )
+    return found
+
+
+async def _fetch_all(
+    task: Task, source: Source, progress: Progress
+) -> list[tuple[SourceFile, Place]]:
+    from mlagentbench.tasks import fetching
+
+    directory = downloads_dir(task.id, task.spec.version)
+    directory.mkdir(parents=True, exist_ok=True)
+    fetched = []
+    for file in source.files:
+        target = directory / file.path
+        if not target.is_file():
+            await fetching.fetch(task, source, file, target, progress)
+        if target.is_file():
+            fetched.append((file, Place(file=target, ours=True)))
+    return fetched
+
+
+def _take(place: Place, target: Path, file: SourceFile) -> str | None:
+    """Bring one file into raw/; returns what is wrong with it, None when it agrees."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    digests = {"md5": hashlib.md5(usedforsecurity=False), "sha256": hashlib.sha256()}
+    size = 0
+    linked = place.ours and _link(place.file, target)
+    with place.open() as reader, Path(os.devnull if linked else target).open("wb") as writer:
+        while chunk := reader.read(_CHUNK):
+            for digest in digests.values():
+                digest.update(chunk)
+            size += len(chunk)
+            writer.write(chunk)
+    target.chmod(0o644)
+    if file.bytes is not None and size != file.bytes:
+        return f"{size:,} bytes, expected {file.bytes:,}"
+    for name, expected in (("sha256", file.sha256), ("md5", file.md5)):
+        if expected is not None and digests[name].hexdigest() != expected.lower():
+            return f"{name} {digests[name].hexdigest()}, expected {expected}"
+    return None
+
+
+def _link(source: Path, target: Path) -> bool:
+    """Give a downloaded file a second name, which costs no space."""
+    try:
+        target.hardlink_to(source)
+    except OSError:  # another file system, or one without links: copied instead
+        return False
+    return True
+
+
+def _refusal(task: Task, source: Source, file: SourceFile, place: Place, wrong: str) -> str:
+    where = "the downloaded file was removed" if place.ours else f"in {place}"
+    return (
+        f"{task.id}: {file.path} is not the file of {_spoken(source)}: {wrong} ({where}). "
+        'Get it again, or go on with --accept-unverified: every result will then say "unverified"'
+    )
+
+
+def _spoken(source: Source) -> str:
+    names = {"kaggle": "Kaggle's ", "huggingface": "Hugging Face's ", "url": "", "generated": ""}
+    return f"{names[source.kind]}{source.ref or source.page or 'its source'}"
