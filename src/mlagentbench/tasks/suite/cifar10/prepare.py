@@ -1,0 +1,154 @@
+"""Turns the official archive into arrays; the test images get a new order and lose all else.
+
+The official files hold more than images and labels: file names with class words in them, and the
+order of the test set that everybody knows. Neither goes into public/.
+"""
+
+import csv
+import json
+import pickle
+import shutil
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+ARCHIVE = "cifar-10-python.tar.gz"
+FOLDER = "cifar-10-batches-py"
+CLASSES = 10
+COLUMNS = ["id", *map(str, range(CLASSES))]
+HELD_SHARE = 0.2
+NEAR_COPY = 0.99
+"""Images whose pixels correlate at least this well are taken for copies of one photograph."""
+PAPERS_TRAINING = {
+    "optimizer": "sgd", "learning_rate": 0.1, "momentum": 0.9, "batch_size": 128, "epochs": 5,
+}  # fmt: skip
+
+
+def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        root = find_batches(raw, Path(scratch))
+        parts = [read_batch(root / f"data_batch_{n}") for n in range(1, 6)]
+        test_images, test_labels = read_batch(root / "test_batch")
+        names = [as_text(name) for name in unpickle(root / "batches.meta")["label_names"]]
+    train_images = np.concatenate([images for images, _ in parts])
+    train_labels = np.concatenate([labels for _, labels in parts])
+
+    order = rng.permutation(len(test_images))
+    test_images, test_labels = test_images[order], test_labels[order]
+    np.save(public / "train_images.npy", train_images)
+    np.save(public / "train_labels.npy", train_labels)
+    np.save(public / "test_images.npy", test_images)
+    (public / "class_names.json").write_text(json.dumps(names) + "\n")
+    given = raw / "training.json"
+    training = json.loads(given.read_text()) if given.is_file() else PAPERS_TRAINING
+    (public / "training.json").write_text(json.dumps(training, indent=2) + "\n")
+    write_sample(public / "sample_submission.csv", len(test_images))
+
+    np.save(private / "labels.npy", test_labels)
+    np.save(private / "near_copies.npy", near_copies(test_images, train_images))
+    if (raw / "test_classes.npy").is_file():
+        np.save(private / "classes.npy", np.load(raw / "test_classes.npy")[order])
+
+
+def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:
+    """Hold back a part of the training data, on which a submission is scored during a run."""
+    images, labels = (np.load(public / f"train_{name}.npy") for name in ("images", "labels"))
+    order = rng.permutation(len(images))
+    size = int(len(images) * HELD_SHARE)
+    held, kept = order[:size], np.sort(order[size:])
+    for file in sorted(public.iterdir()):
+        if not file.name.startswith("train_"):
+            shutil.copyfile(file, held_public / file.name)
+    np.save(held_public / "train_images.npy", images[kept])
+    np.save(held_public / "train_labels.npy", labels[kept])
+    np.save(held_public / "validation_images.npy", images[held])
+    write_sample(held_public / "validation_sample_submission.csv", size)
+    np.save(held_private / "labels.npy", labels[held])
+    np.save(held_private / "near_copies.npy", near_copies(images[held], images[kept]))
+
+
+def find_batches(raw: Path, scratch: Path) -> Path:
+    """The folder of batches: as given, or out of the archive."""
+    for folder in (raw / FOLDER, raw):
+        if (folder / "test_batch").is_file():
+            return folder
+    if not (raw / ARCHIVE).is_file():
+        raise FileNotFoundError(f"neither {ARCHIVE} nor {FOLDER}/ found among the raw files")
+    with tarfile.open(raw / ARCHIVE) as archive:
+        archive.extractall(scratch, filter="data")
+    return scratch / FOLDER
+
+
+def read_batch(file: Path) -> tuple[np.ndarray, np.ndarray]:
+    """The images (n, 32, 32, 3) and labels of an official batch."""
+    batch = unpickle(file)
+    planes = np.asarray(batch["data"], dtype=np.uint8)
+    images = np.ascontiguousarray(planes.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+    return images, np.array(batch["labels"], dtype=np.int64)
+
+
+class PlainUnpickler(pickle.Unpickler):
+    """Builds numpy arrays and Python's plain values, and nothing else."""
+
+    ALLOWED = frozenset({"_reconstruct", "ndarray", "dtype", "_frombuffer", "encode"})
+    MODULES = frozenset(
+        {"numpy", "numpy.core.multiarray", "numpy._core.multiarray", "numpy._core.numeric",
+         "numpy.core.numeric", "_codecs"}
+    )  # fmt: skip
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module in self.MODULES and name in self.ALLOWED:
+            return super().find_class(module.replace("numpy.core", "numpy._core"), name)
+        raise pickle.UnpicklingError(f"{module}.{name} has no place in a batch of images")
+
+
+def unpickle(file: Path) -> dict[str, Any]:
+    handle: BinaryIO
+    with file.open("rb") as handle:
+        values = PlainUnpickler(handle, encoding="bytes").load()
+    return {as_text(key): value for key, value in values.items()}
+
+
+def as_text(value: bytes | str) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def write_sample(file: Path, rows: int) -> None:
+    with file.open("w", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(COLUMNS)
+        writer.writerows([row, *[1 / CLASSES] * CLASSES] for row in range(rows))
+
+
+def near_copies(images: np.ndarray, others: np.ndarray, rows: int = 500) -> np.ndarray:
+    """The rows of `images` that are nearly the same picture as one of `others`.
+
+    Small versions of all pairs are compared first; what is alike there is compared in full.
+    """
+    small, small_others = thumbnails(images), thumbnails(others)
+    found = []
+    for start in range(0, len(images), rows):
+        likeness = small[start : start + rows] @ small_others.T
+        for row, other in np.argwhere(likeness > NEAR_COPY - 0.01):
+            pair = standardised(np.stack([images[start + row], others[other]]))
+            if pair[0] @ pair[1] > NEAR_COPY:
+                found.append(start + row)
+    return np.unique(np.array(found, dtype=np.int64))
+
+
+def thumbnails(images: np.ndarray) -> np.ndarray:
+    """8 x 8 pixels an image, made comparable."""
+    n = len(images)
+    blocks = images.reshape(n, 8, 4, 8, 4, 3)
+    return standardised(blocks.mean(axis=(2, 4), dtype=np.float32))
+
+
+def standardised(images: np.ndarray) -> np.ndarray:
+    """Each image as a vector of mean 0 and length 1: a product of two is their correlation."""
+    vectors = images.reshape(len(images), -1).astype(np.float32)
+    vectors -= vectors.mean(axis=1, keepdims=True)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.maximum(lengths, 1e-6)
