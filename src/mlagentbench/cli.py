@@ -127,9 +127,11 @@ def score(
     json_output: JsonOption = False,
 ) -> None:
     """Grade runs again, also as they were after earlier steps."""
-    from mlagentbench.running.regrade import score_from_command_line
+    from mlagentbench.report.grades_page import print_grades
+    from mlagentbench.running.regrade import score_runs
 
-    score_from_command_line(runs, steps, as_json=json_output)
+    regraded = score_runs(runs, steps, lambda text: typer.echo(text, err=True))
+    print_grades([(item.run, item.grades) for item in regraded], as_json=json_output)
 
 
 @app.command()

@@ -12,7 +12,7 @@ from mlagentbench.records import Grade, Outcome, Record, RunRecord, Usage
 
 
 class RunResult(Record):
-    """A run as far as it has come. Without an outcome it is unfinished; without a grade, ungraded."""
+    """A run as far as it has come: unfinished without an outcome, ungraded without a grade."""
 
     path: str
     record: RunRecord

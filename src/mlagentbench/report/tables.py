@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from mlagentbench.evaluation.results import RunResult
 from mlagentbench.evaluation.stats import standard_error, wilson_interval
 from mlagentbench.records import Json, Record
-from mlagentbench.evaluation.results import RunResult
 
 
 class Cell(Record):

@@ -230,7 +230,7 @@ def print_agents(*, as_json: bool) -> None:
 
 
 def demo_request(*, every: bool, out: Path) -> SuiteRequest:
-    """The agents that need no model on the mini tier, without torch unless `every` task is asked."""
+    """The agents that need no model, on the mini tier; torch tasks only with `every`."""
     names = sorted(task_folders()) if every else DEMO_TASKS
     return SuiteRequest.read(
         tasks=",".join(names), agents="nop,baseline,oracle", models=NO_MODEL, runs=1, out=out,

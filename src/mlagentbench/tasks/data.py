@@ -298,3 +298,15 @@ def _disk_full_explained(task: Task, place: Path) -> Iterator[None]:
             "free); no half-made data were kept. Free some space, or set MLAGENTBENCH_HOME to a "
             "directory on a larger disk"
         ) from error
+
+
+def prepared_with_hash(task: Task, tier: Tier, data_hash: str) -> PreparedData:
+    """The very data that an earlier run used; a UsageError when they are not here."""
+    for file in data_dir(task.id, task.spec.version, tier).glob(f"[!.]*/{_FACTS}"):
+        data = PreparedData(directory=file.parent, **json.loads(file.read_bytes()))
+        if data.hash == data_hash:
+            return data
+    raise UsageError(
+        f"{task.id}: the {tier} data of that run (hash {data_hash[:12]}) are not here; "
+        f"type: mlagentbench prepare {task.id} --tier {tier}"
+    )
