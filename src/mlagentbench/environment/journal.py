@@ -74,7 +74,8 @@ class EndLine(Line):
     """An action's observation and the workspace after it.
 
     `text` is the hash of the observation's text where that is too long to stand here; `output` of
-    everything that a command printed, where the observation shows only a part.
+    everything that a command printed, where the observation shows only a part. `notes` names what
+    the snapshot leaves out; `edited` and `undone` the file that the action changed or put back.
     """
 
     kind: Literal["end"] = "end"
@@ -84,6 +85,8 @@ class EndLine(Line):
     output: str | None = None
     snapshot: str
     notes: tuple[str, ...] = ()
+    edited: str | None = None
+    undone: str | None = None
     started: float
     seconds: float
 
@@ -97,10 +100,11 @@ class EventLine(Line):
 
 
 class OutcomeLine(Line):
-    """The last line: how the run ended."""
+    """How the run ended, and the workspace then: not all that changes it need be a step."""
 
     kind: Literal["outcome"] = "outcome"
     outcome: Outcome
+    snapshot: str
     usage: Usage
 
 
@@ -149,6 +153,8 @@ class History:
         """The workspace after the last step, or at the start."""
         self.interrupted: BeginLine | None = None
         """An action that was begun and never ended."""
+        self.undo: dict[str, list[str]] = {}
+        """For each edited file, the snapshots before each edit that can be taken back."""
         self.usage = Usage()
         self._store = store
         for line in lines:
@@ -163,14 +169,16 @@ class History:
                 self.replies.append(line)
                 used |= _with_reply(self.usage, line)
             case BeginLine():
-                self.interrupted, self.outcome = line, None
+                self.interrupted = line
             case EndLine():
                 self._end(line)
                 used["steps"] = len(self.steps)
             case EventLine():
                 self.events.append(line)
+                if line.event == "resumed":
+                    self.outcome = None
             case OutcomeLine():
-                self.outcome = line.outcome
+                self.outcome, self.snapshot = line.outcome, line.snapshot
         self.usage = self.usage.model_copy(update=used)
 
     def _end(self, line: EndLine) -> None:
@@ -190,8 +198,20 @@ class History:
                 seconds=line.seconds,
             )
         )
+        if self.snapshot is not None:
+            note_edit(self.undo, line.edited, line.undone, self.snapshot)
         self.snapshot = line.snapshot
         self.interrupted = None
+
+
+def note_edit(
+    undo: dict[str, list[str]], edited: str | None, undone: str | None, before: str
+) -> None:
+    """Keep the list of what can be taken back up to date after a step."""
+    if edited is not None:
+        undo.setdefault(edited, []).append(before)
+    if undone is not None:
+        undo[undone].pop()
 
 
 def _with_reply(used: Usage, line: ReplyLine) -> dict[str, Json]:

@@ -1,0 +1,274 @@
+"""What an action is: a typed async function, whose signature and docstring say everything.
+
+    @action("Read File")
+    async def read_file(at: ActionContext, file_name: str, start_line_number: int = 1) -> str:
+        '''Show a text file.
+
+        Args:
+            file_name: Path of the file, relative to the workspace.
+            start_line_number: First line to show.
+        '''
+
+The signature is the schema and the validation, the docstring the prompt and the help in an error.
+The function returns its observation, or its text alone when all went well, and raises ActionError
+for the agent's faults.
+"""
+
+import difflib
+import inspect
+import json
+import typing
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from mlagentbench.environment.budget import Budget
+from mlagentbench.environment.sandbox.sandbox import Sandbox
+from mlagentbench.environment.snapshots import Snapshots
+from mlagentbench.environment.workspace import Workspace
+from mlagentbench.errors import ActionError
+from mlagentbench.records import Action, Json, Observation
+from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.tasks.task import Task
+
+if TYPE_CHECKING:
+    from inspect_ai.tool import Tool
+
+    from mlagentbench.environment.actions.repl import Repl
+    from mlagentbench.environment.actions.submission import SubmissionCheck
+
+
+@dataclass
+class StepNotes:
+    """What an action leaves for the journal beside its observation."""
+
+    edited: str | None = None
+    """The file that it changed, so that the change can be undone."""
+    undone: str | None = None
+    """The file whose last change it took back."""
+    output: bytes | None = None
+    """Everything a command printed, when the observation shows only a part."""
+    restarted: bool = False
+    """The sandbox died and was started anew."""
+    feedback: bool = False
+    """The agent was told a metric on held-out data."""
+
+
+@dataclass
+class ActionContext:
+    """What an action has at hand."""
+
+    task: Task
+    workspace: Workspace
+    sandbox: Sandbox
+    python_env: PythonEnv
+    budget: Budget
+    snapshots: Snapshots
+    repl: "Repl"
+    submission: "SubmissionCheck"
+    on_output: Callable[[bytes], None]
+    undo: dict[str, list[str]] = field(default_factory=dict)
+    """For each edited file, the snapshots before each edit that can be taken back."""
+    notes: StepNotes = field(default_factory=StepNotes)
+
+    async def read(self, path: str) -> bytes:
+        """The bytes of a file of the workspace."""
+        found = await self.workspace.resolve(self.sandbox, path)
+        try:
+            return await self.sandbox.read(found)
+        except OSError as error:
+            raise ActionError(file_error(path, error)) from error
+
+    async def read_text(self, path: str) -> str:
+        """The text of a file of the workspace, with marks where it is not UTF-8."""
+        contents = await self.read(path)
+        if b"\0" in contents[:8192]:
+            raise ActionError(f"{path} is a binary file of {len(contents):,} bytes, not a text")
+        return contents.decode("utf-8", "replace")
+
+    async def edit(self, path: str, text: str) -> None:
+        """Write a text file whole, in a way that Undo Edit Script can take back."""
+        found = await self.workspace.resolve_for_writing(self.sandbox, path)
+        try:
+            contents = text.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ActionError(f"{path}: the text is not valid Unicode: {error.reason}") from error
+        await self.write(path, found, contents)
+
+    async def write(self, path: str, found: str, contents: bytes) -> None:
+        """Write to a path that was resolved for writing, and note the edit."""
+        try:
+            await self.sandbox.write(found, contents)
+        except OSError as error:
+            raise ActionError(file_error(path, error)) from error
+        self.notes.edited = found
+
+
+def file_error(path: str, error: OSError) -> str:
+    """What is wrong with a path, in the agent's words."""
+    match error:
+        case FileNotFoundError():
+            return f"{path} does not exist"
+        case IsADirectoryError():
+            return f"{path} is a directory, not a file"
+        case NotADirectoryError():
+            return f"{path}: a part of the path is a file, not a directory"
+    return f"{path}: {error.strerror or error}"
+
+
+class ActionFunction(Protocol):
+    """An action's own code."""
+
+    __name__: str
+
+    def __call__(self, at: ActionContext, /, **arguments: Any) -> Awaitable[str | Observation]: ...
+
+
+class ActionSpec:
+    """An action under its name: the function, its schema and its description."""
+
+    def __init__(self, name: str, function: Callable[..., Any], ends_run: bool = False) -> None:
+        self.name = name
+        self.function: ActionFunction = function
+        self.ends_run = ends_run
+        self.description, self._help = _read_docstring(function)
+        self.arguments = _arguments_model(name, function, self._help)
+
+    @property
+    def tool_name(self) -> str:
+        """The name as an Inspect tool, e.g. `read_file`."""
+        return self.function.__name__
+
+    @property
+    def parameters(self) -> dict[str, Json]:
+        """JSON schema of the arguments."""
+        return self.arguments.model_json_schema()
+
+    def usage(self) -> str:
+        """The action in words: name, what it does, its arguments."""
+        lines = [f"{self.name}: {self.description}"]
+        for name, info in self.arguments.model_fields.items():
+            optional = "" if info.is_required() else " (optional)"
+            lines.append(f"    {name}{optional}: {info.description}")
+        return "\n".join(lines)
+
+    def example(self) -> str:
+        """The arguments as JSON, each with its meaning in place of a value."""
+        fields = self.arguments.model_fields.items()
+        return json.dumps({name: f"[{info.description}]" for name, info in fields})
+
+    def check(self, arguments: Mapping[str, Json]) -> dict[str, Any]:
+        """The arguments with their types; ActionError says what is wrong and what is right."""
+        try:
+            model = self.arguments.model_validate(dict(arguments))
+        except ValidationError as error:
+            problems = "; ".join(self._problem(dict(problem)) for problem in error.errors()[:3])
+            raise ActionError(f"{self.name}: {problems}\nUsage: {self.example()}") from error
+        return {name: getattr(model, name) for name in self.arguments.model_fields}
+
+    def _problem(self, problem: dict[str, Any]) -> str:
+        name = str(problem["loc"][0]) if problem["loc"] else "arguments"
+        if problem["type"] == "missing":
+            return f"the argument {name} is missing"
+        if problem["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(name, self.arguments.model_fields, n=1)
+            hint = f", did you mean {near[0]}?" if near else ""
+            return f"unknown argument {name}{hint}"
+        message = problem["msg"]
+        return f"{name}: {message[0].lower()}{message[1:]}"
+
+
+def action(name: str, ends_run: bool = False) -> Callable[[Callable[..., Any]], ActionSpec]:
+    """Make a function an action of that name."""
+    return lambda function: ActionSpec(name, function, ends_run)
+
+
+class Actions:
+    """The actions that a run offers, by name."""
+
+    def __init__(self, specs: Iterable[ActionSpec]) -> None:
+        self.specs = {spec.name: spec for spec in specs}
+
+    def find(self, name: str) -> ActionSpec:
+        """The action of that name, whatever its case, or ActionError with what there is."""
+        folded = {_folded(known): spec for known, spec in self.specs.items()}
+        if _folded(name) in folded:
+            return folded[_folded(name)]
+        near = difflib.get_close_matches(_folded(name), folded, n=1, cutoff=0.7)
+        hint = f"Did you mean {folded[near[0]].name}? " if near else ""
+        known = ", ".join(self.specs)
+        raise ActionError(f"There is no action {name[:100]!r}. {hint}Actions: {known}")
+
+    async def run(self, at: ActionContext, asked: Action) -> Observation:
+        """Carry an action out; raises ActionError for the agent's faults."""
+        spec = self.find(asked.name)
+        result = await spec.function(at, **spec.check(asked.arguments))
+        return result if isinstance(result, Observation) else Observation(text=result)
+
+
+def describe(specs: Iterable[ActionSpec]) -> str:
+    """The list of actions as a prompt shows it."""
+    return "\n".join(f"- {spec.usage()}" for spec in specs)
+
+
+class Executes(Protocol):
+    """What carries actions out: an Environment."""
+
+    async def execute(self, action: Action) -> Observation: ...
+
+
+def as_tool(environment: Executes, spec: ActionSpec) -> "Tool":
+    """The action as an Inspect tool; its faults go back to the model as the tool's error."""
+    from inspect_ai.tool import ToolDef, ToolError, ToolParams
+
+    async def execute(**kwargs: Any) -> str:
+        observation = await environment.execute(Action(name=spec.name, arguments=kwargs))
+        if observation.status in ("error", "refused"):
+            raise ToolError(observation.text)
+        return observation.text
+
+    return ToolDef(
+        execute,
+        name=spec.tool_name,
+        description=spec.description,
+        parameters=ToolParams(
+            properties=spec.parameters.get("properties", {}),
+            required=spec.parameters.get("required", []),
+        ),
+        parallel=False,
+        max_output=0,
+    ).as_tool()
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.replace("_", " ").casefold().split())
+
+
+def _read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """The description, and each argument's from the lines below `Args:`."""
+    text = inspect.getdoc(function) or ""
+    description, _, arguments = text.partition("\nArgs:\n")
+    found: dict[str, str] = {}
+    name = ""
+    for line in inspect.cleandoc(arguments).splitlines():
+        if line.startswith(" "):
+            found[name] += f" {line.strip()}"
+        elif line:
+            name, _, meaning = line.partition(": ")
+            found[name] = meaning
+    return " ".join(description.split()), found
+
+
+def _arguments_model(
+    name: str, function: Callable[..., Any], meanings: Mapping[str, str]
+) -> type[BaseModel]:
+    hints = typing.get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {}
+    for parameter in list(inspect.signature(function).parameters.values())[1:]:
+        default = ... if parameter.default is parameter.empty else parameter.default
+        description = meanings[parameter.name]
+        fields[parameter.name] = (hints[parameter.name], Field(default, description=description))
+    config = ConfigDict(extra="forbid", frozen=True)
+    return create_model(name.replace(" ", ""), __config__=config, **fields)

@@ -1,0 +1,130 @@
+"""Running things in the sandbox: scripts, pieces of Python, and the end of the run."""
+
+import re
+import shlex
+
+from mlagentbench.environment.actions.action import ActionContext, action
+from mlagentbench.environment.actions.repl import EMPTY_AGAIN
+from mlagentbench.environment.sandbox.sandbox import CommandResult
+from mlagentbench.errors import ActionError
+from mlagentbench.records import Observation
+
+MAX_OUTPUT = 20_000
+"""Characters of a command's output that an observation shows."""
+REPL_SECONDS = 600.0
+REPL_BYTES = 1_000_000
+
+
+@action("Execute Script")
+async def execute_script(
+    at: ActionContext, script_name: str, arguments: str | list[str | int | float] = ""
+) -> Observation:
+    """Run a Python script (.py) or a shell script (.sh) in the workspace and show what it prints.
+
+    Args:
+        script_name: Path of the script, relative to the workspace.
+        arguments: Command-line arguments, as one text or as a list.
+    """
+    found = await at.workspace.resolve(at.sandbox, script_name)
+    if found.endswith(".py"):
+        command = [str(at.python_env.python), "-u", found]
+    elif found.endswith(".sh"):
+        command = ["bash", found]
+    else:
+        raise ActionError(
+            f"{script_name} is neither a Python script (.py) nor a shell script (.sh)"
+        )
+    await _require_file(at, script_name, found)
+    result = await at.sandbox.run(
+        [*command, *_split(arguments)],
+        timeout=at.budget.command_time(at.task.spec.limits.command_time),
+        on_output=at.on_output,
+    )
+    at.notes.restarted = result.restarted
+    return _observation(at, result)
+
+
+async def _require_file(at: ActionContext, script_name: str, found: str) -> None:
+    check = await at.sandbox.run(["test", "-f", found])
+    if check.exit_code != 0:
+        raise ActionError(f"{script_name} does not exist, or is not a file")
+
+
+def _split(arguments: str | list[str | int | float]) -> list[str]:
+    if isinstance(arguments, list):
+        return [str(argument) for argument in arguments]
+    try:
+        return shlex.split(arguments)
+    except ValueError as error:
+        raise ActionError(f"arguments: {error}") from error
+
+
+def _observation(at: ActionContext, result: CommandResult) -> Observation:
+    text = shown(at, result.output, result.stdout + result.stderr)
+    if result.restarted:
+        text += (
+            "\n[The sandbox broke down and was started anew; files are as the script left them.]"
+        )
+    if result.limit is not None:
+        return Observation(
+            text=f"{text}\n[The script was {result.limit}.]",
+            status="limit",
+            exit_code=result.exit_code,
+            limit=result.limit.name,
+        )
+    if result.exit_code != 0:
+        return Observation(
+            text=f"{text}\n[The script failed with exit code {result.exit_code}.]",
+            status="error",
+            exit_code=result.exit_code,
+        )
+    return Observation(text=text or "The script ended well, without output.", exit_code=0)
+
+
+@action("Python REPL")
+async def python_repl(at: ActionContext, command: str) -> Observation:
+    """Run Python code in a session that keeps variables and imports between calls.
+
+    What the code prints is shown, and the value of its last expression.
+
+    Args:
+        command: The Python code.
+    """
+    seconds = at.budget.command_time(min(REPL_SECONDS, at.task.spec.limits.command_time))
+    answer = await at.repl.run(command, seconds, REPL_BYTES, at.on_output)
+    at.notes.restarted = answer.restarted
+    text = (EMPTY_AGAIN if answer.emptied else "") + shown(
+        at, answer.output.decode("utf-8", "replace"), answer.output
+    )
+    if answer.limit is not None:
+        text += f"\n[The code was interrupted by the limit on {answer.limit}.]"
+    if answer.lost is not None:
+        text += f"\n[The session was lost: {answer.lost}. The next call starts a new, empty one.]"
+    if answer.limit is not None or "limit on" in (answer.lost or ""):
+        limit = (answer.limit or answer.lost or "").partition(" (")[0]
+        return Observation(text=text, status="limit", limit=limit.removeprefix("ended by the "))
+    failed = answer.raised or answer.lost is not None
+    return Observation(
+        text=text or "The code ended well, without output.", status="error" if failed else "ok"
+    )
+
+
+@action("Final Answer", ends_run=True)
+async def final_answer(_at: ActionContext, final_answer: str) -> str:
+    """Submit what is in the workspace now, and end the run. No action is possible afterwards.
+
+    Args:
+        final_answer: What was done and found, in a few sentences.
+    """
+    return f"The run is over; the workspace was submitted.\n{final_answer}"
+
+
+def shown(at: ActionContext, text: str, everything: bytes) -> str:
+    """Output as an agent sees it: without overwritten progress lines, the middle cut when long."""
+    text = re.sub(r"[^\n\r]*\r(?!\n)(?=[^\n\r])", "", text).rstrip()
+    if len(text) <= MAX_OUTPUT:
+        return text
+    at.notes.output = everything
+    half = MAX_OUTPUT // 2
+    cut = len(text) - 2 * half
+    return f"{text[:half]}\n[... {cut:,} characters are left out here ...]\n{text[-half:]}"

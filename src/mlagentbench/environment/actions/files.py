@@ -1,0 +1,183 @@
+"""Looking at files and changing them: all through the sandbox, never through the host's paths."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from mlagentbench.environment.actions.action import ActionContext, action, file_error
+from mlagentbench.environment.snapshot_trees import entry_at
+from mlagentbench.errors import ActionError
+
+MAX_SHOWN = 20_000
+"""Characters of a file that one Read File shows."""
+MAX_LINES = 100
+"""Lines that one Inspect Script Lines shows."""
+MAX_LISTED = 500
+
+LineNumber = Annotated[int, Field(ge=1)]
+
+
+@action("List Files")
+async def list_files(at: ActionContext, dir_path: str = ".") -> str:
+    """List the files and directories in a directory, with their sizes.
+
+    Args:
+        dir_path: Path of the directory, relative to the workspace; "." is the workspace itself.
+    """
+    folder = await at.workspace.resolve(at.sandbox, dir_path)
+    only_inside = ["-mindepth", "1", "-maxdepth", "1"]
+    result = await at.sandbox.run(
+        ["find", f"./{folder}/.", *only_inside, "-printf", r"%f\0%y\0%s\0%l\0"]
+    )
+    if result.exit_code != 0:
+        reason = "is not a directory" if "Not a directory" in result.output else "does not exist"
+        raise ActionError(f"{dir_path} {reason}")
+    fields = result.stdout.decode(errors="replace").split("\0")[:-1]
+    items = sorted(zip(*(fields[place::4] for place in range(4)), strict=True))
+    if not items:
+        return f"{dir_path} is empty"
+    lines = []
+    for name, kind, size, target in items[:MAX_LISTED]:
+        read_only = at.workspace.is_protected(name if folder == "." else folder)
+        lines.append(_listed(name, kind, size, target) + (", read-only" if read_only else ""))
+    if len(items) > MAX_LISTED:
+        lines.append(f"... and {len(items) - MAX_LISTED:,} more")
+    return "\n".join(lines)
+
+
+def _listed(name: str, kind: str, size: str, target: str) -> str:
+    shown = name if name.isprintable() else repr(name)
+    if kind == "d":
+        return f"{shown}/"
+    return f"{shown} -> {target}" if kind == "l" else f"{shown}  {int(size):,} bytes"
+
+
+@action("Read File")
+async def read_file(at: ActionContext, file_name: str, start_line_number: LineNumber = 1) -> str:
+    """Show a text file. A long one is cut off, and it is said how to read on.
+
+    Args:
+        file_name: Path of the file, relative to the workspace.
+        start_line_number: Number of the first line to show.
+    """
+    lines = (await at.read_text(file_name)).splitlines(keepends=True)
+    if start_line_number > max(1, len(lines)):
+        raise ActionError(f"{file_name} has only {len(lines)} lines")
+    shown: list[str] = []
+    left = MAX_SHOWN
+    for number, line in enumerate(lines[start_line_number - 1 :], start=start_line_number):
+        if len(line) > left:
+            if not shown:
+                return (
+                    f"{line[:left]}\n[Line {number} of {len(lines)} is cut off after {left:,} of "
+                    f"{len(line):,} characters. Read on with start_line_number {number + 1}.]"
+                )
+            note = f"[Cut off: lines {start_line_number} to {number - 1} of {len(lines)}. "
+            return "".join(shown) + f"{note}Read on with start_line_number {number}.]"
+        shown.append(line)
+        left -= len(line)
+    return "".join(shown) or f"{file_name} is empty"
+
+
+@action("Write File")
+async def write_file(at: ActionContext, file_name: str, content: str) -> str:
+    """Write a text file; what was in it before is replaced.
+
+    Args:
+        file_name: Path of the file, relative to the workspace.
+        content: The whole new content of the file.
+    """
+    await at.edit(file_name, content)
+    return f"{file_name} was written: {_size(content)}"
+
+
+@action("Append File")
+async def append_file(at: ActionContext, file_name: str, content: str) -> str:
+    """Add text at the end of a file, which is created if it does not exist.
+
+    Args:
+        file_name: Path of the file, relative to the workspace.
+        content: The text to add.
+    """
+    found = await at.workspace.resolve_for_writing(at.sandbox, file_name)
+    try:
+        before = await at.sandbox.read(found)
+    except FileNotFoundError:
+        before = b""
+    except OSError as error:
+        raise ActionError(file_error(file_name, error)) from error
+    await at.write(file_name, found, before + content.encode("utf-8", "replace"))
+    return f"{_size(content)} were added to {file_name}"
+
+
+@action("Copy File")
+async def copy_file(at: ActionContext, source: str, destination: str) -> str:
+    """Copy a file.
+
+    Args:
+        source: Path of the file to copy, relative to the workspace.
+        destination: Path of the copy, relative to the workspace; an existing file is replaced.
+    """
+    found = await at.workspace.resolve_for_writing(at.sandbox, destination)
+    await at.write(destination, found, await at.read(source))
+    return f"{source} was copied to {destination}"
+
+
+@action("Inspect Script Lines")
+async def inspect_script_lines(
+    at: ActionContext,
+    script_name: str,
+    start_line_number: LineNumber,
+    end_line_number: LineNumber,
+) -> str:
+    """Show a part of a script with line numbers, at most 100 lines.
+
+    Args:
+        script_name: Path of the script, relative to the workspace.
+        start_line_number: Number of the first line to show.
+        end_line_number: Number of the last line to show.
+    """
+    if end_line_number < start_line_number:
+        raise ActionError("end_line_number is smaller than start_line_number")
+    if end_line_number - start_line_number + 1 > MAX_LINES:
+        raise ActionError(f"at most {MAX_LINES} lines can be shown at once")
+    lines = (await at.read_text(script_name)).splitlines()
+    if start_line_number > len(lines):
+        raise ActionError(f"{script_name} has only {len(lines)} lines")
+    part = lines[start_line_number - 1 : end_line_number]
+    shown = [f"{number:5} {line}" for number, line in enumerate(part, start=start_line_number)]
+    last = start_line_number + len(part) - 1
+    text = "\n".join(
+        [f"{script_name}, lines {start_line_number} to {last} of {len(lines)}", *shown]
+    )
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}\n[Cut off: the lines are long.]"
+
+
+@action("Undo Edit Script")
+async def undo_edit_script(at: ActionContext, script_name: str) -> str:
+    """Take back the last change that an action made to a file; can be repeated.
+
+    Args:
+        script_name: Path of the file, relative to the workspace.
+    """
+    found = await at.workspace.resolve_for_writing(at.sandbox, script_name)
+    if not at.undo.get(found):
+        raise ActionError(f"there is no change of {script_name} to take back")
+    store = at.snapshots.store
+    before = entry_at(store, at.undo[found][-1], found)
+    if before is None:
+        await at.sandbox.run(["rm", "-f", "--", found])
+        done = f"{script_name} did not exist before its last change, and was removed"
+    elif before.kind != "file":
+        raise ActionError(f"{script_name} was not a file before its last change")
+    else:
+        await at.write(script_name, found, store.read(before.value))
+        done = f"{script_name} is again as it was before its last change"
+    at.notes.edited, at.notes.undone = None, found
+    left = len(at.undo[found]) - 1
+    return f"{done}; {left} earlier {'change' if left == 1 else 'changes'} can be taken back"
+
+
+def _size(text: str) -> str:
+    lines = len(text.splitlines())
+    return f"{lines} line{'' if lines == 1 else 's'}, {len(text):,} characters"

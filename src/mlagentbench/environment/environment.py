@@ -1,0 +1,416 @@
+"""The Environment: a task's workspace in a sandbox, with actions, a budget and a journal.
+
+    observation = await environment.execute(Action(name="List Files"))
+
+One `execute` is one step. The action is written to the journal, carried out in the sandbox, a
+snapshot of the workspace is taken, and its observation is on disk before it is returned. What the
+agent did wrong is an observation with a status; RunEnded says that the run is over (submitted, or a
+part of the budget is used up); RunFailed that the sandbox or the harness broke down.
+
+A run directory that has a journal is continued: the workspace becomes what it was after the last
+step that ended. A step that began and did not end is not run again: it ends as `interrupted`, and
+stands in `steps` like every other, where the agent reads what happened. What was used counts on.
+
+Inside Inspect, running/ opens the Environment and `current_environment()` gives it to the agent;
+elsewhere `Environment.open` does the same, in the manner of a Gym environment:
+
+    async with Environment.open("house-price", out=Path("out")) as environment:
+        run_it = Action(name="Execute Script", arguments={"script_name": "train.py"})
+        observation = await environment.execute(run_it)
+"""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+import anyio
+import anyio.to_thread
+
+from mlagentbench.environment.actions.action import (
+    ActionContext,
+    Actions,
+    ActionSpec,
+    StepNotes,
+)
+from mlagentbench.environment.actions.execute import python_repl
+from mlagentbench.environment.actions.repl import Repl
+from mlagentbench.environment.actions.standard import STANDARD_ACTIONS
+from mlagentbench.environment.actions.submission import SubmissionCheck
+from mlagentbench.environment.budget import Budget, BudgetLimits
+from mlagentbench.environment.feedback import Feedback
+from mlagentbench.environment.journal import (
+    LONG_TEXT,
+    BeginLine,
+    EndLine,
+    EventLine,
+    EventName,
+    History,
+    Journal,
+    Line,
+    OutcomeLine,
+    ReplyLine,
+    RunLine,
+    note_edit,
+    read_journal,
+)
+from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.environment.sandbox.sandbox import Sandbox
+from mlagentbench.environment.snapshots import Snapshots
+from mlagentbench.environment.workspace import Refused, workspace_of
+from mlagentbench.errors import ActionError, RunEnded, RunFailed, UsageError
+from mlagentbench.records import Action, Json, Observation, Outcome, Step, Tier, Usage
+from mlagentbench.tasks.data import PreparedData
+from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.tasks.task import Task
+from mlagentbench.tasks.task_call import CallTask
+
+INTERRUPTED = (
+    "This action was interrupted from outside before it ended. It was not run again, and the "
+    "workspace is as it was before it."
+)
+CUT_OFF = "The run's time was used up while this action was being carried out."
+CAN_GO_ON = ("failed", "interrupted")
+"""Outcomes after which a run is continued when it is opened again."""
+
+
+class Environment:
+    """One run's workspace, sandbox, actions, budget and journal; see the module's docstring.
+
+    The caller holds the run's lock, calls `start()`, then starts the sandbox (which gives the files
+    to its own user), and calls `close()` before it stops the sandbox.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        run: RunDirectory,
+        sandbox: Sandbox,
+        budget: Budget,
+        data: PreparedData,
+        python_env: PythonEnv,
+        call_task: CallTask,
+        actions: Sequence[ActionSpec] = STANDARD_ACTIONS,
+        feedback: Feedback | None = None,
+    ) -> None:
+        self.task = task
+        self.run = run
+        self.sandbox = sandbox
+        self.budget = budget
+        self.data = data
+        self.python_env = python_env
+        self.actions = Actions(actions)
+        self.steps: list[Step] = []
+        self.outcome: Outcome | None = None
+        self.agent_state: Json = None
+        """What the agent asked to be kept with its last reply, to go on after an interruption."""
+        self.on_step: list[Callable[[Step], None]] = []
+        self.on_output: list[Callable[[bytes], None]] = []
+        self.store = ObjectStore(run.objects)
+        self.workspace = workspace_of(task, run, data, feedback)
+        self.snapshots = Snapshots(self.store, run.work, skip=self.workspace.protected)
+        self._context = ActionContext(
+            task=task,
+            workspace=self.workspace,
+            sandbox=sandbox,
+            python_env=python_env,
+            budget=budget,
+            snapshots=self.snapshots,
+            repl=Repl(sandbox, python_env.python),
+            submission=SubmissionCheck(
+                task, python_env, call_task, self.workspace.public, feedback
+            ),
+            on_output=self._take_output,
+        )
+        self._journal: Journal | None = None
+        self._output_log: BinaryIO | None = None
+        self._snapshot = ""
+        self._ended: RunEnded | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    # Life
+
+    def start(self) -> None:
+        """Lay the workspace out, or continue from what the run's directory holds."""
+        self.run.create()
+        history = read_journal(self.run.journal, self.store)
+        self._journal = Journal(self.run.journal)
+        self._output_log = self.run.output_log.open("ab", buffering=0)
+        if history.run is None:
+            self._begin_run()
+        else:
+            self._continue(history, history.run)
+        self.budget.start()
+
+    def _begin_run(self) -> None:
+        self.workspace.lay_out()
+        self._take_snapshot()
+        self._write(
+            RunLine,
+            task=self.task.id,
+            task_version=self.task.spec.version,
+            tier=self.data.tier,
+            data_hash=self.data.hash,
+            actions=tuple(self.actions.specs),
+            limits=self.budget.limits.model_dump(),
+            snapshot=self._snapshot,
+        )
+
+    def _continue(self, history: History, first: RunLine) -> None:
+        found = (first.task, first.task_version, first.data_hash)
+        if found != (self.task.id, self.task.spec.version, self.data.hash):
+            raise UsageError(
+                f"{self.run.path} holds a run of {first.task} version {first.task_version} on "
+                f"data {first.data_hash[:8]}; choose another --out"
+            )
+        self.steps = history.steps
+        self._snapshot = history.snapshot or first.snapshot
+        self.agent_state = history.replies[-1].state if history.replies else None
+        self._context.undo = history.undo
+        told = sum(line.event == "feedback" for line in history.events)
+        self._context.submission.told = told
+        used_repl = any(step.action.name == python_repl.name for step in self.steps)
+        self._context.repl = Repl(self.sandbox, self.python_env.python, used_before=used_repl)
+        self.budget.resume_from(history.usage)
+        if history.outcome is not None and history.outcome.kind not in CAN_GO_ON:
+            self.outcome = history.outcome
+            self._ended = RunEnded(history.outcome.kind, history.outcome.detail)
+            return
+        self.snapshots.restore(self._snapshot)
+        self._event("resumed", f"after step {len(self.steps)}")
+        if history.interrupted is not None:
+            self._close_interrupted(history.interrupted)
+        self._ended = self._submitted_already()
+
+    def _close_interrupted(self, begun: BeginLine) -> None:
+        self._event("interrupted", f"step {begun.step}: {begun.action.name}")
+        self.budget.add_step()
+        self._end(begun.step, begun.action, begun.at, 0.0, _interrupted())
+
+    def _submitted_already(self) -> RunEnded | None:
+        """A run whose Final Answer is in the journal is over, even if its outcome is not there."""
+        if not self.steps or self.steps[-1].observation.status != "ok":
+            return None
+        spec = self.actions.specs.get(self.steps[-1].action.name)
+        return RunEnded("submitted") if spec is not None and spec.ends_run else None
+
+    async def close(self) -> None:
+        """End what was started in the sandbox, and let go of the files; the run can be reopened."""
+        with anyio.CancelScope(shield=True):
+            await self._context.repl.stop()
+        self.budget.stop()
+        if self._journal is not None and self._output_log is not None:
+            self._journal.close()
+            self._output_log.close()
+            self._journal = self._output_log = None
+
+    def finish(self, outcome: Outcome) -> None:
+        """Write how the run ended, with the workspace as it stands; once only."""
+        if self.outcome is not None:
+            return
+        self.budget.stop()
+        self._take_snapshot()
+        self._write(
+            OutcomeLine,
+            outcome=outcome,
+            snapshot=self._snapshot,
+            usage=self.usage,
+        )
+        self.outcome = outcome
+        self._ended = RunEnded(outcome.kind, outcome.detail)
+
+    # Steps
+
+    @property
+    def usage(self) -> Usage:
+        return self.budget.usage
+
+    async def execute(self, action: Action) -> Observation:
+        """Carry out one step and return its observation.
+
+        Raises RunEnded when the run is over before or by this action, and RunFailed when what it
+        stands on broke down.
+        """
+        async with self._one_at_a_time:
+            if self._ended is not None:
+                raise self._ended
+            self.budget.check()
+            return await self._step(len(self.steps) + 1, action)
+
+    async def _step(self, number: int, action: Action) -> Observation:
+        started, clock = time.time(), time.monotonic()
+        self._write(BeginLine, step=number, action=action)
+        self.budget.add_step()
+        self._context.notes = StepNotes()
+        try:
+            observation = await self._observe(action)
+        except anyio.get_cancelled_exc_class():
+            cut_off = Observation(text=CUT_OFF, status="interrupted")
+            self._end(number, action, started, time.monotonic() - clock, cut_off)
+            raise
+        except RunFailed as failure:
+            self._event("failed", str(failure))
+            raise
+        seconds = time.monotonic() - clock
+        await anyio.to_thread.run_sync(
+            partial(self._end, number, action, started, seconds, observation)
+        )
+        for listener in self.on_step:
+            listener(self.steps[-1])
+        if observation.status == "ok" and self.actions.find(action.name).ends_run:
+            self._ended = RunEnded("submitted", str(action.arguments.get("final_answer", "")))
+            raise self._ended
+        return observation
+
+    async def _observe(self, action: Action) -> Observation:
+        try:
+            return await self.actions.run(self._context, action)
+        except Refused as refused:
+            self._event("refused", str(refused))
+            return Observation(text=str(refused), status="refused")
+        except ActionError as fault:
+            return Observation(text=str(fault), status="error")
+
+    def _end(
+        self, number: int, action: Action, started: float, seconds: float, observation: Observation
+    ) -> None:
+        """Take the snapshot, then write the step's end: what it names is on disk before it is."""
+        notes = self._context.notes
+        before = self._snapshot
+        written, long_text = observation, None
+        if len(observation.text) > LONG_TEXT:
+            long_text = self.store.put(observation.text.encode("utf-8", "replace"))
+            written = observation.model_copy(update={"text": ""})
+        output = None if notes.output is None else self.store.put(notes.output)
+        left_out = self._take_snapshot()
+        if notes.restarted:
+            self._event("sandbox restarted", f"in step {number}")
+        if notes.feedback:
+            self._event("feedback", f"in step {number}")
+        self._write(
+            EndLine,
+            step=number,
+            observation=written,
+            text=long_text,
+            output=output,
+            snapshot=self._snapshot,
+            notes=left_out,
+            edited=notes.edited,
+            undone=notes.undone,
+            started=started,
+            seconds=round(seconds, 6),
+        )
+        note_edit(self._context.undo, notes.edited, notes.undone, before)
+        self.steps.append(
+            Step(
+                n=number,
+                action=action,
+                observation=observation,
+                snapshot=self._snapshot,
+                started=started,
+                seconds=seconds,
+            )
+        )
+
+    def _take_snapshot(self) -> tuple[str, ...]:
+        """Snapshot the workspace; returns what had to be left out."""
+        try:
+            taken = self.snapshots.take()
+            self.store.commit()
+        except OSError as error:
+            raise RunFailed("harness", f"cannot store a snapshot: {error}") from error
+        self._snapshot = taken.id
+        return taken.notes
+
+    # What else belongs in the journal
+
+    def record_reply(
+        self,
+        *,
+        role: str,
+        prompt: str,
+        reply: str,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        cost: float | None = None,
+        state: Json = None,
+    ) -> None:
+        """Keep a model's reply and the agent's state, on disk before the agent acts on it."""
+        self.budget.add_reply(input_tokens, output_tokens, cost)
+        self._write(
+            ReplyLine,
+            role=role,
+            prompt_hash=hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest(),
+            reply=reply,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cost=cost,
+            state=state,
+        )
+        self.agent_state = state
+
+    def note(self, detail: str) -> None:
+        """Keep a remark in the journal."""
+        self._event("note", detail)
+
+    def _event(self, event: EventName, detail: str = "") -> None:
+        self._write(EventLine, event=event, detail=detail)
+
+    def _write(self, line_type: type[Line], **fields: Json) -> None:
+        if self._journal is None:
+            raise RunFailed("harness", "the Environment is not started, or closed already")
+        self._journal.append(line_type, self.budget.seconds, **fields)
+
+    def _take_output(self, output: bytes) -> None:
+        if self._output_log is not None:
+            self._output_log.write(output)
+        for listener in self.on_output:
+            listener(output)
+
+    # Outside of Inspect
+
+    @classmethod
+    def open(
+        cls,
+        task: Task | str | Path,
+        out: Path,
+        tier: Tier = "mini",
+        *,
+        epoch: int = 1,
+        limits: BudgetLimits | None = None,
+        actions: Sequence[ActionSpec] = STANDARD_ACTIONS,
+        feedback_calls: int = 0,
+    ) -> "AbstractAsyncContextManager[Environment]":
+        """A run of a prepared task, started or continued below `out`, in the default sandbox."""
+        from mlagentbench.environment.opening import open_environment
+
+        return open_environment(task, out, tier, epoch, limits, actions, feedback_calls)
+
+
+_current: ContextVar[Environment] = ContextVar("mlagentbench_environment")
+
+
+def publish(environment: Environment) -> None:
+    """Make this the Environment of the running sample."""
+    _current.set(environment)
+
+
+def current_environment() -> Environment:
+    """The Environment of the running sample."""
+    try:
+        return _current.get()
+    except LookupError:
+        raise UsageError(
+            "there is no Environment here: agents run inside of a task of MLAgentBench "
+            "(see: mlagentbench tasks list) or within Environment.open"
+        ) from None
+
+
+def _interrupted() -> Observation:
+    return Observation(text=INTERRUPTED, status="interrupted")

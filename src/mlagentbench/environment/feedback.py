@@ -1,0 +1,81 @@
+"""`--feedback validation:N`: a metric on held-out training data, told at most N times.
+
+A task offers this with a function of its own, `prepare.hold_out(public, held_public, held_private,
+rng)`: from public/ it makes a smaller public/ that also has the inputs of the part held out, and
+that part's answers, laid out as grade.py expects its `private`. The agent works on the smaller
+public/ and writes its predictions for the part held out to `validation_` and the submission's name.
+"""
+
+import ast
+import shutil
+import tempfile
+from pathlib import Path, PurePosixPath
+
+from mlagentbench.errors import UsageError
+from mlagentbench.home import locked
+from mlagentbench.records import Record
+from mlagentbench.tasks.data import PreparedData
+from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.tasks.task import Task
+from mlagentbench.tasks.task_call import CallTask
+
+FUNCTION = "hold_out"
+
+
+class Feedback(Record):
+    """What an agent may be told: the metric on the part of the data held out, `calls` times."""
+
+    calls: int
+    public: Path
+    private: Path
+
+
+def offers_feedback(task: Task) -> bool:
+    """Whether the task can hold out a part of its training data."""
+    tree = ast.parse((task.folder / "prepare.py").read_text(encoding="utf-8"))
+    return any(isinstance(node, ast.FunctionDef) and node.name == FUNCTION for node in tree.body)
+
+
+def require_feedback(task: Task) -> None:
+    """UsageError when the task cannot hold out a part of its training data."""
+    if not offers_feedback(task):
+        raise UsageError(
+            f"{task.id}: --feedback validation:N is not possible: its prepare.py has no function "
+            f"{FUNCTION}(public, held_public, held_private, rng); use --feedback none"
+        )
+
+
+def validation_path(task: Task) -> str:
+    """Where the agent writes its predictions for the part held out."""
+    path = PurePosixPath(task.spec.submission.path)
+    return path.with_name(f"validation_{path.name}").as_posix()
+
+
+async def hold_out(
+    task: Task, data: PreparedData, python_env: PythonEnv, call_task: CallTask, calls: int
+) -> Feedback:
+    """Split the public data, once for each prepared data set: all runs get the same split."""
+    require_feedback(task)
+    place = data.directory / "held-out"
+    feedback = Feedback(calls=calls, public=place / "public", private=place / "private")
+    if place.is_dir():
+        return feedback
+    made = Path(tempfile.mkdtemp(dir=data.directory, prefix=".held-out-"))
+    try:
+        for part in ("public", "private"):
+            (made / part).mkdir()
+        await call_task(
+            task,
+            python_env,
+            f"prepare.{FUNCTION}",
+            read={"public": data.public},
+            write={"held_public": made / "public", "held_private": made / "private"},
+            seed=task.public_seed(data.tier),
+        )
+        made.chmod(0o755)
+        with locked(f"held-out-{data.hash}"):
+            if not place.is_dir():
+                made.rename(place)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    return feedback

@@ -1,0 +1,70 @@
+"""Opening an Environment outside of Inspect: all that a run stands on, in the right order."""
+
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from mlagentbench.environment.actions.action import ActionSpec
+from mlagentbench.environment.budget import Budget, BudgetLimits
+from mlagentbench.environment.environment import Environment, publish
+from mlagentbench.environment.feedback import hold_out
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
+from mlagentbench.environment.sandbox.task_process import call_task
+from mlagentbench.environment.workspace import sandbox_spec
+from mlagentbench.errors import UsageError
+from mlagentbench.records import Tier
+from mlagentbench.tasks.data import require_prepared
+from mlagentbench.tasks.python_env import PythonEnv, find_python_env
+from mlagentbench.tasks.task import Task, load_task
+
+
+@asynccontextmanager
+async def open_environment(
+    task: Task | str | Path,
+    out: Path,
+    tier: Tier,
+    epoch: int,
+    limits: BudgetLimits | None,
+    actions: Sequence[ActionSpec],
+    feedback_calls: int,
+) -> AsyncIterator[Environment]:
+    """A run of a prepared task, started or continued below `out`, in the default sandbox."""
+    task = task if isinstance(task, Task) else load_task(task)
+    data = require_prepared(task, tier)
+    python_env = _require_python_env(task)
+    limits = limits or BudgetLimits(steps=task.spec.limits.steps, time=task.spec.limits.time)
+    feedback = None
+    if feedback_calls:
+        feedback = await hold_out(task, data, python_env, call_task, feedback_calls)
+    settings = hashlib.sha256(
+        f"{task.spec.version} {data.hash} {feedback_calls} {limits!r}".encode()
+    ).hexdigest()
+    place = Path("runs", task.id, tier, f"by-hand-{settings[:8]}", "none", str(epoch))
+    run = RunDirectory(out, place)
+    spec = sandbox_spec(task, run, data, python_env, task.run_seed(epoch), feedback)
+    with run.locked():
+        sandbox = BubblewrapSandbox(spec)
+        environment = Environment(
+            task, run, sandbox, Budget(limits), data, python_env, call_task, actions, feedback
+        )
+        try:
+            environment.start()
+            async with sandbox:
+                publish(environment)
+                try:
+                    yield environment
+                finally:
+                    await environment.close()
+        finally:
+            await environment.close()
+
+
+def _require_python_env(task: Task) -> PythonEnv:
+    found = find_python_env(task.spec.python.requirements)
+    if found is None:
+        raise UsageError(
+            f"{task.id}: its python environment is not here; type: mlagentbench prepare {task.id}"
+        )
+    return found
