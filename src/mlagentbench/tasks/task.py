@@ -9,7 +9,7 @@
   full.py      make(raw, rng): only where the full tier is generated, too
   trivial.py   predictors(public) -> {name: submission}
   grade.py     grade(outputs, private) -> Grade; check_format(submission, public)
-  requests.py  make(directory, rng): only for timed tasks, the requests of one grading
+  requests.py  make(directory, private, rng): only for timed tasks, the requests of one grading
   solution/    laid over the workspace, it proves that the task can be solved
 """
 
@@ -20,10 +20,10 @@ import tomllib
 from collections.abc import Sequence
 from functools import cached_property
 from importlib.metadata import entry_points
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Record, Tier
@@ -54,6 +54,14 @@ def parse_bytes(value: object) -> float:
     return _parse_quantity(value, ("KB", "MB", "GB"), "8GB")
 
 
+def _inside(path: str) -> str:
+    parts = PurePosixPath(path).parts
+    if not parts or parts[0] == "/" or ".." in parts:
+        raise ValueError(f"expected a path below the directory it belongs to, not {path!r}")
+    return path
+
+
+RelativePath = Annotated[str, AfterValidator(_inside)]
 Seconds = Annotated[float, BeforeValidator(parse_seconds)]
 Bytes = Annotated[float, BeforeValidator(parse_bytes)]
 
@@ -114,7 +122,7 @@ class ReadOnly(Record):
 class SourceFile(Record):
     """A file of the official source. Without a checksum, every figure from it is unverified."""
 
-    path: str
+    path: RelativePath
     url: str | None = None
     md5: str | None = None
     sha256: str | None = None

@@ -1,7 +1,7 @@
 """The mini tier: generated pictures in the official layout.
 
-Ten classes are five shapes with two textures each. Neither colour nor size tells the class; a share of the labels is redrawn, so that no honest
-classifier reaches 1.
+Ten classes are five shapes with two textures each. Neither colour nor size tells the class; a share
+of the labels is redrawn, so that no honest classifier reaches 1.
 """
 
 import json
