@@ -38,6 +38,7 @@ from mlagentbench.records import Json
 
 MAX_READ = 1_000_000_000
 KILL_GRACE = 5.0
+_LONGEST = 1e7
 T = TypeVar("T")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -54,6 +55,7 @@ class BubblewrapSandbox:
         self._watch: Watch
         self._active: set[Command | SandboxProcess] = set()
         self._watching: asyncio.Task[None] | None = None
+        self._left_some = False
         self._left_running: list[OutputPipe] = []
         self._starting = asyncio.Lock()
 
@@ -77,6 +79,7 @@ class BubblewrapSandbox:
 
     async def stop(self) -> None:
         """Kill everything inside; the workspace stays as it is."""
+        self._stop_watching()
         instance, self._instance = self._instance, None
         if instance is not None:
             with anyio.CancelScope(shield=True):
@@ -126,6 +129,7 @@ class BubblewrapSandbox:
         async with self._starting:
             if self._instance is not broken:
                 return
+            self._stop_watching()
             await broken.kill()
             await self._launch()
 
@@ -181,12 +185,11 @@ class BubblewrapSandbox:
         """Start a program to be spoken to over stdin and stdout; whoever opened it closes it."""
         instance, _restarted = await self._ready()
         try:
-            process = SandboxProcess(instance.control)
+            process = SandboxProcess(instance.control, self._finish)
+            self._begin(process)
             await process.begin(**self._command_request(command, cwd, env, keep=False))
         except ExecutorGone as error:
             raise RunFailed("sandbox", f"cannot start {command[0]}: {error}") from error
-        self._begin(process)
-        process.on_close = self._finish
         return process
 
     def _command_request(
@@ -225,6 +228,7 @@ class BubblewrapSandbox:
             try:
                 answer = await command.run(**request)
                 if request["keep"]:
+                    self._left_some = True
                     self._left_running = [p for p in self._left_running if not p.closed.is_set()]
                     self._left_running += command.leave_running()
                 else:
@@ -247,14 +251,15 @@ class BubblewrapSandbox:
         """Hold a command to its limits while it runs."""
         wall_time = self.spec.limits.wall_time if timeout is None else timeout
         limit = hit(self.spec.limits, "wall time", wall_time)
-        timer = asyncio.get_running_loop().call_later(wall_time, self._end, command, limit)
+        delay = min(wall_time, _LONGEST)
+        timer = asyncio.get_running_loop().call_later(delay, self._end, command, limit)
         self._begin(command)
         try:
             yield
         finally:
             timer.cancel()
             command.close()
-            await self._finish(command)
+            self._finish(command)
 
     async def _abandon(self, command: Command, instance: Instance) -> None:
         """The caller was cancelled: do not return before the command is gone."""
@@ -265,7 +270,6 @@ class BubblewrapSandbox:
                     await command.gone()
             except TimeoutError:
                 await self._restart(instance)
-        command.close_pipes()
 
     def _begin(self, command: Command | SandboxProcess) -> None:
         self._active.add(command)
@@ -274,13 +278,19 @@ class BubblewrapSandbox:
                 self._watch.report(lambda: len(self._active), self._end_all)
             )
 
-    async def _finish(self, command: Command | SandboxProcess) -> None:
+    def _finish(self, command: Command | SandboxProcess) -> None:
         self._active.discard(command)
-        if not self._active and self._watching is not None:
+        if not self._active and not self._left_some:
+            self._stop_watching()
+
+    def _stop_watching(self) -> None:
+        if self._watching is not None:
             self._watching.cancel()
             self._watching = None
 
     def _end_all(self, limit: LimitHit) -> None:
+        if not self._active and self._instance is not None:
+            self._instance.shoot()
         for command in tuple(self._active):
             self._end(command, limit)
 

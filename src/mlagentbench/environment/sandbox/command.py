@@ -111,7 +111,7 @@ class Command:
         try:
             self._request = Request(control, inside)
         except BaseException:
-            self.close_pipes()
+            self._close_pipes()
             raise
         finally:
             for descriptor in inside:
@@ -145,7 +145,8 @@ class Command:
         for pipe in self._pipes:
             pipe.drain()
             pipe.discard()
-        return [pipe for pipe in self._pipes if not pipe.closed.is_set()]
+        left, self._pipes = self._pipes, []
+        return [pipe for pipe in left if not pipe.closed.is_set()]
 
     def end(self, limit: LimitHit | None) -> None:
         """Have the command and all that it started killed; the first reason stays."""
@@ -158,8 +159,9 @@ class Command:
     def close(self) -> None:
         """Let go of the request: what it started is killed, unless it ended and was to stay."""
         self._request.close()
+        self._close_pipes()
 
-    def close_pipes(self) -> None:
+    def _close_pipes(self) -> None:
         for pipe in (*self._pipes, self._input):
             if pipe is not None:
                 pipe.close()

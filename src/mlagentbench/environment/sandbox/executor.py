@@ -151,18 +151,21 @@ def run(connection: socket.socket, request: Request, stdio: list[int]) -> None:
 
 def become(request: Request, stdio: list[int], report: int) -> None:
     """In the child: turn into the command, or report why that cannot be."""
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    for number in RESTORED_SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    wanted = "stdio"
     try:
-        os.setsid()
-        signal.set_wakeup_fd(-1)
-        for number in RESTORED_SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
         for place, descriptor in zip((0, 1, 2)[-len(stdio) :], stdio, strict=True):
             os.dup2(descriptor, place)
-        os.chdir(request["cwd"])
-        os.execvpe(request["command"][0], request["command"], request["env"])
+        wanted = request["cwd"]
+        os.chdir(wanted)
+        wanted = request["command"][0]
+        os.execvpe(wanted, request["command"], request["env"])
     except OSError as error:
         os.write(report, str(error.errno).encode())
-        os.write(2, f"{request['command'][0]}: {error.strerror}\n".encode())
+        os.write(2, f"{wanted}: {error.strerror}\n".encode())
         os._exit(126 if error.errno == errno.EACCES else 127)
 
 
@@ -270,7 +273,9 @@ def write_file(connection: socket.socket, request: Request, _stdio: list[int]) -
     contents = memoryview(receive_exactly(connection, request["size"]))
     path = request["path"]
     try:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        parent = os.path.dirname(path) or "."
+        if not os.path.isdir(parent):
+            os.makedirs(parent)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o644)
         while contents:
             contents = contents[os.write(descriptor, contents) :]

@@ -9,6 +9,8 @@ import socket
 import struct
 from pathlib import Path
 
+import anyio
+
 from mlagentbench.environment.sandbox.guardian_client import Started, guardian, identify
 from mlagentbench.environment.sandbox.layout import ETC_FILES, EXECUTOR, Layout
 from mlagentbench.environment.sandbox.limits import View, hard_limits
@@ -75,7 +77,8 @@ class Instance:
             async with asyncio.timeout(START_TIMEOUT):
                 await instance._wait_until_ready(errors, info)
         except BaseException as error:
-            await instance.kill()
+            with anyio.CancelScope(shield=True):
+                await instance.kill()
             if isinstance(error, TimeoutError):
                 raise RunFailed("sandbox", "the executor did not answer in time") from error
             raise

@@ -1,14 +1,14 @@
 """Giving a directory to the uid of a sandbox, and taking it back."""
 
 import os
+import stat
 from pathlib import Path
 
 
 def give_to(uid: int, root: Path) -> None:
-    """Make `uid` the owner of everything below `root`; links are changed, never followed."""
-    status = os.lstat(root)
+    """Make `uid` the owner of `root` and all below it; links are changed, never followed."""
     os.lchown(root, uid, uid)
-    if not os.path.isdir(root) or os.path.islink(root):  # noqa: PTH112, PTH114
+    if not stat.S_ISDIR(os.lstat(root).st_mode):
         return
     for _path, directories, files, descriptor in os.fwalk(root, follow_symlinks=False):
         for name in (*directories, *files):

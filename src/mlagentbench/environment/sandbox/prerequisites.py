@@ -80,6 +80,11 @@ def explain_failure(said: str) -> MLAgentBenchError:
             "with: docker run --security-opt seccomp=unconfined --security-opt "
             "apparmor=unconfined --security-opt systempaths=unconfined --cap-add SYS_ADMIN"
         )
+    if "execvp" in said and "Permission denied" in said:
+        return UsageError(
+            f"the python env cannot be read by the sandbox's own user ({said}); "
+            "make it readable for all: chmod -R a+rX on its directory and those above it"
+        )
     return RunFailed("sandbox", f"bubblewrap did not start: {said or 'no message'}")
 
 

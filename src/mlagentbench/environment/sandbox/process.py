@@ -4,8 +4,10 @@ import asyncio
 import fcntl
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
+
+import anyio
 
 from mlagentbench.environment.sandbox.channel import Answer, ExecutorGone, Request
 from mlagentbench.environment.sandbox.command import OutputPipe
@@ -14,6 +16,7 @@ from mlagentbench.environment.sandbox.sandbox import LimitHit
 
 PIPE_SIZE = 1 << 20
 KEPT_STDERR = 1 << 16
+KILL_GRACE = 5.0
 
 
 class ProcessEnded(Exception):
@@ -30,7 +33,7 @@ class ProcessEnded(Exception):
 class SandboxProcess:
     """A program whose stdin and stdout are byte streams; `close` kills it and all it started."""
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, on_end: Callable[["SandboxProcess"], None]) -> None:
         self.stderr = bytearray()
         self.limit: LimitHit | None = None
         self._errors = OutputPipe(self._keep_stderr)
@@ -41,7 +44,7 @@ class SandboxProcess:
             fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
         self._open = True
         self._answer: asyncio.Task[Answer | None] | None = None
-        self.on_close: Callable[[SandboxProcess], Awaitable[None]] | None = None
+        self._on_end = on_end
         inside = [input_inside, output_inside, self._errors.inside]
         try:
             self._request = Request(control, inside)
@@ -52,6 +55,7 @@ class SandboxProcess:
     async def begin(self, **fields: Any) -> None:
         await self._request.send(kind="run", **fields)
         self._answer = asyncio.create_task(self._wait())
+        self._answer.add_done_callback(lambda _task: self._on_end(self))
 
     async def _wait(self) -> Answer | None:
         try:
@@ -85,11 +89,18 @@ class SandboxProcess:
         return bytes(received)
 
     async def _ended(self) -> ProcessEnded:
-        self._request.end()
-        answer = await self._answer if self._answer is not None else None
+        answer = await self._killed()
         self._errors.drain()
         exit_code = answer.exit_code if answer is not None else None
         return ProcessEnded(exit_code, self.limit, bytes(self.stderr))
+
+    async def _killed(self) -> Answer | None:
+        """Have everything killed; None when nobody answers for it."""
+        self._request.end()
+        if self._answer is None:
+            return None
+        await asyncio.wait([self._answer], timeout=KILL_GRACE)
+        return self._answer.result() if self._answer.done() else None
 
     def _keep_stderr(self, data: bytes) -> None:
         self.stderr += data
@@ -107,10 +118,7 @@ class SandboxProcess:
         self._open = False
         os.close(self._input)
         os.close(self._output)
-        self._request.end()
-        if self._answer is not None:
-            await asyncio.wait([self._answer])
+        with anyio.CancelScope(shield=True):
+            await self._killed()
         self._errors.close()
         self._request.close()
-        if self.on_close is not None:
-            await self.on_close(self)
