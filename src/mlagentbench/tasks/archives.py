@@ -4,8 +4,10 @@ Nothing is ever unpacked as a whole: one named regular file is read out of an ar
 and links cannot lead anywhere. The directory itself is never written to.
 """
 
+import lzma
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -16,12 +18,14 @@ from mlagentbench.records import Record
 
 _ZIP = (".zip",)
 _TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+_DAMAGE = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError)
 
 
 class Place(Record):
     """A file, or a member of an archive; `ours` when it may be linked and removed."""
 
     file: Path
+    size: int
     member: str | None = None
     ours: bool = False
 
@@ -30,17 +34,26 @@ class Place(Record):
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
+        """Its bytes, at most `size` of them; a UsageError when the archive is damaged."""
+        try:
+            with self._opened() as handle:
+                yield handle
+        except _DAMAGE as error:
+            raise UsageError(f"{self} cannot be read: {error}; get it again") from error
+
+    @contextmanager
+    def _opened(self) -> Iterator[IO[bytes]]:
         if self.member is None:
             with self.file.open("rb") as plain:
                 yield plain
-        elif self.file.name.endswith(_ZIP):
+        elif _is_zip(self.file):
             with zipfile.ZipFile(self.file) as packed, packed.open(self.member) as unpacked:
                 yield unpacked
         else:
             with tarfile.open(self.file) as archive:
                 inside = archive.extractfile(self.member)
                 if inside is None:
-                    raise UsageError(f"{self}: not a regular file")
+                    raise tarfile.TarError(f"{self.member} is not a regular file")
                 with inside:
                     yield inside
 
@@ -53,13 +66,14 @@ class Place(Record):
 def find_in_directory(directory: Path, name: str) -> Place | None:
     """The file of that name: in `directory`, in its only sub directory, or in an archive there."""
     for folder in [directory, *_only_folder(directory)]:
-        if (folder / name).is_file():
-            return Place(file=folder / name)
+        file = folder / name
+        if file.is_file():
+            return Place(file=file, size=file.stat().st_size)
     for archive in sorted(directory.iterdir()):
         if archive.is_file() and archive.name.lower().endswith(_ZIP + _TAR):
-            member = _find_member(archive, name)
-            if member is not None:
-                return Place(file=archive, member=member)
+            place = _find_member(archive, name)
+            if place is not None:
+                return place
     return None
 
 
@@ -68,26 +82,30 @@ def _only_folder(directory: Path) -> list[Path]:
     return folders if len(folders) == 1 else []
 
 
-def _find_member(archive: Path, name: str) -> str | None:
+def _find_member(archive: Path, name: str) -> Place | None:
     """The member of that name, at the top or below a single top folder."""
     try:
-        members = _zip_members(archive) if archive.name.lower().endswith(_ZIP) else _tar(archive)
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError) as error:
+        members = _zip_members(archive) if _is_zip(archive) else _tar_members(archive)
+    except _DAMAGE as error:
         raise UsageError(f"{archive} cannot be read: {error}; get it again") from error
     wanted = PurePosixPath(name).parts
-    fitting = [
-        member
-        for member in members
-        if (parts := PurePosixPath(member).parts) == wanted or parts[1:] == wanted
-    ]
-    return min(fitting, key=len, default=None)
+    fitting = []
+    for member, size in members.items():
+        parts = PurePosixPath(member).parts
+        if wanted in (parts, parts[1:]):
+            fitting.append(Place(file=archive, member=member, size=size))
+    return min(fitting, key=lambda place: len(place.member or ""), default=None)
 
 
-def _zip_members(archive: Path) -> list[str]:
+def _is_zip(archive: Path) -> bool:
+    return archive.name.lower().endswith(_ZIP)
+
+
+def _zip_members(archive: Path) -> dict[str, int]:
     with zipfile.ZipFile(archive) as packed:
-        return [info.filename for info in packed.infolist() if not info.is_dir()]
+        return {info.filename: info.file_size for info in packed.infolist() if not info.is_dir()}
 
 
-def _tar(archive: Path) -> list[str]:
+def _tar_members(archive: Path) -> dict[str, int]:
     with tarfile.open(archive) as packed:
-        return [info.name for info in packed if info.isreg()]
+        return {info.name: info.size for info in packed if info.isreg()}

@@ -23,6 +23,10 @@ _CHUNK = 1 << 18
 _WORTH_A_RETRY = {408, 425, 429, 500, 502, 503, 504}
 
 
+class NotThere(UsageError):
+    """The source answered, and has no such file."""
+
+
 def http_client(timeout: float) -> "httpx.AsyncClient":
     """A client that trusts what the system trusts and follows redirects."""
     import httpx
@@ -73,7 +77,8 @@ async def download(url: str, target: Path, progress: Progress, *, pause: float =
                 return part.finish()
             except (httpx.TransportError, _Refused) as error:
                 if isinstance(error, _Refused) and not error.passing:
-                    raise UsageError(f"{url}: the server answered {error}") from error
+                    kind = NotThere if error.status in (404, 410) else UsageError
+                    raise kind(f"{url}: the server answered {error}") from error
                 failures, pauses = (1, pause) if part.size > before else (failures + 1, pauses * 2)
                 if failures >= ATTEMPTS:
                     reason = str(error) or type(error).__name__
@@ -89,6 +94,7 @@ class _Refused(Exception):
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(f"{status} {words}")
+        self.status = status
         self.passing = status in _WORTH_A_RETRY
 
 

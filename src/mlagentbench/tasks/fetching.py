@@ -1,9 +1,12 @@
-"""Fetching one file of a task's official source."""
+"""Fetching one file of a task's official source, and what to do by hand when that fails."""
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
-from mlagentbench.tasks.download import download
+from mlagentbench.tasks import hugging_face, kaggle
+from mlagentbench.tasks.download import NotThere, download
 from mlagentbench.tasks.progress import Progress
 from mlagentbench.tasks.task import Source, SourceFile, Task
 
@@ -11,32 +14,35 @@ from mlagentbench.tasks.task import Source, SourceFile, Task
 async def fetch(
     task: Task, source: Source, file: SourceFile, target: Path, progress: Progress
 ) -> None:
-    """Bring the file to `target`; a UsageError says what to do, by hand, when that cannot be."""
-    progress.say(f"{task.id}: fetching {file.path} ({_size(file)})")
+    """Bring the file to `target`; where that cannot be, a UsageError says the next step.
+
+    An optional file that the source does not have is left out.
+    """
+    size = "size unknown" if file.bytes is None else f"{file.bytes / 1e6:,.1f} MB"
+    progress.say(f"{task.id}: fetching {file.path} ({size})")
     try:
-        if source.kind == "url":
-            await download(_address(source, file), target, progress)
+        if source.kind == "kaggle":
+            await kaggle.fetch(source, file, target, progress)
+        elif source.kind == "huggingface":
+            await hugging_face.fetch(source, file, target, progress)
         else:
-            raise UsageError(f"{source.kind} is not there yet")
+            await download(file.url or f"{source.ref.rstrip('/')}/{file.path}", target, progress)
+    except NotThere as error:
+        if not file.optional:
+            raise UsageError(f"{task.id}: {error}\n{_by_hand(task, source)}") from error
+        progress.say(f"{task.id}: {file.path} is optional and not there: left out")
     except UsageError as error:
-        if file.optional:
-            progress.say(f"{task.id}: {file.path} is optional and left out ({error})")
-            return
         raise UsageError(f"{task.id}: {error}\n{_by_hand(task, source)}") from error
-
-
-def _address(source: Source, file: SourceFile) -> str:
-    return file.url or f"{source.ref.rstrip('/')}/{file.path}"
-
-
-def _size(file: SourceFile) -> str:
-    return "size unknown" if file.bytes is None else f"{file.bytes / 1e6:,.1f} MB"
 
 
 def _by_hand(task: Task, source: Source) -> str:
     names = ", ".join(file.path for file in source.files if not file.optional)
-    page = source.page or source.ref
+    pages: Mapping[str, str] = {
+        "kaggle": kaggle.page(source.ref, "data"),
+        "huggingface": f"https://huggingface.co/{re.sub('@.*', '', source.ref)}",
+    }
+    page = source.page or pages.get(source.kind, source.ref)
     return (
-        f"Or place the files by hand: get {names} from {page} into a directory DIR and type: "
+        f"Or place the files by hand: get {names} from {page} into a directory DIR, and type: "
         f"mlagentbench prepare {task.id} --tier full --from DIR"
     )

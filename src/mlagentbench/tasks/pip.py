@@ -7,9 +7,7 @@ newer one in a small venv of its own. Task environments hold no pip. The person'
 
 import asyncio
 import json
-import os
 import re
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 from mlagentbench.errors import UsageError
 from mlagentbench.home import envs_dir, holding
 from mlagentbench.records import Record
+from mlagentbench.tasks.commands import run_command
 
 RESOLVES_WITHOUT_DOWNLOADING = (25, 3)
 """The first pip whose `install --dry-run` fetches metadata only, not the packages themselves."""
@@ -169,45 +168,15 @@ async def make_venv(base: Path, directory: Path, lock: int | None = None) -> Non
 
 
 async def run(command: Sequence[str], name: str, lock: int | None = None) -> str:
-    """Run to the end and return stdout; a failure is a UsageError with the last lines said.
-
-    Everybody may read what the command writes: sandboxes may run as another user. The command keeps
-    the descriptor `lock` open: should the harness be killed, the lock is held until it has ended.
-    """
-    env = {key: value for key, value in os.environ.items() if key not in _LEAKING}
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=env,
-            umask=0o022,
-            start_new_session=True,
-            pass_fds=() if lock is None else (lock,),
-        )
-    except OSError as error:
-        raise UsageError(f"{name}: cannot start {command[0]}: {error.strerror}") from error
-    try:
-        stdout, stderr = await process.communicate()
-    except BaseException:
-        if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-        raise
-    if process.returncode != 0:
-        said = (stderr + b"\n" + stdout).decode(errors="replace")
-        raise UsageError(f"{name} failed: {_last_lines(said)}")
-    return stdout.decode(errors="replace")
+    """Run to the end and return stdout; a failure is a UsageError with the last lines said."""
+    done = await run_command(command, without=_LEAKING, lock=lock)
+    if done.exit_code != 0:
+        raise UsageError(f"{name} failed: {done.last_lines()}")
+    return done.stdout
 
 
 _LEAKING = {"PYTHONPATH", "PYTHONHOME", "__PYVENV_LAUNCHER__", "VIRTUAL_ENV"}
-
-
-def _last_lines(text: str, count: int = 8) -> str:
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    telling = [line for line in lines if not line.startswith(("WARNING:", "[notice]"))]
-    return "\n  ".join((telling or lines or ["it said nothing"])[-count:])
+"""Through these the harness's own packages would be seen as installed."""
 
 
 async def _version(pip: Sequence[str]) -> tuple[int, ...] | None:

@@ -1,8 +1,10 @@
 """The raw files of the full tier: from the person's own directory, or from the official source."""
 
+import errno
 import hashlib
 import os
 from pathlib import Path
+from shutil import disk_usage
 
 from mlagentbench.errors import UsageError
 from mlagentbench.home import downloads_dir
@@ -93,7 +95,7 @@ async def _fetch_all(
         if not target.is_file():
             await fetching.fetch(task, source, file, target, progress)
         if target.is_file():
-            fetched.append((file, Place(file=target, ours=True)))
+            fetched.append((file, Place(file=target, size=target.stat().st_size, ours=True)))
     return fetched
 
 
@@ -103,6 +105,8 @@ def _take(place: Place, target: Path, file: SourceFile) -> str | None:
     digests = {"md5": hashlib.md5(usedforsecurity=False), "sha256": hashlib.sha256()}
     size = 0
     linked = place.ours and _link(place.file, target)
+    if not linked and place.size > disk_usage(target.parent).free:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
     with place.open() as reader, Path(os.devnull if linked else target).open("wb") as writer:
         while chunk := reader.read(_CHUNK):
             for digest in digests.values():
