@@ -200,3 +200,7 @@ def _exec_result(result: CommandResult) -> ExecResult[str]:
         stdout=result.stdout.decode("utf-8", "replace"),
         stderr=stderr,
     )
+
+
+bubblewrap = BubblewrapSandboxEnvironment
+"""The provider under the name by which Inspect knows it."""
