@@ -144,12 +144,14 @@ def baseline(
     mini_seed: SeedOption = "public",
 ) -> None:
     """Measure trivial predictors, starter, reference and bar by running them."""
-    from mlagentbench.running.baseline import baseline_from_command_line
+    from mlagentbench.report.figures_page import print_measured
+    from mlagentbench.running.baseline import measure_tasks
 
-    baseline_from_command_line(
+    for measured in measure_tasks(
         tasks, tier=tier, runs=runs, reference_runs=reference_runs, write=write,
         mini_seed=mini_seed,
-    )  # fmt: skip
+    ):  # fmt: skip
+        print_measured(measured)
 
 
 @app.command()

@@ -1,0 +1,101 @@
+"""Measuring a task: trivial predictors, starter, reference and bar, by running them."""
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from mlagentbench.errors import RunFailed
+from mlagentbench.evaluation.figures import MeasuredTask, TimedScore, figures_from
+from mlagentbench.records import Tier
+from mlagentbench.running.prepare import TerminalProgress, ensure_ready
+from mlagentbench.running.trials import Trial, Trials
+from mlagentbench.tasks.baselines import store_in_home, write_to_task
+from mlagentbench.tasks.data import MiniSeed, PreparedData
+from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.tasks.task import Measured, Task, load_task
+
+STARTER_RUNS: dict[Tier, int] = {"mini": 30, "full": 8}
+REFERENCE_RUNS = 8
+SECRET_SEED_RUNS = 8
+"""Runs of the starter on a secret draw of the mini tier, which somebody is waiting for."""
+
+Announce = Callable[[str], None]
+
+
+def measure_tasks(
+    names: Sequence[str],
+    *,
+    tier: Tier,
+    runs: int | None,
+    reference_runs: int,
+    write: bool,
+    mini_seed: MiniSeed,
+) -> Iterator[MeasuredTask]:
+    """Measure tasks one after the other, keep their figures and give them back.
+
+    `write` puts them into task.toml, else they go to this machine's home. What fails is a
+    RunFailed, and nothing of that task is written.
+    """
+    tasks = [load_task(name) for name in names]
+    console = Console(stderr=True, highlight=False)
+    with TerminalProgress(console) as progress:
+        for task in tasks:
+            data, python_env = ensure_ready(task, tier, mini_seed, progress=progress)
+            starter_runs = runs or STARTER_RUNS[tier]
+            measured = asyncio.run(
+                measure(task, data, python_env, starter_runs, reference_runs, progress.say)
+            )
+            keep = write_to_task if write else store_in_home
+            yield MeasuredTask(
+                task=task.id,
+                tier=tier,
+                metric=task.spec.metric,
+                measured=measured,
+                stored_in=keep(task, tier, measured),
+            )
+
+
+async def measure(
+    task: Task,
+    data: PreparedData,
+    python_env: PythonEnv,
+    runs: int,
+    reference_runs: int,
+    announce: Announce,
+) -> Measured:
+    """Run everything and sum it up; RunFailed when something of the task does not work."""
+    with tempfile.TemporaryDirectory(prefix="mlagentbench-baseline-") as scratch:
+        trials = Trials(task, data, python_env, Path(scratch))
+        trivial = {}
+        for name, submission in (await trials.trivial()).items():
+            scored = await trials.score(submission)
+            trivial[name] = _score(task, f"trivial predictor {name}", scored.score, scored.reason)
+            announce(f"{task.id}: {name}: {trivial[name]:.6g}")
+        starter = await _repeat(task, "starter", trials.starter, runs, announce)
+        reference = await _repeat(task, "solution", trials.solution, reference_runs, announce)
+        ceiling = await trials.ceiling()
+    return figures_from(task.spec.metric, data.hash, trivial, starter, reference, ceiling)
+
+
+async def _repeat(
+    task: Task, name: str, once: Callable[[int], Awaitable[Trial]], runs: int, announce: Announce
+) -> list[TimedScore]:
+    found = []
+    for epoch in range(1, runs + 1):
+        trial = await once(epoch)
+        score = _score(task, name, trial.scored.score, trial.scored.reason)
+        found.append(TimedScore(score=score, seconds=trial.seconds, cpu_seconds=trial.cpu_seconds))
+        announce(
+            f"{task.id}: {name} {epoch}/{runs}: {score:.6g} "
+            f"({trial.seconds:.1f} s, {trial.cpu_seconds:.1f} CPU s)"
+        )
+    return found
+
+
+def _score(task: Task, name: str, score: float | None, reason: str | None) -> float:
+    if score is None:
+        raise RunFailed("task", f"{task.id}: the {name}'s submission gets no score: {reason}")
+    return score
