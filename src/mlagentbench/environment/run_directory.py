@@ -22,6 +22,8 @@ class RunDirectory:
         grades.jsonl               one Grade a line
         outputs/                   the submission, copied out for grading
         work/                      the workspace, as the host sees it
+        failure.txt                why the run could not be brought to its grade, until it is
+        sandbox.json               the sandbox's process, while there is one
         lock                       held by the process that works here; its pid is in it
     """
 
@@ -60,6 +62,21 @@ class RunDirectory:
     @property
     def lock(self) -> Path:
         return self.path / "lock"
+
+    @property
+    def failure(self) -> Path:
+        return self.path / "failure.txt"
+
+    @property
+    def sandbox_json(self) -> Path:
+        return self.path / "sandbox.json"
+
+    @property
+    def shown_name(self) -> str:
+        """The run in a few words, for people."""
+        task, tier, agent, model, epoch = self.relative.parts[1:]
+        with_model = "" if model == "none" else f" with {model}"
+        return f"{task} ({tier}): {agent.rpartition('-')[0]}{with_model}, run {epoch}"
 
     @property
     def relative(self) -> Path:

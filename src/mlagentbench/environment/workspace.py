@@ -12,11 +12,14 @@ from pathlib import Path, PurePosixPath
 
 from mlagentbench.environment.feedback import Feedback
 from mlagentbench.environment.run_directory import RunDirectory
-from mlagentbench.environment.sandbox.sandbox import WORKSPACE, Bind, Limits, Sandbox, SandboxSpec
+from mlagentbench.environment.sandbox.sandbox import WORKSPACE, Bind, Limits, SandboxSpec
 from mlagentbench.errors import ActionError, UsageError
 from mlagentbench.tasks.data import PreparedData
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
+
+MAX_LINKS = 40
+_TOP = (WORKSPACE.strip("/"),)
 
 
 class Refused(ActionError):
@@ -68,25 +71,45 @@ class Workspace:
         for name, source in self.protected.items():
             _copy(source, self.directory / name)
 
-    async def resolve(self, sandbox: Sandbox, path: str) -> str:
-        """The path relative to the workspace, links and `..` followed as the sandbox sees them.
+    def resolve(self, path: str) -> str:
+        """The path relative to the workspace, with links and `..` followed.
 
-        Raises Refused when it leads out of the workspace.
+        Raises Refused when it leads out of the workspace. Links are looked up in the host's view of
+        the workspace; reading and writing happen in the sandbox, where a link that is swapped
+        meanwhile leads to nothing that is not the agent's.
         """
         if not path.strip() or "\0" in path:
             raise ActionError(f"{path!r} is not a path")
-        inside = _below_workspace(path)
-        result = await sandbox.run(["realpath", "-zm", "--", ".", inside])
-        top, _, found = result.stdout.removesuffix(b"\0").decode(errors="replace").partition("\0")
-        if result.exit_code != 0 or not found:
-            raise ActionError(f"{path}: {result.output.strip() or 'not a path'}")
-        if not PurePosixPath(found).is_relative_to(top):
+        here = () if path.startswith("/") else _TOP
+        ahead = _parts(path)
+        links = 0
+        while ahead:
+            part = ahead.pop()
+            here = here[:-1] if part == ".." else (*here, part)
+            target = self._link_at(here)
+            if target is not None:
+                links += 1
+                if links > MAX_LINKS:
+                    raise ActionError(f"{path}: too many links")
+                here = () if target.startswith("/") else here[:-1]
+                ahead += _parts(target)
+        if here[:1] != _TOP:
             raise Refused(f"{path} is outside of the workspace; only paths inside it can be used")
-        return PurePosixPath(found).relative_to(top).as_posix()
+        return "/".join(here[1:]) or "."
 
-    async def resolve_for_writing(self, sandbox: Sandbox, path: str) -> str:
+    def _link_at(self, place: tuple[str, ...]) -> str | None:
+        """The target of the link at a place inside, if there is one in the workspace."""
+        if len(place) < 2 or place[:1] != _TOP or (len(place) == 2 and place[1] in self.protected):
+            return None
+        top = self.protected.get(place[1], self.directory / place[1])
+        try:
+            return str(top.joinpath(*place[2:]).readlink())
+        except OSError:
+            return None
+
+    def resolve_for_writing(self, path: str) -> str:
         """The same for a file that is to be changed; Refused when it is read-only."""
-        found = await self.resolve(sandbox, path)
+        found = self.resolve(path)
         if found == ".":
             raise ActionError(f"{path} is the workspace itself, not a file")
         if self.is_protected(found):
@@ -94,7 +117,7 @@ class Workspace:
         return found
 
     def is_protected(self, relative: str) -> bool:
-        return PurePosixPath(relative).parts[:1] in [(name,) for name in self.protected]
+        return relative.split("/", 1)[0] in self.protected
 
 
 def workspace_of(
@@ -128,14 +151,9 @@ def sandbox_spec(
     )
 
 
-def _below_workspace(path: str) -> str:
-    """The path as seen from the workspace; an absolute one elsewhere is refused at once."""
-    if not path.startswith("/"):
-        return path
-    pure = PurePosixPath(path)
-    if not pure.is_relative_to(WORKSPACE):
-        raise Refused(f"{path} is outside of the workspace; only paths inside it can be used")
-    return pure.relative_to(WORKSPACE).as_posix()
+def _parts(path: str) -> list[str]:
+    """The parts of a path, the first one last."""
+    return [part for part in reversed(path.split("/")) if part not in ("", ".")]
 
 
 def _copy(source: Path, target: Path) -> None:

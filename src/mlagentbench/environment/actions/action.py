@@ -75,7 +75,7 @@ class ActionContext:
 
     async def read(self, path: str) -> bytes:
         """The bytes of a file of the workspace."""
-        found = await self.workspace.resolve(self.sandbox, path)
+        found = self.workspace.resolve(path)
         try:
             return await self.sandbox.read(found)
         except OSError as error:
@@ -90,7 +90,7 @@ class ActionContext:
 
     async def edit(self, path: str, text: str) -> None:
         """Write a text file whole, in a way that Undo Edit Script can take back."""
-        found = await self.workspace.resolve_for_writing(self.sandbox, path)
+        found = self.workspace.resolve_for_writing(path)
         try:
             contents = text.encode("utf-8")
         except UnicodeEncodeError as error:

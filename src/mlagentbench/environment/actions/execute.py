@@ -25,7 +25,7 @@ async def execute_script(
         script_name: Path of the script, relative to the workspace.
         arguments: Command-line arguments, as one text or as a list.
     """
-    found = await at.workspace.resolve(at.sandbox, script_name)
+    found = at.workspace.resolve(script_name)
     if found.endswith(".py"):
         command = [str(at.python_env.python), "-u", found]
     elif found.endswith(".sh"):
@@ -34,7 +34,6 @@ async def execute_script(
         raise ActionError(
             f"{script_name} is neither a Python script (.py) nor a shell script (.sh)"
         )
-    await _require_file(at, script_name, found)
     result = await at.sandbox.run(
         [*command, *_split(arguments)],
         timeout=at.budget.command_time(at.task.spec.limits.command_time),
@@ -42,12 +41,6 @@ async def execute_script(
     )
     at.notes.restarted = result.restarted
     return _observation(at, result)
-
-
-async def _require_file(at: ActionContext, script_name: str, found: str) -> None:
-    check = await at.sandbox.run(["test", "-f", found])
-    if check.exit_code != 0:
-        raise ActionError(f"{script_name} does not exist, or is not a file")
 
 
 def _split(arguments: str | list[str | int | float]) -> list[str]:

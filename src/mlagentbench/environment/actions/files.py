@@ -24,7 +24,7 @@ async def list_files(at: ActionContext, dir_path: str = ".") -> str:
     Args:
         dir_path: Path of the directory, relative to the workspace; "." is the workspace itself.
     """
-    folder = await at.workspace.resolve(at.sandbox, dir_path)
+    folder = at.workspace.resolve(dir_path)
     only_inside = ["-mindepth", "1", "-maxdepth", "1"]
     result = await at.sandbox.run(
         ["find", f"./{folder}/.", *only_inside, "-printf", r"%f\0%y\0%s\0%l\0"]
@@ -99,7 +99,7 @@ async def append_file(at: ActionContext, file_name: str, content: str) -> str:
         file_name: Path of the file, relative to the workspace.
         content: The text to add.
     """
-    found = await at.workspace.resolve_for_writing(at.sandbox, file_name)
+    found = at.workspace.resolve_for_writing(file_name)
     try:
         before = await at.sandbox.read(found)
     except FileNotFoundError:
@@ -118,7 +118,7 @@ async def copy_file(at: ActionContext, source: str, destination: str) -> str:
         source: Path of the file to copy, relative to the workspace.
         destination: Path of the copy, relative to the workspace; an existing file is replaced.
     """
-    found = await at.workspace.resolve_for_writing(at.sandbox, destination)
+    found = at.workspace.resolve_for_writing(destination)
     await at.write(destination, found, await at.read(source))
     return f"{source} was copied to {destination}"
 
@@ -160,7 +160,7 @@ async def undo_edit_script(at: ActionContext, script_name: str) -> str:
     Args:
         script_name: Path of the file, relative to the workspace.
     """
-    found = await at.workspace.resolve_for_writing(at.sandbox, script_name)
+    found = at.workspace.resolve_for_writing(script_name)
     if not at.undo.get(found):
         raise ActionError(f"there is no change of {script_name} to take back")
     store = at.snapshots.store
