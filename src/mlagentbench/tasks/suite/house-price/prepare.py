@@ -67,7 +67,8 @@ def _has_copy(test: pd.DataFrame, train: pd.DataFrame) -> np.ndarray:
     """Which test rows are, but for a few columns, also in the training data."""
     differences = np.zeros((len(test), len(train)), dtype=np.int16)
     for column in test.columns.drop([ID, TARGET]):
-        differences += test[column].to_numpy()[:, None] != train[column].to_numpy()[None, :]
+        codes, _ = pd.factorize(pd.concat([test[column], train[column]]))
+        differences += codes[: len(test), None] != codes[None, len(test) :]
     return differences.min(axis=1) <= COPY_DIFFERENCES
 
 

@@ -96,7 +96,7 @@ def _line() -> Pipeline:
         sparse_threshold=0,
     )  # fmt: skip
     return make_pipeline(
-        columns, ElasticNetCV(l1_ratio=0.5, alphas=40, eps=3e-3, cv=5, random_state=SEED)
+        columns, ElasticNetCV(l1_ratio=0.5, alphas=40, eps=3e-3, max_iter=5000, tol=1e-3, cv=5)
     )
 
 
