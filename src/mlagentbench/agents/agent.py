@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mlagentbench.environment.budget import inspect_limits
 from mlagentbench.environment.environment import Environment, current_environment
-from mlagentbench.errors import OutcomeKind, RunEnded, UsageError
+from mlagentbench.errors import FailureCause, OutcomeKind, RunEnded, RunFailed, UsageError
 from mlagentbench.records import Outcome, Record
 
 if TYPE_CHECKING:
@@ -84,10 +84,20 @@ async def run_agent(environment: Environment, loop: Loop) -> None:
             await loop(environment)
         except RunEnded as end:
             outcome = Outcome(kind=end.kind, detail=end.detail)
+        except RunFailed as failure:
+            _fail(environment, failure.cause, failure.detail)
+            raise
+        except Exception as error:
+            _fail(environment, "harness", f"{type(error).__name__}: {error}")
+            raise
     if scope.limit_error is not None:
         kind = LIMIT_OUTCOMES[scope.limit_error.type]
         outcome = Outcome(kind=kind, detail=str(scope.limit_error.message))
     environment.finish(outcome)
+
+
+def _fail(environment: Environment, cause: FailureCause, detail: str) -> None:
+    environment.finish(Outcome(kind="failed", cause=cause, detail=detail))
 
 
 def as_solver(loop: Loop) -> "Solver":

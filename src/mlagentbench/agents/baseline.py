@@ -1,6 +1,7 @@
 """Agents without a model: what the starter gives, what nothing gives, what is possible."""
 
 import shlex
+from pathlib import Path
 
 from inspect_ai.solver import Solver, solver
 
@@ -16,8 +17,7 @@ def baseline() -> Solver:
     """Run the starter as it is, and submit."""
 
     async def loop(environment: Environment) -> None:
-        await environment.execute(_execute(environment.task.spec.commands.starter))
-        await environment.execute(FINAL_ANSWER)
+        await _follow(environment, [_execute(environment.task.spec.commands.starter)])
 
     return as_solver(loop)
 
@@ -27,7 +27,7 @@ def nop() -> Solver:
     """Submit at once."""
 
     async def loop(environment: Environment) -> None:
-        await environment.execute(FINAL_ANSWER)
+        await _follow(environment, [])
 
     return as_solver(loop)
 
@@ -37,17 +37,24 @@ def oracle() -> Solver:
     """Lay the task's solution over the workspace, run it, and submit."""
 
     async def loop(environment: Environment) -> None:
-        solution = environment.task.solution
-        for file in sorted(path for path in solution.rglob("*") if path.is_file()):
-            arguments = {
-                "file_name": file.relative_to(solution).as_posix(),
-                "content": file.read_text(encoding="utf-8"),
-            }
-            await environment.execute(Action(name="Write File", arguments=arguments))
-        await environment.execute(_execute(environment.task.spec.commands.solution))
-        await environment.execute(FINAL_ANSWER)
+        task = environment.task
+        files = sorted(path for path in task.solution.rglob("*") if path.is_file())
+        writes = [_write(task.solution, file) for file in files if "__pycache__" not in file.parts]
+        await _follow(environment, [*writes, _execute(task.spec.commands.solution)])
 
     return as_solver(loop)
+
+
+async def _follow(environment: Environment, script: list[Action]) -> None:
+    """Carry out what is left of a script, then submit; an interrupted step is done again."""
+    done = sum(step.observation.status != "interrupted" for step in environment.steps)
+    for action in [*script, FINAL_ANSWER][done:]:
+        await environment.execute(action)
+
+
+def _write(folder: Path, file: Path) -> Action:
+    name, content = file.relative_to(folder).as_posix(), file.read_text(encoding="utf-8")
+    return Action(name="Write File", arguments={"file_name": name, "content": content})
 
 
 def _execute(command: str) -> Action:

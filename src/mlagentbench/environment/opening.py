@@ -13,10 +13,9 @@ from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.environment.workspace import sandbox_spec
-from mlagentbench.errors import UsageError
 from mlagentbench.records import Tier
 from mlagentbench.tasks.data import require_prepared
-from mlagentbench.tasks.python_env import PythonEnv, find_python_env
+from mlagentbench.tasks.python_env import require_python_env
 from mlagentbench.tasks.task import Task, load_task
 
 
@@ -33,7 +32,7 @@ async def open_environment(
     """A run of a prepared task, started or continued below `out`, in the default sandbox."""
     task = task if isinstance(task, Task) else load_task(task)
     data = require_prepared(task, tier)
-    python_env = _require_python_env(task)
+    python_env = require_python_env(task)
     limits = limits or BudgetLimits(steps=task.spec.limits.steps, time=task.spec.limits.time)
     feedback = None
     if feedback_calls:
@@ -59,12 +58,3 @@ async def open_environment(
                     await environment.close()
         finally:
             await environment.close()
-
-
-def _require_python_env(task: Task) -> PythonEnv:
-    found = find_python_env(task.spec.python.requirements)
-    if found is None:
-        raise UsageError(
-            f"{task.id}: its python environment is not here; type: mlagentbench prepare {task.id}"
-        )
-    return found

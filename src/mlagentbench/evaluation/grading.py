@@ -27,7 +27,7 @@ from mlagentbench.evaluation.timing import collect_timed
 from mlagentbench.records import Grade, Json, Record
 from mlagentbench.tasks.baselines import measured_figures
 from mlagentbench.tasks.data import PreparedData, prepared_with_hash
-from mlagentbench.tasks.python_env import PythonEnv, find_python_env
+from mlagentbench.tasks.python_env import PythonEnv, require_python_env
 from mlagentbench.tasks.task import Task, load_task
 from mlagentbench.tasks.task_call import InvalidSubmissionReported
 
@@ -53,11 +53,7 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> Grade:
             f"{task.spec.version}; grade it with the MLAgentBench that ran it"
         )
     data = prepared_with_hash(task, facts.tier, facts.data_hash)
-    python_env = find_python_env(task.spec.python.requirements)
-    if python_env is None:
-        raise UsageError(
-            f"{task.id}: its python environment is not here; type: mlagentbench prepare {task.id}"
-        )
+    python_env = require_python_env(task)
     history = read_journal(run.journal)
     number, snapshot = _snapshot_after(run, history, step)
     started = time.monotonic()

@@ -19,6 +19,7 @@ class RunResult(Record):
     outcome: Outcome | None
     usage: Usage
     grade: Grade | None
+    failure: str | None = None
 
 
 class SuiteOutcome(Record):
@@ -76,6 +77,7 @@ def read_run(run: RunDirectory) -> RunResult:
         outcome=journal.outcome,
         usage=journal.usage,
         grade=final_grade(run),
+        failure=run.failure.read_text() if run.failure.is_file() else None,
     )
 
 

@@ -33,7 +33,8 @@ def print_suite(outcome: SuiteOutcome, *, as_json: bool = False) -> int:
         return 0
     for result in outcome.unfinished:
         end = result.outcome
-        why = f"{end.cause or end.kind}: {end.detail}" if end else "did not end"
+        failed = f"{end.cause}: {end.detail}" if end and end.kind == "failed" else "did not end"
+        why = result.failure or failed
         console.print(f"{result.path}: {why}", style="red", highlight=False, markup=False)
     console.print(f"{outcome.missing} of {outcome.expected} runs failed; to try them again, type:")
     console.print(f"  {_command()}", highlight=False, soft_wrap=True)

@@ -1,10 +1,7 @@
 """`mlagentbench run`: every agent on every task with every model, N runs each, then the table."""
 
-import fcntl
 import json
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +10,10 @@ from rich.console import Console
 from mlagentbench.agents.agent import AGENTS, find_agent
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.results import RunResult, SuiteOutcome, collect
-from mlagentbench.files import write_atomically
 from mlagentbench.records import Record
 from mlagentbench.running.live import LiveProgress
-from mlagentbench.running.prepare import ensure_ready
+from mlagentbench.running.output import own_output
+from mlagentbench.running.prepare import TerminalProgress, ensure_ready
 from mlagentbench.running.settings import (
     PAPER_RUNS,
     AgentChoice,
@@ -30,7 +27,6 @@ from mlagentbench.tasks.task import Task, load_task, task_folders
 if TYPE_CHECKING:
     import inspect_ai
 
-MARKER = "mlagentbench.json"
 NO_MODEL = "none"
 DEMO_TASKS = ("vectorization", "house-price", "spaceship-titanic")
 
@@ -117,16 +113,18 @@ def _role(text: str) -> tuple[str, str]:
 
 def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
     """Prepare what is needed, run everything asked for, and read back what came of it."""
-    with _own_output(request.out):
-        for task in _tasks(request):
-            ensure_ready(task, request.settings.tier, request.settings.mini_seed, console=console)
+    settings = request.settings
+    with own_output(request.out):
+        with TerminalProgress(console) as progress:
+            for task in _tasks(request):
+                ensure_ready(task, settings.tier, settings.mini_seed, progress=progress)
         interrupted = _evaluate(request, console)
         return SuiteOutcome(
             out=request.out,
             results=tuple(_results(request)),
             expected=len(request.cells) * request.runs,
             interrupted=interrupted,
-            paper_rule=request.settings.protocol == "paper",
+            paper_rule=settings.protocol == "paper",
         )
 
 
@@ -171,35 +169,6 @@ def _inspect_task(cell: Cell, request: SuiteRequest) -> "inspect_ai.Task":
     task = registered_task(cell.task, request.settings)
     solver = find_agent(cell.agent.name).solver(**cell.agent.settings)
     return task_with(task, solver=solver, model=cell.model)
-
-
-@contextmanager
-def _own_output(out: Path) -> Iterator[None]:
-    """Hold an --out directory, so that two commands never write into one at once."""
-    try:
-        (out / "runs").mkdir(parents=True, exist_ok=True)
-        (out / "logs").mkdir(exist_ok=True)
-        if not (out / MARKER).exists():
-            write_atomically(out / MARKER, b'{"format": 1}\n')
-        handle = os.open(out / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise UsageError(
-            f"--out {out}: {error.strerror}; choose a directory that you can write to"
-        ) from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        owner = os.pread(handle, 32, 0).decode().strip()
-        os.close(handle)
-        raise UsageError(
-            f"--out {out} is in use by process {owner}; wait for it to end, or choose another --out"
-        ) from None
-    try:
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _results(request: SuiteRequest) -> list[RunResult]:

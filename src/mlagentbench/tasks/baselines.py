@@ -49,7 +49,7 @@ def write_to_task(task: Task, tier: Tier, measured: Measured) -> Path:
             table[key] = value
     if "measured" not in document:
         document["measured"] = tomlkit.table(is_super_table=True)
-    document["measured"][tier] = table  # type: ignore[index]
+    document["measured"][tier] = table
     write_atomically(file, tomlkit.dumps(document).encode())
     return file
 

@@ -26,6 +26,7 @@ from mlagentbench.home import envs_dir, holding
 from mlagentbench.records import Record
 from mlagentbench.tasks import pip as pip_tool
 from mlagentbench.tasks.pip import Announce, ResolvedPackage, base_python
+from mlagentbench.tasks.task import Task
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 _ENV_FILE = "env.json"
@@ -57,6 +58,16 @@ def find_python_env(requirements: Sequence[str], *, python: Path | None = None) 
         return None
     entry = _IndexEntry.model_validate_json(file.read_bytes())
     return _load(envs_dir() / entry.directory)
+
+
+def require_python_env(task: Task) -> PythonEnv:
+    """The environment of a task; a UsageError with the command to type when there is none."""
+    found = find_python_env(task.spec.python.requirements)
+    if found is None:
+        raise UsageError(
+            f"{task.id}: its python environment is not here; type: mlagentbench prepare {task.id}"
+        )
+    return found
 
 
 async def ensure_python_env(

@@ -25,3 +25,13 @@ STANDARD_ACTIONS = (
     validate_submission,
     final_answer,
 )
+
+PAPER_ACTIONS = (
+    list_files,
+    copy_file,
+    inspect_script_lines,
+    undo_edit_script,
+    execute_script,
+    final_answer,
+)
+"""Of these, what the paper's research agent had by default."""

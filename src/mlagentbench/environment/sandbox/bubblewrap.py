@@ -23,7 +23,7 @@ from mlagentbench.environment.sandbox.instance import Instance
 from mlagentbench.environment.sandbox.layout import HOME, Layout
 from mlagentbench.environment.sandbox.limits import Watch, hit
 from mlagentbench.environment.sandbox.ownership import give_to
-from mlagentbench.environment.sandbox.prerequisites import find_bwrap, unprivileged_uid
+from mlagentbench.environment.sandbox.prerequisites import find_bwrap, isolation, unprivileged_uid
 from mlagentbench.environment.sandbox.process import SandboxProcess
 from mlagentbench.environment.sandbox.sandbox import (
     WORKSPACE,
@@ -62,7 +62,7 @@ class BubblewrapSandbox:
     @property
     def isolation(self) -> str:
         """How strongly commands are kept apart from the host, for disclosure."""
-        return "bubblewrap: " + ("user namespace" if self._uid is None else "separate uid")
+        return isolation()
 
     @property
     def identity(self) -> Identity:

@@ -36,6 +36,11 @@ def find_bwrap() -> str:
     return str(Path(found).absolute())
 
 
+def isolation() -> str:
+    """How strongly commands are kept apart from the host, for disclosure."""
+    return "bubblewrap: " + ("separate uid" if os.geteuid() == 0 else "user namespace")
+
+
 def unprivileged_uid() -> int | None:
     """A uid of a sandbox's own when we are root, None for an ordinary user."""
     if os.geteuid() != 0:

@@ -1,0 +1,194 @@
+"""One run, from an empty directory to a grade, as Inspect goes through it.
+
+open_run          setup: find or create the run directory, build the workspace, start the
+                  sandbox, publish the Environment; a run that has ended is not run again
+(the agent)       acts on `current_environment()`
+grade_submission  scorer: stop the sandbox, grade the last snapshot
+close_run         cleanup: whatever happened, nothing is left running
+"""
+
+from contextlib import ExitStack
+from typing import Any
+
+from inspect_ai.scorer import Score, Scorer, Target, scorer
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from mlagentbench.environment.budget import Budget
+from mlagentbench.environment.environment import CAN_GO_ON, Environment, publish
+from mlagentbench.environment.feedback import hold_out
+from mlagentbench.environment.journal import read_journal
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.environment.sandbox.task_process import call_task
+from mlagentbench.environment.workspace import sandbox_spec
+from mlagentbench.errors import RunFailed
+from mlagentbench.evaluation.grading import grade_run
+from mlagentbench.evaluation.results import final_grade, read_record
+from mlagentbench.records import Grade, Outcome
+from mlagentbench.running.live import LiveProgress
+from mlagentbench.running.metrics import mean_normalised, mean_score, success_rate
+from mlagentbench.running.run_identity import Identified, identify, run_of_sample
+from mlagentbench.running.run_sandbox import RunSandbox
+from mlagentbench.running.settings import RunSettings
+from mlagentbench.tasks.task import load_task
+
+
+class OpenRun:
+    """A run that is under way in this process."""
+
+    def __init__(self, run: RunDirectory, environment: Environment, sandbox: RunSandbox) -> None:
+        self.run = run
+        self.environment = environment
+        self.sandbox = sandbox
+        self.held = ExitStack()
+
+    async def close(self) -> None:
+        """End everything that the run started, and let others at its directory."""
+        try:
+            await self.environment.close()
+            await self.sandbox.stop()
+        finally:
+            self.held.close()
+
+
+_open: dict[str, OpenRun] = {}
+"""The runs under way, by their sample's uuid."""
+
+
+@solver
+def open_run(task_path: str, settings: dict[str, Any]) -> Solver:
+    """Make everything ready for the agent; a run that has ended goes straight to its grade."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+        task = load_task(task_path)
+        identified = await identify(task, task_path, RunSettings.model_validate(settings), state)
+        if _has_ended(identified.run):
+            state.completed = True
+            return state
+        opened = await _open_environment(identified)
+        _open[state.uuid] = opened
+        publish(opened.environment)
+        return state
+
+    return solve
+
+
+def _has_ended(run: RunDirectory) -> bool:
+    outcome = read_journal(run.journal).outcome
+    return outcome is not None and outcome.kind not in CAN_GO_ON
+
+
+async def _open_environment(identified: Identified) -> OpenRun:
+    run, task, settings = identified.run, identified.task, identified.settings
+    held = ExitStack()
+    held.enter_context(run.locked())
+    try:
+        run.failure.unlink(missing_ok=True)
+        calls = settings.feedback_calls()
+        data, python_env = identified.data, identified.python_env
+        feedback = await hold_out(task, data, python_env, call_task, calls) if calls else None
+        spec = sandbox_spec(task, run, data, python_env, identified.seed, feedback)
+        sandbox = RunSandbox(run, spec)
+        budget = Budget(settings.limits(task.spec))
+        environment = Environment(
+            task, run, sandbox.contract, budget, data, python_env, call_task, identified.actions,
+            feedback,
+        )  # fmt: skip
+        opened = OpenRun(run, environment, sandbox)
+        environment.start()
+        await sandbox.start()
+        _show(opened)
+    except BaseException:
+        held.close()
+        raise
+    opened.held = held
+    return opened
+
+
+def _show(opened: OpenRun) -> None:
+    """Let a person follow the run, where one is looking."""
+    live = LiveProgress.current
+    if live is None:
+        return
+    name = opened.run.shown_name
+    doing = live.begin(name, opened.environment.budget)
+    opened.environment.on_step.append(lambda step: doing(f"did {step.action.name}"))
+    doing("running")
+
+
+@scorer(
+    metrics={
+        "score": [mean_score()],
+        "normalised": [mean_normalised()],
+        "success": [success_rate()],
+    }
+)
+def grade_submission() -> Scorer:
+    """Grade what the run left behind; every figure and the disclosure are in the metadata."""
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
+        opened = _open.pop(state.uuid, None)
+        run = run_of_sample(state)
+        if opened is not None:
+            opened.environment.finish(_unsaid_outcome(opened.environment))
+            await opened.close()
+        try:
+            grade = _standing_grade(run) or await grade_run(run)
+        except RunFailed as failure:
+            run.failure.write_text(str(failure))
+            raise
+        if LiveProgress.current is not None:
+            LiveProgress.current.end(run.shown_name, _in_words(grade))
+        return _as_score(run, grade)
+
+    return score
+
+
+def _unsaid_outcome(environment: Environment) -> Outcome:
+    """How a run ended whose agent did not say: one of others', or stopped by Inspect's limits."""
+    if environment.budget.remaining().time == 0:
+        return Outcome(kind="time", detail="stopped by Inspect's own limit")
+    return Outcome(kind="submitted", detail="the agent stopped by itself")
+
+
+def _standing_grade(run: RunDirectory) -> Grade | None:
+    """The grade of a run that was graded before, at its last step."""
+    grade = final_grade(run)
+    steps = len(read_journal(run.journal).steps)
+    return grade if grade is not None and grade.step == steps else None
+
+
+def _as_score(run: RunDirectory, grade: Grade) -> Score:
+    nan = float("nan")
+    judged = grade.success is not None
+    record = read_record(run)
+    return Score(
+        value={
+            "score": nan if grade.score is None else grade.score,
+            "normalised": (grade.normalised or 0.0) if judged else nan,
+            "success": float(bool(grade.success)) if judged else nan,
+        },
+        answer=None,
+        explanation=_in_words(grade),
+        metadata={
+            "grade": grade.model_dump(mode="json"),
+            "disclosure": record.disclosure.model_dump(mode="json"),
+            "run": run.relative.as_posix(),
+        },
+    )
+
+
+def _in_words(grade: Grade) -> str:
+    if grade.score is None:
+        return f"no score: {grade.reason}"
+    success = {True: "success", False: "no success", None: str(grade.success_reason)}[grade.success]
+    normalised = "" if grade.normalised is None else f", normalised {grade.normalised:+.2f}"
+    return f"{grade.score:.5g}{normalised}, {success}"
+
+
+async def close_run(state: TaskState) -> None:
+    """End what is still open because the agent or its grading failed."""
+    opened = _open.pop(state.uuid, None)
+    if opened is not None:
+        await opened.close()
+        if LiveProgress.current is not None:
+            LiveProgress.current.end(opened.run.shown_name, "did not end; run it again to go on")
