@@ -252,9 +252,9 @@ def _sound_lines(path: Path) -> tuple[list[AnyLine], int]:
 
 
 def _checked(values: Json, path: Path) -> Json:
-    if isinstance(values, dict) and values.get("v") != VERSION:
+    if isinstance(values, dict) and values.get("v", VERSION) != VERSION:
         raise UsageError(
-            f"{path}: format version {values.get('v')}, this is version {VERSION}; "
+            f"{path}: format version {values['v']}, this is version {VERSION}; "
             "read it with the MLAgentBench that wrote it"
         )
     return values

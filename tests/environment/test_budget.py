@@ -1,0 +1,83 @@
+"""The budget: every limit ends the run with its own kind, and time goes on after a resume."""
+
+import pytest
+
+from mlagentbench.environment.budget import Budget, BudgetLimits, inspect_limits
+from mlagentbench.errors import RunEnded
+from mlagentbench.records import Usage
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_without_limits_nothing_ends() -> None:
+    budget = Budget(BudgetLimits(), used=Usage(steps=10**6, seconds=1e9, cost=1e9))
+    budget.check()
+    assert budget.remaining() == BudgetLimits()
+    assert budget.command_time(60.0) == 60.0
+
+
+@pytest.mark.parametrize(
+    ("limits", "used", "kind"),
+    [
+        (BudgetLimits(steps=3), Usage(steps=3), "steps"),
+        (BudgetLimits(time=10.0), Usage(seconds=10.5), "time"),
+        (BudgetLimits(tokens=100), Usage(input_tokens=60, output_tokens=40), "tokens"),
+        (BudgetLimits(cost=1.0), Usage(cost=1.25), "cost"),
+    ],
+)
+def test_each_limit_ends_the_run(limits: BudgetLimits, used: Usage, kind: str) -> None:
+    with pytest.raises(RunEnded) as ended:
+        Budget(limits, used).check()
+    assert ended.value.kind == kind
+    Budget(limits).check()
+
+
+def test_what_is_used_is_counted() -> None:
+    budget = Budget(BudgetLimits(steps=3, tokens=100, cost=1.0))
+    budget.add_step()
+    budget.add_reply(30, 5, 0.25)
+    budget.add_reply(10, 5, None)
+    assert budget.usage == Usage(steps=1, input_tokens=40, output_tokens=10, cost=0.25)
+    assert budget.remaining() == BudgetLimits(steps=2, tokens=50, cost=0.75)
+
+
+def test_an_unknown_cost_is_not_zero() -> None:
+    budget = Budget(BudgetLimits())
+    budget.add_reply(1, 1, None)
+    assert budget.usage.cost is None
+
+
+def test_time_is_the_runs_own_clock() -> None:
+    clock = Clock()
+    budget = Budget(BudgetLimits(time=100.0), clock=clock)
+    clock.now += 50
+    assert budget.seconds == 0
+    budget.start()
+    clock.now += 30
+    budget.start()
+    clock.now += 10
+    budget.stop()
+    clock.now += 1000
+    assert budget.seconds == 40
+    later = Budget(BudgetLimits(time=100.0), clock=clock)
+    later.resume_from(budget.usage)
+    later.start()
+    clock.now += 50
+    assert later.seconds == 90
+    assert later.command_time(3600.0) == 10.0
+    clock.now += 10
+    with pytest.raises(RunEnded):
+        later.check()
+
+
+def test_inspects_limits_are_for_what_is_left() -> None:
+    used = Usage(seconds=40.0, input_tokens=10)
+    budget = Budget(BudgetLimits(time=100.0, tokens=50, cost=2.0), used)
+    assert sorted(limit.limit for limit in inspect_limits(budget)) == [2.0, 40, 60.0]
+    assert inspect_limits(Budget(BudgetLimits(steps=5))) == []

@@ -1,0 +1,168 @@
+"""The journal: readable whatever crashed, and enough to go on from."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mlagentbench.environment.journal import (
+    BeginLine,
+    EndLine,
+    EventLine,
+    Journal,
+    OutcomeLine,
+    ReplyLine,
+    RunLine,
+    read_journal,
+    read_lines,
+)
+from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.errors import UsageError
+from mlagentbench.records import Action, Observation, Outcome, Usage
+
+
+def write_run(path: Path) -> None:
+    """Two steps, one interrupted, with everything a journal can hold."""
+    journal = Journal(path)
+    journal.append(
+        RunLine,
+        0.0,
+        task="t",
+        task_version=1,
+        tier="mini",
+        data_hash="d",
+        actions=("A",),
+        limits={"steps": 3},
+        snapshot="s0",
+    )
+    journal.append(
+        ReplyLine,
+        1.0,
+        role="main",
+        prompt_hash="p",
+        reply="do \ud800 it\n",
+        input_tokens=10,
+        output_tokens=2,
+        cost=0.5,
+        state={"plan": [None, 1.5]},
+    )
+    for step in (1, 2):
+        action = Action(name="A", arguments={"none": None, "text": "ü\u2028\n"})
+        journal.append(BeginLine, step + 1.0, step=step, action=action)
+        journal.append(
+            EndLine,
+            step + 1.5,
+            step=step,
+            observation=Observation(text=f"saw {step}", status="error", exit_code=1),
+            snapshot=f"s{step}",
+            edited="train.py" if step == 1 else None,
+            started=5.0,
+            seconds=0.5,
+        )
+    journal.append(EventLine, 4.0, event="note", detail="x")
+    journal.append(BeginLine, 4.5, step=3, action=Action(name="B"))
+    journal.close()
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    write_run(path)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line["n"] for line in lines] == list(range(8))
+    assert {line["v"] for line in lines} == {1}
+    history = read_journal(path)
+    assert history.run is not None
+    assert history.run.actions == ("A",)
+    assert history.replies[0].reply == "do \ud800 it\n"
+    assert history.replies[0].state == {"plan": [None, 1.5]}
+    assert [step.observation.text for step in history.steps] == ["saw 1", "saw 2"]
+    assert history.steps[0].action.arguments == {"none": None, "text": "ü\u2028\n"}
+    assert history.snapshot == "s2"
+    assert history.interrupted is not None
+    assert history.interrupted.action.name == "B"
+    assert history.undo == {"train.py": ["s0"]}
+    assert history.outcome is None
+    assert history.usage == Usage(steps=2, seconds=4.5, input_tokens=10, output_tokens=2, cost=0.5)
+
+
+def test_torn_at_every_byte_it_reads_and_goes_on(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.jsonl"
+    write_run(whole)
+    contents = whole.read_bytes()
+    torn = tmp_path / "torn.jsonl"
+    for size in range(len(contents) + 1):
+        torn.write_bytes(contents[:size])
+        sound = contents[:size].count(b"\n")
+        assert len(read_lines(torn)) == sound
+        journal = Journal(torn)
+        journal.append(EventLine, 9.0, event="resumed")
+        journal.close()
+        lines = read_lines(torn)
+        assert [line.n for line in lines] == list(range(sound + 1))
+        assert lines[-1].kind == "event"
+
+
+def test_a_last_line_of_rubbish_is_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    write_run(path)
+    for rubbish in (b"\0" * 50 + b"\n", b"\xff\xfe\n", b"{}\n", b"[1]\n", b"{"):
+        torn = tmp_path / "torn.jsonl"
+        torn.write_bytes(path.read_bytes() + rubbish)
+        assert len(read_lines(torn)) == 8
+
+
+def test_damage_before_the_last_line_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    write_run(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0], b"rubbish\n", *lines[2:]]))
+    with pytest.raises(UsageError, match="line 2: the journal is damaged"):
+        read_lines(path)
+
+
+def test_another_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    write_run(path)
+    path.write_bytes(path.read_bytes().replace(b'"v":1', b'"v":2'))
+    with pytest.raises(UsageError, match="format version 2"):
+        read_lines(path)
+
+
+def test_no_journal_is_an_empty_history(tmp_path: Path) -> None:
+    history = read_journal(tmp_path / "none.jsonl")
+    assert history.run is None
+    assert history.steps == []
+
+
+def test_long_texts_come_from_the_store(tmp_path: Path) -> None:
+    store = ObjectStore(tmp_path / "objects")
+    digest = store.put(b"long" * 10_000)
+    store.commit()
+    journal = Journal(tmp_path / "journal.jsonl")
+    journal.append(BeginLine, 0.0, step=1, action=Action(name="A"))
+    journal.append(
+        EndLine,
+        0.0,
+        step=1,
+        observation=Observation(text=""),
+        text=digest,
+        snapshot="s",
+        started=0.0,
+        seconds=0.0,
+    )
+    journal.close()
+    history = read_journal(tmp_path / "journal.jsonl", store)
+    assert history.steps[0].observation.text == "long" * 10_000
+
+
+def test_a_resumed_run_has_no_outcome_until_it_ends_again(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    write_run(path)
+    journal = Journal(path)
+    outcome = Outcome(kind="failed", detail="sandbox", cause="sandbox")
+    journal.append(OutcomeLine, 6.0, outcome=outcome, snapshot="s9", usage=Usage())
+    assert read_journal(path).outcome == outcome
+    assert read_journal(path).snapshot == "s9"
+    journal.append(EventLine, 6.0, event="resumed")
+    journal.close()
+    assert read_journal(path).outcome is None
