@@ -48,11 +48,16 @@ def figures_table(metric: Metric, measured: Measured) -> Table:
 
 def _starter(starter: StarterFigures) -> str:
     spread = "deterministic" if starter.deterministic else f"± {starter.std:.3g}"
-    return f"{spread}, {starter.runs} runs{_times(starter)}"
+    return f"{spread}, {_runs(starter.runs)}{_times(starter)}"
 
 
 def _reference(reference: ReferenceFigures) -> str:
-    return f"± {reference.std:.3g}, {reference.runs} runs, {reference.source}{_times(reference)}"
+    spread = f"± {reference.std:.3g}, " if reference.runs > 1 else ""
+    return f"{spread}{_runs(reference.runs)}, {reference.source}{_times(reference)}"
+
+
+def _runs(number: int) -> str:
+    return f"{number} run{'s' if number > 1 else ''}"
 
 
 def _times(figures: StarterFigures | ReferenceFigures) -> str:

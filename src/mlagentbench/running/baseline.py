@@ -80,6 +80,15 @@ async def measure(
     return figures_from(task.spec.metric, data.hash, trivial, starter, reference, ceiling)
 
 
+async def measure_secret_draw(
+    task: Task, data: PreparedData, python_env: PythonEnv, announce: Announce
+) -> Path:
+    """Measure a secret draw of the mini tier as soon as it is made, and keep the figures here."""
+    announce(f"{task.id}: measuring floor, reference and bar on this draw")
+    measured = await measure(task, data, python_env, SECRET_SEED_RUNS, REFERENCE_RUNS, announce)
+    return store_in_home(task, data.tier, measured)
+
+
 async def _repeat(
     task: Task, name: str, once: Callable[[int], Awaitable[Trial]], runs: int, announce: Announce
 ) -> list[TimedScore]:

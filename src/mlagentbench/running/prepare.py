@@ -56,10 +56,21 @@ def prepare_from_command_line(
     console = Console(highlight=False, soft_wrap=True)
     for task, made in zip(tasks, ready, strict=True):
         console.print(_summary(task, made))
-        if needs_baseline(task, made.data):
-            seed = " --mini-seed secret" if mini_seed == "secret" else ""
-            command = f"mlagentbench baseline {task.id} --tier {tier}{seed}"
+        if not needs_baseline(task, made.data):
+            continue
+        if mini_seed == "secret":
+            _measure_secret_draw(task, made)
+        else:
+            command = f"mlagentbench baseline {task.id} --tier {tier}"
             console.print(f"  floor, reference and bar are not measured on it; type: {command}")
+
+
+def _measure_secret_draw(task: Task, ready: Ready) -> None:
+    """Nobody else has these data, so nobody else can have measured them."""
+    from mlagentbench.running.baseline import measure_secret_draw
+
+    with TerminalProgress(Console(stderr=True, highlight=False)) as shown:
+        asyncio.run(measure_secret_draw(task, ready.data, ready.python_env, shown.say))
 
 
 def prepare_tasks(

@@ -4,7 +4,6 @@
 """
 
 import ast
-import math
 import shlex
 import shutil
 from pathlib import Path
@@ -81,10 +80,7 @@ class Trials:
         return None if found is None else float(found)
 
     async def score(self, submission: Path) -> Scored:
-        return require_number(
-            self.task,
-            await score_submission(self.task, self.data, self.python_env, submission),
-        )
+        return await score_submission(self.task, self.data, self.python_env, submission)
 
     async def call(self, function: str, write: Path | None = None, **read: Path) -> Json:
         """Call a function of the task's folder, in a sandbox."""
@@ -113,7 +109,7 @@ class Trials:
         shutil.rmtree(run.work)
         return Trial(
             submission=run.outputs,
-            scored=require_number(self.task, scored),
+            scored=scored,
             seconds=result.seconds if result else 0.0,
             cpu_seconds=(result.cpu_seconds or 0.0) if result else 0.0,
         )
@@ -133,13 +129,6 @@ class Trials:
                 f"{result.output[-LAST_OUTPUT:]}",
             )
         return result
-
-
-def require_number(task: Task, scored: Scored) -> Scored:
-    """A score that is not a finite number is the grader's fault."""
-    if scored.score is not None and not math.isfinite(scored.score):
-        raise RunFailed("grader", f"{task.id}: grade() gave the score {scored.score}")
-    return scored
 
 
 def _lay_over(workspace: Workspace, overlay: Path) -> None:
