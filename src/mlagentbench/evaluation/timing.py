@@ -205,12 +205,13 @@ class Server:
             async with asyncio.timeout(limit):
                 reply = await self._exchange(_LENGTH.pack(len(request)) + request)
         except TimeoutError:
-            raise self._failure(f"no reply to {name} within {limit:g} s") from None
+            raise self._failure(f"sent no reply to {name} within {limit:g} s") from None
         except ProcessEnded as end:
+            how = f"was {end.limit}" if end.limit else "ended"
             words = end.stderr[-LAST_WORDS:].decode("utf-8", "replace").strip()
-            raise self._failure(f"{end} instead of a reply to {name}\n{words}".strip()) from None
+            raise self._failure(f"{how} instead of replying to {name}\n{words}".strip()) from None
         except _NotAFrame as error:
-            raise self._failure(f"the reply to {name} {error}") from None
+            raise self._failure(f"sent a reply to {name} that {error}") from None
         finally:
             self._sandbox.freeze()
         self._answered += 1
@@ -227,7 +228,7 @@ class Server:
 
     def _failure(self, what: str) -> Exception:
         """Whose fault it is depends on whose program it is."""
-        message = f"`{self._collect.command}`: {what}"
+        message = f"`{self._collect.command}` {what}"
         if self.role == "submission":
             return InvalidSubmissionReported(message)
         return RunFailed("grader", f"{self._task.id}: the starter failed: {message}")

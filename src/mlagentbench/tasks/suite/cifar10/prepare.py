@@ -5,18 +5,21 @@ order of the test set that everybody knows. Neither goes into public/.
 """
 
 import csv
+import io
 import json
 import pickle
 import shutil
 import tarfile
-import tempfile
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 ARCHIVE = "cifar-10-python.tar.gz"
 FOLDER = "cifar-10-batches-py"
+TRAIN_FILES = [f"data_batch_{n}" for n in range(1, 6)]
+TEST_FILE = "test_batch"
+NAMES_FILE = "batches.meta"
 CLASSES = 10
 COLUMNS = ["id", *map(str, range(CLASSES))]
 HELD_SHARE = 0.2
@@ -28,11 +31,10 @@ PAPERS_TRAINING = {
 
 
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
-    with tempfile.TemporaryDirectory() as scratch:
-        root = find_batches(raw, Path(scratch))
-        parts = [read_batch(root / f"data_batch_{n}") for n in range(1, 6)]
-        test_images, test_labels = read_batch(root / "test_batch")
-        names = [as_text(name) for name in unpickle(root / "batches.meta")["label_names"]]
+    files = read_files(raw)
+    parts = [read_batch(files[name]) for name in TRAIN_FILES]
+    test_images, test_labels = read_batch(files[TEST_FILE])
+    names = [as_text(name) for name in unpickle(files[NAMES_FILE])["label_names"]]
     train_images = np.concatenate([images for images, _ in parts])
     train_labels = np.concatenate([labels for _, labels in parts])
 
@@ -70,21 +72,29 @@ def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random
     np.save(held_private / "near_copies.npy", near_copies(images[held], images[kept]))
 
 
-def find_batches(raw: Path, scratch: Path) -> Path:
-    """The folder of batches: as given, or out of the archive."""
+def read_files(raw: Path) -> dict[str, bytes]:
+    """The official files by name: from their folder, or straight out of the archive."""
+    wanted = {*TRAIN_FILES, TEST_FILE, NAMES_FILE}
     for folder in (raw / FOLDER, raw):
-        if (folder / "test_batch").is_file():
-            return folder
+        if (folder / TEST_FILE).is_file():
+            return {name: (folder / name).read_bytes() for name in wanted}
     if not (raw / ARCHIVE).is_file():
         raise FileNotFoundError(f"neither {ARCHIVE} nor {FOLDER}/ found among the raw files")
+    files = {}
     with tarfile.open(raw / ARCHIVE) as archive:
-        archive.extractall(scratch, filter="data")
-    return scratch / FOLDER
+        for member in archive:
+            name = member.name.removeprefix(f"{FOLDER}/")
+            contents = archive.extractfile(member) if name in wanted else None
+            if contents is not None:
+                files[name] = contents.read()
+    if missing := wanted - files.keys():
+        raise FileNotFoundError(f"{ARCHIVE} lacks {', '.join(sorted(missing))}")
+    return files
 
 
-def read_batch(file: Path) -> tuple[np.ndarray, np.ndarray]:
+def read_batch(contents: bytes) -> tuple[np.ndarray, np.ndarray]:
     """The images (n, 32, 32, 3) and labels of an official batch."""
-    batch = unpickle(file)
+    batch = unpickle(contents)
     planes = np.asarray(batch["data"], dtype=np.uint8)
     images = np.ascontiguousarray(planes.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
     return images, np.array(batch["labels"], dtype=np.int64)
@@ -93,22 +103,20 @@ def read_batch(file: Path) -> tuple[np.ndarray, np.ndarray]:
 class PlainUnpickler(pickle.Unpickler):
     """Builds numpy arrays and Python's plain values, and nothing else."""
 
-    ALLOWED = frozenset({"_reconstruct", "ndarray", "dtype", "_frombuffer", "encode"})
-    MODULES = frozenset(
-        {"numpy", "numpy.core.multiarray", "numpy._core.multiarray", "numpy._core.numeric",
-         "numpy.core.numeric", "_codecs"}
-    )  # fmt: skip
+    ALLOWED = frozenset({
+        ("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode"),
+        ("numpy._core.multiarray", "_reconstruct"), ("numpy._core.numeric", "_frombuffer"),
+    })  # fmt: skip
 
     def find_class(self, module: str, name: str) -> Any:
-        if module in self.MODULES and name in self.ALLOWED:
-            return super().find_class(module.replace("numpy.core", "numpy._core"), name)
+        module = module.replace("numpy.core", "numpy._core")
+        if (module, name) in self.ALLOWED:
+            return super().find_class(module, name)
         raise pickle.UnpicklingError(f"{module}.{name} has no place in a batch of images")
 
 
-def unpickle(file: Path) -> dict[str, Any]:
-    handle: BinaryIO
-    with file.open("rb") as handle:
-        values = PlainUnpickler(handle, encoding="bytes").load()
+def unpickle(contents: bytes) -> dict[str, Any]:
+    values = PlainUnpickler(io.BytesIO(contents), encoding="bytes").load()
     return {as_text(key): value for key, value in values.items()}
 
 
