@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 ATTEMPTS = 5
 """How often in a row a download may fail without a single new byte."""
 
-_CHUNK = 1 << 18
 _WORTH_A_RETRY = {408, 425, 429, 500, 502, 503, 504}
 
 
@@ -151,7 +150,7 @@ class _Part:
         progress: Progress,
     ) -> None:  # fmt: skip
         done = start
-        async for chunk in reply.aiter_raw(_CHUNK):
+        async for chunk in reply.aiter_raw():
             handle.write(chunk)
             done += len(chunk)
             progress.transfer(self.target.name, done, total)

@@ -50,8 +50,7 @@ async def fetch(source: Source, file: SourceFile, target: Path, progress: Progre
 
 
 def _client() -> str:
-    beside = Path(sys.executable).parent / "kaggle"
-    client = str(beside) if beside.is_file() else shutil.which("kaggle")
+    client = shutil.which("kaggle") or shutil.which("kaggle", path=Path(sys.executable).parent)
     if client is None:
         raise UsageError(
             "the official Kaggle client is not installed; type: pip install 'mlagentbench[kaggle]'"

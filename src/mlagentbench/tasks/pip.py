@@ -10,12 +10,14 @@ import json
 import re
 import sys
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
 from urllib.parse import unquote, urlsplit
 
 from mlagentbench.errors import UsageError
+from mlagentbench.files import write_atomically
 from mlagentbench.home import envs_dir, holding
 from mlagentbench.records import Record
 from mlagentbench.tasks.commands import run_command
@@ -24,6 +26,13 @@ RESOLVES_WITHOUT_DOWNLOADING = (25, 3)
 """The first pip whose `install --dry-run` fetches metadata only, not the packages themselves."""
 
 Announce = Callable[[str], None]
+
+
+class Resolution(Record):
+    """The exact packages for one interpreter, sorted by name."""
+
+    python_version: str
+    packages: tuple["ResolvedPackage", ...]
 
 
 class ResolvedPackage(Record):
@@ -57,17 +66,26 @@ def base_python() -> Path:
     return Path(getattr(sys, "_base_executable", sys.executable)).resolve()
 
 
+def own_pip() -> tuple[int, ...] | None:
+    """The version of the harness's own pip, if it has one."""
+    try:
+        version = metadata.version("pip")
+    except metadata.PackageNotFoundError:
+        return None
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+
+
 async def find_pip(announce: Announce) -> list[str]:
     """A pip that resolves without downloading; an older one only where none is to be had."""
     own = [sys.executable, "-m", "pip"]
-    own_version = await _version(own)
+    own_version = own_pip()
     if own_version is not None and own_version >= RESOLVES_WITHOUT_DOWNLOADING:
         return own
     directory = envs_dir() / "pip"
     ready = directory / "ready"
     tool = [str(directory / "bin" / "python"), "-m", "pip"]
     async with holding("env-pip") as lock:
-        if ready.is_file() and await _version(tool) is not None:
+        if ready.is_file() and Path(tool[0]).is_file():
             return tool
         if directory.exists():
             rmtree(directory)
@@ -93,8 +111,8 @@ async def find_pip(announce: Announce) -> list[str]:
 
 async def resolve(
     pip: Sequence[str], base: Path, requirements: Sequence[str], options: Sequence[str] = ()
-) -> tuple[ResolvedPackage, ...]:
-    """What pip would install into an empty environment of that interpreter, sorted by name."""
+) -> Resolution:
+    """What pip would install into an empty environment of that interpreter."""
     with TemporaryDirectory(prefix="mlagentbench-") as name:
         scratch = Path(name)
         await make_venv(base, scratch / "venv")
@@ -105,7 +123,7 @@ async def resolve(
              *requirements],
             "pip",
         )  # fmt: skip
-        items = json.loads(report.read_text(encoding="utf-8"))["install"]
+        said = json.loads(report.read_text(encoding="utf-8"))
     packages = [
         ResolvedPackage(
             name=re.sub(r"[-_.]+", "-", item["metadata"]["name"]).lower(),
@@ -114,9 +132,12 @@ async def resolve(
             sha256=item["download_info"].get("archive_info", {}).get("hashes", {}).get("sha256"),
             direct=item["is_direct"],
         )
-        for item in items
+        for item in said["install"]
     ]
-    return await _with_sizes(sorted(packages, key=lambda package: package.name))
+    return Resolution(
+        python_version=said["environment"]["python_full_version"],
+        packages=await _with_sizes(sorted(packages, key=lambda package: package.name)),
+    )
 
 
 async def install(
@@ -128,9 +149,7 @@ async def install(
     lock: int | None = None,
 ) -> None:
     """Install exactly these packages; writes `requirements`, a file that says the same."""
-    requirements.write_text(
-        "".join(f"{package.lock_line}\n" for package in packages), encoding="utf-8"
-    )
+    _write_lock(requirements, packages)
     if packages:
         await run(
             [*pip, "--python", str(python), "install", "--quiet", "--no-user", "--no-deps",
@@ -148,9 +167,7 @@ async def install_with_uv(
     lock: int | None = None,
 ) -> None:
     """As `install`. uv does not read pip's settings, so it gets the address of each file."""
-    requirements.write_text(
-        "".join(f"{package.lock_line}\n" for package in packages), encoding="utf-8"
-    )
+    _write_lock(requirements, packages)
     with TemporaryDirectory(prefix="mlagentbench-") as scratch:
         addresses = Path(scratch) / "requirements.txt"
         addresses.write_text("".join(f"{package.url_line}\n" for package in packages))
@@ -160,6 +177,10 @@ async def install_with_uv(
             "uv",
             lock,
         )  # fmt: skip
+
+
+def _write_lock(file: Path, packages: Sequence[ResolvedPackage]) -> None:
+    write_atomically(file, "".join(f"{package.lock_line}\n" for package in packages).encode())
 
 
 async def make_venv(base: Path, directory: Path, lock: int | None = None) -> None:
@@ -177,15 +198,6 @@ async def run(command: Sequence[str], name: str, lock: int | None = None) -> str
 
 _LEAKING = {"PYTHONPATH", "PYTHONHOME", "__PYVENV_LAUNCHER__", "VIRTUAL_ENV"}
 """Through these the harness's own packages would be seen as installed."""
-
-
-async def _version(pip: Sequence[str]) -> tuple[int, ...] | None:
-    try:
-        said = await run([*pip, "--version"], "pip")
-    except UsageError:
-        return None
-    match = re.match(r"pip (\d+)\.(\d+)", said)
-    return (int(match[1]), int(match[2])) if match else None
 
 
 async def _with_sizes(packages: Sequence[ResolvedPackage]) -> tuple[ResolvedPackage, ...]:

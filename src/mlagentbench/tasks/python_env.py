@@ -25,7 +25,7 @@ from mlagentbench.files import write_atomically
 from mlagentbench.home import envs_dir, holding
 from mlagentbench.records import Record
 from mlagentbench.tasks import pip as pip_tool
-from mlagentbench.tasks.pip import Announce, ResolvedPackage, base_python
+from mlagentbench.tasks.pip import Announce, Resolution, ResolvedPackage, base_python
 from mlagentbench.tasks.task import Task
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
@@ -90,10 +90,9 @@ async def ensure_python_env(
             return found
         uv = _find_uv() if use_uv else None
         pip = await pip_tool.find_pip(announce)
-        version = (await pip_tool.run([str(base), "-I", "-c", _PRINT_VERSION], "python")).strip()
-        packages, options = await _resolve(pip, base, requirements, announce)
-        announce(_download_notice(packages))
-        env = await _build(pip, uv, base, version, packages, options)
+        resolution, options = await _resolve(pip, base, requirements, announce)
+        announce(_download_notice(resolution.packages))
+        env = await _build(pip, uv, base, resolution, options)
         entry = _IndexEntry(
             requirements=tuple(sorted(requirements)), base=str(base), directory=env.directory.name
         )
@@ -101,22 +100,19 @@ async def ensure_python_env(
         return env
 
 
-_PRINT_VERSION = "import platform; print(platform.python_version())"
-
-
 async def _resolve(
     pip: Sequence[str], base: Path, requirements: Sequence[str], announce: Announce
-) -> tuple[tuple[ResolvedPackage, ...], list[str]]:
+) -> tuple[Resolution, list[str]]:
     """The exact packages, and the pip options they were found with; never CUDA by surprise."""
     if _cuda_allowed():
         return await pip_tool.resolve(pip, base, requirements), []
     asks_for_torch = any(_project(requirement) in _TORCH for requirement in requirements)
     options = await _torch_index_options(announce) if asks_for_torch else []
-    packages = await pip_tool.resolve(pip, base, requirements, options)
-    if _cuda_packages(packages) and not asks_for_torch:
+    resolution = await pip_tool.resolve(pip, base, requirements, options)
+    if _cuda_packages(resolution) and not asks_for_torch:
         options = await _torch_index_options(announce)
-        packages = await pip_tool.resolve(pip, base, requirements, options)
-    cuda = _cuda_packages(packages)
+        resolution = await pip_tool.resolve(pip, base, requirements, options)
+    cuda = _cuda_packages(resolution)
     if cuda:
         names = ", ".join(package.pinned for package in cuda)
         raise UsageError(
@@ -125,7 +121,7 @@ async def _resolve(
             f"an index with CPU builds of torch (default: {TORCH_INDEX}) that this machine can "
             "reach, pin a version that has a CPU build, or set MLAGENTBENCH_ALLOW_CUDA=1"
         )
-    return packages, options
+    return resolution, options
 
 
 async def _torch_index_options(announce: Announce) -> list[str]:
@@ -148,12 +144,12 @@ async def _build(
     pip: Sequence[str],
     uv: str | None,
     base: Path,
-    version: str,
-    packages: Sequence[ResolvedPackage],
+    resolution: Resolution,
     options: Sequence[str],
 ) -> PythonEnv:
+    packages = resolution.packages
     pinned = [package.pinned for package in packages]
-    resolved = _digest(version, platform.machine(), *pinned)
+    resolved = _digest(resolution.python_version, platform.machine(), *pinned)
     directory = envs_dir() / f"{resolved[:16]}-{_digest(*_identity(base))[:8]}"
     async with holding(f"env-{directory.name}") as lock:
         ready = _load(directory)
@@ -171,13 +167,18 @@ async def _build(
             env = PythonEnv(
                 directory=directory,
                 hash=resolved,
-                python_version=version,
+                python_version=resolution.python_version,
                 packages={package.name: package.version for package in packages},
             )
             facts = env.model_dump_json(indent=2, exclude={"directory"})
             write_atomically(directory / _ENV_FILE, facts.encode())
-        except BaseException:
+        except BaseException as error:
             rmtree(directory, ignore_errors=True)
+            if "No space left on device" in str(error):
+                raise UsageError(
+                    f"the disk of {directory.parent} is full: the packages did not fit in; free "
+                    "some space, or set MLAGENTBENCH_HOME to a directory on a larger disk"
+                ) from error
             raise
         return env
 
@@ -226,10 +227,10 @@ def _cuda_allowed() -> bool:
     return has_gpu or os.environ.get("MLAGENTBENCH_ALLOW_CUDA", "") not in ("", "0")
 
 
-def _cuda_packages(packages: Sequence[ResolvedPackage]) -> list[ResolvedPackage]:
+def _cuda_packages(resolution: Resolution) -> list[ResolvedPackage]:
     return [
         package
-        for package in packages
+        for package in resolution.packages
         if package.name.startswith(("nvidia-", "cuda-")) or package.name == "triton"
     ]
 
@@ -242,7 +243,8 @@ def _download_notice(packages: Sequence[ResolvedPackage]) -> str:
         parts.append(f"{_total(remote)} to download (less what pip has in its cache)")
     if local:
         parts.append(f"{_total(local)} from local files")
-    return f"{len(packages)} packages: {', '.join(parts) or 'nothing to download'}"
+    count = "1 package" if len(packages) == 1 else f"{len(packages)} packages"
+    return f"{count}: {', '.join(parts) or 'nothing to download'}"
 
 
 def _total(packages: Sequence[ResolvedPackage]) -> str:
