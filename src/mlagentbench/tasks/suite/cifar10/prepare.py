@@ -83,7 +83,7 @@ def read_files(raw: Path) -> dict[str, bytes]:
     files = {}
     with tarfile.open(raw / ARCHIVE) as archive:
         for member in archive:
-            name = member.name.removeprefix(f"{FOLDER}/")
+            name = Path(member.name).name
             contents = archive.extractfile(member) if name in wanted else None
             if contents is not None:
                 files[name] = contents.read()
