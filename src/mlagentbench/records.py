@@ -95,6 +95,8 @@ class Disclosure(Record):
 
     task: str
     task_version: int
+    metric: str
+    better: Literal["higher", "lower"]
     data_hash: str
     data_verified: bool
     tier: Tier

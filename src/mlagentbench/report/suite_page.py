@@ -8,13 +8,13 @@ from pathlib import Path
 from rich.console import Console
 
 from mlagentbench.evaluation.results import SuiteOutcome
-from mlagentbench.report.tables import cells, summary_table
+from mlagentbench.report.tables import cells, print_tables
 
 LEGEND = """
-success: at least half of the way from floor to reference, and above the starter's noise; \
-[95 % Wilson interval]
-± one standard error over runs; normalised: 0 = floor, 1 = reference
-paper's rule: more than 10 % better than the starter, as in the paper
+success: the bar is reached, which lies half of the way from floor to reference
+and above the starter's noise; [95 % Wilson interval]
+normalised: 0 = floor, 1 = reference; ± one standard error over the runs
+paper's rule: more than 10 % better than the starter
 """.rstrip()
 
 
@@ -46,8 +46,7 @@ def _print_table(outcome: SuiteOutcome, console: Console) -> None:
     if not lines:
         console.print("no run has started")
         return
-    console.print()
-    console.print(summary_table(lines, paper=outcome.paper_rule))
+    print_tables(console, lines, paper=outcome.paper_rule)
     console.print(LEGEND, style="dim", highlight=False)
     out, logs = _shown(outcome.out), _shown(outcome.out / "logs")
     console.print(

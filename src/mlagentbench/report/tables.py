@@ -1,22 +1,27 @@
-"""The table at the end of `mlagentbench run`: one line per task, agent and model."""
+"""The tables at the end of `mlagentbench run`: per task, one line for each agent and model."""
 
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import groupby
 
+from rich.console import Console
 from rich.table import Table
 
 from mlagentbench.evaluation.results import RunResult
 from mlagentbench.evaluation.stats import standard_error, wilson_interval
-from mlagentbench.records import Json, Record
+from mlagentbench.records import Disclosure, Json, Record
 
 
 class Cell(Record):
     """All runs of one agent with one model on one data set of one task."""
 
     task: str
+    metric: str
     tier: str
     data: str
+    data_words: str
     agent: str
     model: str
     runs: int
@@ -56,8 +61,10 @@ def _cell(results: Sequence[RunResult]) -> Cell:
     normal = [grade.normalised or 0.0 for grade in judged]
     return Cell(
         task=facts.task,
+        metric=_metric(facts.metric, facts.better),
         tier=facts.tier,
         data=facts.data_hash,
+        data_words=_data_words(facts),
         agent=agent_text(facts.agent, facts.agent_settings),
         model=facts.model,
         runs=len(results),
@@ -81,9 +88,7 @@ def _cell(results: Sequence[RunResult]) -> Cell:
 
 def _notes(results: Sequence[RunResult]) -> list[str]:
     facts = results[0].record.disclosure
-    notes = [] if facts.data_verified else ["data unverified"]
-    if facts.mini_seed is not None:
-        notes.append(f"{facts.tier}, {facts.mini_seed} seed")
+    notes = []
     if facts.sandbox != "bubblewrap":
         notes.append(f"sandbox {facts.sandbox}")
     if facts.feedback != "none":
@@ -94,11 +99,20 @@ def _notes(results: Sequence[RunResult]) -> list[str]:
     if any(result.grade is not None and result.grade.above_ceiling for result in results):
         notes.append("above the known ceiling")
     reasons = {
-        result.grade.reason or result.grade.success_reason
+        result.grade.reason
         for result in results
-        if result.grade is not None and (not result.grade.valid or result.grade.success is None)
+        if result.grade is not None and result.grade.reason is not None
     }
-    return notes + sorted(reason for reason in reasons if reason)
+    return notes + sorted(reasons)
+
+
+def _data_words(facts: Disclosure) -> str:
+    seed = "" if facts.mini_seed is None else f", {facts.mini_seed} seed"
+    return f"{facts.tier}{seed}{'' if facts.data_verified else ', unverified'}"
+
+
+def _metric(name: str, better: str) -> str:
+    return f"{name}, {better} is better"
 
 
 def agent_text(name: str, settings: dict[str, Json]) -> str:
@@ -107,28 +121,46 @@ def agent_text(name: str, settings: dict[str, Json]) -> str:
     return f"{name}({', '.join(f'{key}={value}' for key, value in settings.items())})"
 
 
-def summary_table(lines: Sequence[Cell], *, paper: bool = False) -> Table:
-    """The cells as a table for the terminal; with `paper`, the paper's rule comes first."""
-    table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
-    table.add_column("task", no_wrap=True)
-    table.add_column("agent")
-    if {line.model for line in lines} - {"none", "none/none"}:
-        table.add_column("model")
+def print_tables(console: Console, lines: Sequence[Cell], *, paper: bool = False) -> None:
+    """A table for each task and data set; with `paper`, the paper's rule comes first."""
+    with_model = any(line.model != "none" for line in lines)
+    for _, group in groupby(lines, key=lambda line: (line.task, line.tier, line.data)):
+        members = list(group)
+        console.print()
+        console.print(_heading(members[0]), highlight=False, soft_wrap=True)
+        console.print(_table(members, with_model, paper))
+        for line in members:
+            for note in line.notes:
+                console.print(f"  {line.agent}: {note}", style="dim", highlight=False, markup=False)
+
+
+def _heading(line: Cell) -> str:
+    figures = "floor and bar not measured on this data"
+    if line.floor is not None:
+        figures = (
+            f"floor {_figure(line.floor)}, bar {_figure(line.bar)}, "
+            f"reference {_figure(line.reference)}"
+        )
+    return f"[bold]{line.task}[/bold] ({line.data_words}): {line.metric}; {figures}"
+
+
+def _table(lines: Sequence[Cell], with_model: bool, paper: bool) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("agent", no_wrap=True)
+    if with_model:
+        table.add_column("model", overflow="fold")
     rules = ["success [95 %]", "paper's rule"]
-    headings = ["runs", "valid", *(reversed(rules) if paper else rules)]
-    headings += ["score", "floor", "bar", "reference", "normalised", "steps", "time"]
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("notes", style="dim", overflow="fold")
+    names = ["runs", "valid", *(reversed(rules) if paper else rules), "score", "normalised", "time"]
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
     for line in lines:
-        models = [line.model] if any(column.header == "model" for column in table.columns) else []
-        rates = [_rate(line.successes, line.judged), _rate(line.paper_successes, line.judged)]
+        paper_rate = f"{line.paper_successes}/{line.judged}" if line.judged else "-"
+        rates = [_rate(line.successes, line.judged), paper_rate]
         table.add_row(
-            line.task, line.agent, *models, str(line.runs), f"{line.valid}/{line.graded}",
-            *(reversed(rates) if paper else rates), _figure(line.score_mean, line.score_error),
-            _figure(line.floor), _figure(line.bar), _figure(line.reference),
-            _figure(line.normalised_mean, line.normalised_error, digits="+.2f"),
-            f"{line.steps_mean:g}", _duration(line.seconds_mean), "; ".join(line.notes),
+            line.agent, *([line.model] if with_model else []),
+            str(line.runs), str(line.valid), *(reversed(rates) if paper else rates),
+            _figure(line.score_mean, line.score_error),
+            _figure(line.normalised_mean, line.normalised_error), _duration(line.seconds_mean),
         )  # fmt: skip
     return table
 
@@ -140,11 +172,16 @@ def _rate(successes: int, n: int) -> str:
     return f"{successes}/{n} [{interval.low:.2f}-{interval.high:.2f}]"
 
 
-def _figure(value: float | None, error: float | None = None, digits: str = ".4g") -> str:
+def _figure(value: float | None, error: float | None = None) -> str:
+    """A number with as many digits as its error supports, else four."""
     if value is None:
         return "-"
-    plus_minus = "" if error is None else f" ± {error:.2g}"
-    return f"{value:{digits}}{plus_minus}"
+    scale = abs(value) if error is None else error
+    digits = 4 if error is None else 2
+    places = digits - 1 - math.floor(math.log10(scale)) if scale > 0 else 2
+    places = min(max(places, 0), 6)
+    plus_minus = "" if error is None else f" ± {error:,.{places}f}"
+    return f"{value:,.{places}f}{plus_minus}"
 
 
 def _duration(seconds: float) -> str:

@@ -60,7 +60,10 @@ class LiveProgress:
         self.views = [view for view in self.views if view.name != name]
         self.done += 1
         self.console.print(
-            f"[{self.done}/{self.total}] {name}: {result}", highlight=False, markup=False
+            f"[{self.done}/{self.total}] {name}: {result}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
         )
 
     def _table(self) -> Table:

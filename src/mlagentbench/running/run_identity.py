@@ -139,6 +139,8 @@ def _disclose(
     return Disclosure(
         task=task.id,
         task_version=task.spec.version,
+        metric=task.spec.metric.name,
+        better=task.spec.metric.better,
         data_hash=data.hash,
         data_verified=data.verified,
         tier=settings.tier,
