@@ -23,6 +23,7 @@ from mlagentbench.tasks import progress as progress_contract
 from mlagentbench.tasks.baselines import measured_figures
 from mlagentbench.tasks.data import MiniSeed, PreparedData, prepare, require_prepared
 from mlagentbench.tasks.python_env import PythonEnv, ensure_python_env
+from mlagentbench.tasks.sources import require_files
 from mlagentbench.tasks.task import Task, load_task, task_folders
 from mlagentbench.tasks.task_call import CallTask
 
@@ -98,6 +99,8 @@ def prepare_tasks(
         ready = []
         for task in tasks:
             own = from_dir / task.id if from_dir and (from_dir / task.id).is_dir() else from_dir
+            if own is not None:
+                require_files(task, own)
             python_env = await _python_env(task, use_uv, shown)
             data = await prepare(
                 task, tier, call=call or _sandboxed(), python_env=python_env, from_dir=own,
@@ -154,15 +157,18 @@ def _summary(task: Task, ready: Ready) -> str:
     seed = f", {data.mini_seed} seed" if data.mini_seed else ""
     return (
         f"{task.id} (version {task.spec.version}, {data.tier}{seed}): "
-        f"{data.files} files, {data.bytes / 1e6:,.1f} MB, {kept}, data hash {data.hash[:12]}\n"
+        f"files: {data.files}, {data.bytes / 1e6:,.2f} MB, {kept}, data hash {data.hash[:12]}\n"
         f"  data    {data.directory}\n"
-        f"  python  {python_env.directory} ({python_env.python_version}, "
-        f"{len(python_env.packages)} packages)"
+        f"  python  {python_env.directory} (python {python_env.python_version}, "
+        f"packages: {len(python_env.packages)})"
     )
 
 
 class TerminalProgress:
-    """Lines of what is done; on a terminal also bars with bytes, speed and remaining time."""
+    """Lines of what is done; on a terminal also bars with bytes, speed and remaining time.
+
+    Elsewhere a finished file is one line.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -181,13 +187,16 @@ class TerminalProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bars.stop()
+        if self._known:
+            self._bars.stop()
 
     def say(self, text: str) -> None:
-        self._console.print(text, markup=False)
+        self._console.print(text, markup=False, soft_wrap=True)
 
     def transfer(self, name: str, done: int, total: int | None) -> None:
         if not self._console.is_terminal:
+            if done == total:
+                self.say(f"  {name}: {done / 1e6:,.1f} MB")
             return
         if name not in self._known:
             self._bars.start()

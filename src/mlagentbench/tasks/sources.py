@@ -65,6 +65,13 @@ async def gather(
     return Gathered(unverified=tuple(unverified), accepted=tuple(accepted))
 
 
+def require_files(task: Task, directory: Path) -> None:
+    """Raise the UsageError that names what is missing in the person's directory, if anything is."""
+    for source in task.spec.sources:
+        if source.kind != "generated":
+            _find_all(task, source, directory)
+
+
 def _find_all(task: Task, source: Source, directory: Path) -> list[tuple[SourceFile, Place]]:
     """Where in the person's directory each file is; a UsageError names the first that is not."""
     if not directory.is_dir():

@@ -5,6 +5,11 @@
   problem.md   what the agent is told
   starter/     the files it starts from
   prepare.py   prepare(raw, public, private, rng)
+               hold_out(public, held_public, held_private, rng): optional, for feedback; from
+               public/ it makes a smaller one, with the inputs of the part held out, and that
+               part's answers, laid out as grade.py expects its private. The agent writes its
+               predictions for that part to `validation_` + the submission's name, and grade()
+               gets them under the submission's own name.
   mini.py      make(raw, rng): a small raw directory in the official layout
   full.py      make(raw, rng): only where the full tier is generated, too
   trivial.py   predictors(public) -> {name: submission}
@@ -266,8 +271,15 @@ def task_folders() -> dict[str, Path]:
     """The folders of all tasks by id: the suite's, then those of installed packages."""
     folders = {file.parent.name: file.parent for file in sorted(SUITE.glob("*/task.toml"))}
     for entry in entry_points(group=ENTRY_POINT_GROUP):
-        target = entry.load()
-        root = Path(target() if callable(target) else target)
+        try:
+            target = entry.load()
+            root = Path(target() if callable(target) else target)
+        except Exception as error:
+            package = entry.dist.name if entry.dist else "a package"
+            raise UsageError(
+                f"the tasks of {package} ({entry.value}) cannot be loaded: {error!r}; "
+                "update or uninstall it"
+            ) from error
         for file in [root / "task.toml", *sorted(root.glob("*/task.toml"))]:
             if file.is_file():
                 folders.setdefault(file.parent.name, file.parent)
@@ -312,8 +324,8 @@ def _require_files(folder: Path, spec: TaskSpec) -> None:
 
 
 def _explain(error: ValidationError) -> str:
-    """The first problem, as `key: what is wrong with it`."""
-    first = error.errors()[0]
+    """The first problem, as `key: what is wrong with it`; a mistyped key before a missing one."""
+    first = min(error.errors(), key=lambda problem: problem["type"] != "extra_forbidden")
     key = ".".join(str(part) for part in first["loc"])
     problems: dict[str, str] = {
         "extra_forbidden": "unknown key",
@@ -334,7 +346,8 @@ def _known_keys(location: tuple[int | str, ...]) -> list[str]:
         if isinstance(part, int) or not hasattr(model, "model_fields"):
             continue
         field = model.model_fields.get(part)
-        model = _record_in(field.annotation) if field is not None else None
+        if field is not None:  # else a key of the author's own, such as a tier
+            model = _record_in(field.annotation)
     return list(model.model_fields) if hasattr(model, "model_fields") else []
 
 
