@@ -4,46 +4,69 @@ import statistics
 
 from inspect_ai.scorer import Metric, SampleScore, metric
 
-from mlagentbench.evaluation.stats import standard_error, wilson_interval
+from mlagentbench.evaluation.stats import Interval, standard_error, wilson_interval
+
+UNKNOWN = float("nan")
 
 
-@metric(scores="unreduced")
+@metric(name="rate", scores="unreduced")
 def success_rate() -> Metric:
-    """The share of runs that reach the bar, with its 95 % Wilson interval."""
+    """The share of runs that reach the bar."""
 
-    def compute(scores: list[SampleScore]) -> dict[str, float]:
-        successes = sum(score.score.as_float() > 0 for score in scores)
-        interval = wilson_interval(successes, len(scores))
-        rate = successes / len(scores) if scores else float("nan")
-        return {"success_rate": rate, "success_low": interval.low, "success_high": interval.high}
+    def compute(scores: list[SampleScore]) -> float:
+        return _successes(scores) / len(scores) if scores else UNKNOWN
 
     return compute
 
 
-@metric(scores="unreduced")
-def mean_normalised() -> Metric:
-    """The mean normalised score with its standard error; no valid submission is the floor, 0."""
+@metric(name="low95", scores="unreduced")
+def success_low() -> Metric:
+    """The lower end of the rate's 95 % Wilson interval."""
 
-    def compute(scores: list[SampleScore]) -> dict[str, float]:
-        return _mean_and_error("normalised", scores)
-
-    return compute
-
-
-@metric(scores="unreduced")
-def mean_score() -> Metric:
-    """The mean score of the valid submissions with its standard error."""
-
-    def compute(scores: list[SampleScore]) -> dict[str, float]:
-        return _mean_and_error("score", scores)
+    def compute(scores: list[SampleScore]) -> float:
+        return _interval(scores).low if scores else UNKNOWN
 
     return compute
 
 
-def _mean_and_error(name: str, scores: list[SampleScore]) -> dict[str, float]:
-    values = [score.score.as_float() for score in scores]
-    error = standard_error(values)
-    return {
-        f"{name}_mean": statistics.fmean(values) if values else float("nan"),
-        f"{name}_stderr": float("nan") if error is None else error,
-    }
+@metric(name="high95", scores="unreduced")
+def success_high() -> Metric:
+    """The upper end of the rate's 95 % Wilson interval."""
+
+    def compute(scores: list[SampleScore]) -> float:
+        return _interval(scores).high if scores else UNKNOWN
+
+    return compute
+
+
+@metric(name="mean", scores="unreduced")
+def mean() -> Metric:
+    """The mean over runs."""
+
+    def compute(scores: list[SampleScore]) -> float:
+        return statistics.fmean(_values(scores)) if scores else UNKNOWN
+
+    return compute
+
+
+@metric(name="stderr", scores="unreduced")
+def stderr() -> Metric:
+    """The mean's standard error; unknown below two runs."""
+
+    def compute(scores: list[SampleScore]) -> float:
+        error = standard_error(_values(scores))
+        return UNKNOWN if error is None else error
+
+    return compute
+
+
+def _values(scores: list[SampleScore]) -> list[float]:
+    return [score.score.as_float() for score in scores]
+
+
+def _successes(scores: list[SampleScore]) -> int:
+    return sum(value > 0 for value in _values(scores))
+
+
+def _interval(scores: list[SampleScore]) -> Interval:
+    return wilson_interval(_successes(scores), len(scores))

@@ -25,7 +25,7 @@ from mlagentbench.evaluation.grading import grade_run
 from mlagentbench.evaluation.results import final_grade, read_record
 from mlagentbench.records import Grade, Outcome
 from mlagentbench.running.live import LiveProgress
-from mlagentbench.running.metrics import mean_normalised, mean_score, success_rate
+from mlagentbench.running.metrics import mean, stderr, success_high, success_low, success_rate
 from mlagentbench.running.run_identity import Identified, identify, run_of_sample
 from mlagentbench.running.run_sandbox import RunSandbox
 from mlagentbench.running.settings import RunSettings
@@ -117,9 +117,9 @@ def _show(opened: OpenRun) -> None:
 
 @scorer(
     metrics={
-        "score": [mean_score()],
-        "normalised": [mean_normalised()],
-        "success": [success_rate()],
+        "score": [mean(), stderr()],
+        "normalised": [mean(), stderr()],
+        "success": [success_rate(), success_low(), success_high()],
     }
 )
 def grade_submission() -> Scorer:
