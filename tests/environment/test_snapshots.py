@@ -91,7 +91,7 @@ def build(tree: dict, top: Path) -> None:  # type: ignore[type-arg]
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(first=TREES, second=TREES)
 def test_any_two_states_can_be_restored_in_turn(

@@ -113,7 +113,7 @@ def file_error(path: str, error: OSError) -> str:
             return f"{path} does not exist"
         case IsADirectoryError():
             return f"{path} is a directory, not a file"
-        case NotADirectoryError():
+        case NotADirectoryError() | FileExistsError():
             return f"{path}: a part of the path is a file, not a directory"
     return f"{path}: {error.strerror or error}"
 

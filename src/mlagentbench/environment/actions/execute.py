@@ -1,6 +1,5 @@
 """Running things in the sandbox: scripts, pieces of Python, and the end of the run."""
 
-import re
 import shlex
 
 from mlagentbench.environment.actions.action import ActionContext, action
@@ -89,13 +88,12 @@ async def python_repl(at: ActionContext, command: str) -> Observation:
     text = (EMPTY_AGAIN if answer.emptied else "") + shown(
         at, answer.output.decode("utf-8", "replace"), answer.output
     )
-    if answer.limit is not None:
-        text += f"\n[The code was interrupted by the limit on {answer.limit}.]"
     if answer.lost is not None:
         text += f"\n[The session was lost: {answer.lost}. The next call starts a new, empty one.]"
-    if answer.limit is not None or "limit on" in (answer.lost or ""):
-        limit = (answer.limit or answer.lost or "").partition(" (")[0]
-        return Observation(text=text, status="limit", limit=limit.removeprefix("ended by the "))
+    elif answer.limit is not None:
+        text += f"\n[The code was interrupted: {answer.limit}. The session goes on.]"
+    if answer.limit is not None:
+        return Observation(text=text, status="limit", limit=answer.limit.name)
     failed = answer.raised or answer.lost is not None
     return Observation(
         text=text or "The code ended well, without output.", status="error" if failed else "ok"
@@ -114,7 +112,8 @@ async def final_answer(_at: ActionContext, final_answer: str) -> str:
 
 def shown(at: ActionContext, text: str, everything: bytes) -> str:
     """Output as an agent sees it: without overwritten progress lines, the middle cut when long."""
-    text = re.sub(r"[^\n\r]*\r(?!\n)(?=[^\n\r])", "", text).rstrip()
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    text = "\n".join(lines).rstrip()
     if len(text) <= MAX_OUTPUT:
         return text
     at.notes.output = everything

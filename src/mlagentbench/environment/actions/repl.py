@@ -8,13 +8,14 @@ from functools import cache
 from pathlib import Path
 
 from mlagentbench.environment.actions import repl_server
-from mlagentbench.environment.sandbox.sandbox import CommandResult, Sandbox
+from mlagentbench.environment.sandbox.sandbox import CommandResult, LimitHit, Sandbox
 from mlagentbench.errors import RunFailed
 from mlagentbench.records import Record
 
 SERVER_SECONDS = 1e7
 """The server lives as long as the run, so its own limit on time is out of reach."""
 EMPTY_AGAIN = "[The Python session is new: variables and imports of earlier calls are gone.]\n"
+_STILL_THERE = (repl_server.OK, repl_server.RAISED, repl_server.TIME, repl_server.OUTPUT)
 
 
 class ReplAnswer(Record):
@@ -22,7 +23,7 @@ class ReplAnswer(Record):
 
     output: bytes
     raised: bool = False
-    limit: str | None = None
+    limit: LimitHit | None = None
     lost: str | None = None
     """Why the session ended, when it did."""
     emptied: bool = False
@@ -61,11 +62,18 @@ class Repl:
             self._cancel()
             raise
         emptied, self._emptied = self._emptied, False
+        limit = _limit(result.exit_code, seconds, max_bytes)
+        lost = None
+        if result.exit_code not in _STILL_THERE:
+            ended = await self._server_result()
+            limit = limit or (None if ended is None else ended.limit)
+            lost = _why_lost(result, ended)
+            await self.stop()
         return ReplAnswer(
             output=result.stdout,
             raised=result.exit_code == repl_server.RAISED,
-            limit=_limit(result.exit_code, seconds, max_bytes),
-            lost=await self._loss(result),
+            limit=limit,
+            lost=lost,
             emptied=emptied,
             restarted=result.restarted,
         )
@@ -88,27 +96,14 @@ class Repl:
         if self._server is not None:
             self._server.cancel()
 
-    async def _loss(self, result: CommandResult) -> str | None:
-        """Why there is no session any more after this call; `None` when there is one."""
-        if result.exit_code == repl_server.STUCK:
-            await self.stop()
-            return "it could not be interrupted"
-        if result.exit_code in (repl_server.OK, repl_server.RAISED):
+    async def _server_result(self) -> CommandResult | None:
+        """How the server ended, if it ended by itself."""
+        if self._server is None:
             return None
-        if result.exit_code in (repl_server.TIME, repl_server.OUTPUT):
+        await asyncio.wait([self._server], timeout=1.0)
+        if not self._server.done() or self._server.cancelled() or self._server.exception():
             return None
-        reason = "its process ended"
-        if self._server is not None:
-            await asyncio.wait([self._server], timeout=repl_server.GRACE_SECONDS)
-            if self._server.done() and not self._server.cancelled():
-                failure = self._server.exception()
-                ended = None if failure is not None else self._server.result()
-                if ended is not None and ended.limit is not None:
-                    reason = str(ended.limit)
-                elif ended is not None:
-                    reason = f"its process ended with exit code {ended.exit_code}"
-        await self.stop()
-        return reason
+        return self._server.result()
 
 
 @cache
@@ -116,7 +111,19 @@ def _source() -> str:
     return Path(repl_server.__file__).read_text(encoding="utf-8")
 
 
-def _limit(exit_code: int | None, seconds: float, max_bytes: int) -> str | None:
+def _limit(exit_code: int | None, seconds: float, max_bytes: int) -> LimitHit | None:
     if exit_code in (repl_server.TIME, repl_server.STUCK):
-        return f"wall time ({seconds:g} s)"
-    return f"output size ({max_bytes:,} bytes)" if exit_code == repl_server.OUTPUT else None
+        return LimitHit(name="wall time", value=f"{seconds:g} s")
+    if exit_code == repl_server.OUTPUT:
+        return LimitHit(name="output size", value=f"{max_bytes:,} bytes")
+    return None
+
+
+def _why_lost(asked: CommandResult, ended: CommandResult | None) -> str:
+    if asked.exit_code == repl_server.STUCK:
+        return "it could not be interrupted"
+    if ended is None:
+        return "its process is gone"
+    if ended.limit is not None:
+        return str(ended.limit)
+    return f"its process ended with exit code {ended.exit_code}"

@@ -1,0 +1,318 @@
+"""The Environment: every step is on disk, and a run goes on from wherever it was cut off."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+from small_task import OpenRun
+
+from mlagentbench.environment.budget import BudgetLimits
+from mlagentbench.environment.environment import Environment, current_environment, publish
+from mlagentbench.environment.journal import EndLine, read_journal, read_lines
+from mlagentbench.environment.snapshot_trees import entry_at, walk
+from mlagentbench.errors import RunEnded, RunFailed, UsageError
+from mlagentbench.records import Action, Observation, Outcome, Step
+from mlagentbench.tasks.data import PreparedData
+from mlagentbench.tasks.python_env import PythonEnv
+
+pytestmark = pytest.mark.anyio
+
+
+async def do(environment: Environment, name: str, **arguments: object) -> Observation:
+    return await environment.execute(Action(name=name, arguments=arguments))
+
+
+def contents(environment: Environment, step: int, path: str) -> bytes:
+    entry = entry_at(environment.store, environment.steps[step - 1].snapshot, path)
+    assert entry is not None
+    return environment.store.read(entry.value)
+
+
+async def test_every_step_is_journaled_with_its_snapshot(open_environment: OpenRun) -> None:
+    seen: list[Step] = []
+    async with open_environment() as environment:
+        environment.on_step.append(seen.append)
+        await do(environment, "Write File", file_name="a.txt", content="one")
+        await do(environment, "Write File", file_name="a.txt", content="two")
+        await do(environment, "Read File", file_name="a.txt")
+        assert contents(environment, 1, "a.txt") == b"one"
+        assert contents(environment, 2, "a.txt") == b"two"
+        assert environment.steps[1].snapshot == environment.steps[2].snapshot
+        history = read_journal(environment.run.journal, environment.store)
+        assert [step.action for step in history.steps] == [step.action for step in seen]
+        assert [step.observation for step in history.steps] == [
+            step.observation for step in environment.steps
+        ]
+        assert environment.usage.steps == 3
+        assert 0 < environment.usage.seconds < 60
+
+
+async def test_protected_files_are_not_in_snapshots(open_environment: OpenRun) -> None:
+    async with open_environment() as environment:
+        await do(environment, "List Files")
+        paths = dict(walk(environment.store, environment.steps[0].snapshot))
+        assert set(paths) == {"train.py", "notes", "notes/ideas.txt"}
+
+
+async def test_long_texts_and_outputs_go_to_the_store(open_environment: OpenRun) -> None:
+    async with open_environment() as environment:
+        script = "print('x' * 50_000)"
+        await do(environment, "Write File", file_name="s.py", content=script)
+        observation = await do(environment, "Execute Script", script_name="s.py")
+        line = read_lines(environment.run.journal)[-1]
+        assert isinstance(line, EndLine)
+        assert line.text is not None
+        assert line.output is not None
+        assert environment.store.read(line.output) == b"x" * 50_000 + b"\n"
+        assert environment.run.journal.stat().st_size < 5000
+        history = read_journal(environment.run.journal, environment.store)
+        assert history.steps[-1].observation == observation
+
+
+async def test_the_budget_ends_the_run_before_the_next_step(open_environment: OpenRun) -> None:
+    async with open_environment(BudgetLimits(steps=2, tokens=100)) as environment:
+        await do(environment, "List Files")
+        await do(environment, "No Such Action")
+        with pytest.raises(RunEnded) as ended:
+            await do(environment, "List Files")
+        assert ended.value.kind == "steps"
+        assert len(environment.steps) == 2
+        environment.budget.limits = BudgetLimits(tokens=100)
+        environment.record_reply(
+            role="main", prompt="p", reply="r", input_tokens=90, output_tokens=10
+        )
+        with pytest.raises(RunEnded) as ended:
+            await do(environment, "List Files")
+        assert ended.value.kind == "tokens"
+
+
+async def test_a_script_gets_no_more_than_the_time_left(open_environment: OpenRun) -> None:
+    async with open_environment(BudgetLimits(time=3.0)) as environment:
+        script = "import time; time.sleep(60)"
+        await do(environment, "Write File", file_name="s.py", content=script)
+        observation = await do(environment, "Execute Script", script_name="s.py")
+        assert (observation.status, observation.limit) == ("limit", "wall time")
+        with pytest.raises(RunEnded) as ended:
+            await do(environment, "List Files")
+        assert ended.value.kind == "time"
+
+
+async def test_a_reopened_run_goes_on_where_it_was(open_environment: OpenRun) -> None:
+    async with open_environment() as environment:
+        await do(environment, "Write File", file_name="a.txt", content="one")
+        await do(environment, "Write File", file_name="a.txt", content="two")
+        environment.record_reply(
+            role="main", prompt="p", reply="r", output_tokens=5, cost=0.5, state={"plan": "x"}
+        )
+        used = environment.usage
+        work = environment.run.work
+    (work / "a.txt").write_text("changed behind its back")
+    (work / "rubbish").write_text("x")
+    async with open_environment() as environment:
+        assert len(environment.steps) == 2
+        assert environment.agent_state == {"plan": "x"}
+        assert environment.usage.seconds >= used.seconds - 1e-3
+        assert environment.usage.cost == 0.5
+        assert not (work / "rubbish").exists()
+        assert (await do(environment, "Read File", file_name="a.txt")).text == "two"
+        await do(environment, "Undo Edit Script", script_name="a.txt")
+        assert (await do(environment, "Read File", file_name="a.txt")).text == "one"
+        assert environment.steps[-1].n == 5
+        environment.finish(Outcome(kind="submitted"))
+        environment.finish(Outcome(kind="failed"))
+    async with open_environment() as environment:
+        assert environment.outcome == Outcome(kind="submitted")
+        with pytest.raises(RunEnded):
+            await do(environment, "List Files")
+    history = read_journal(environment.run.journal)
+    assert history.outcome == Outcome(kind="submitted")
+    assert [line.event for line in history.events] == ["resumed"]
+
+
+async def test_a_failed_run_can_be_continued(open_environment: OpenRun) -> None:
+    async with open_environment() as environment:
+        await do(environment, "List Files")
+        environment.finish(Outcome(kind="failed", cause="model", detail="no answer"))
+    async with open_environment() as environment:
+        assert environment.outcome is None
+        assert (await do(environment, "List Files")).status == "ok"
+        assert len(environment.steps) == 2
+
+
+async def test_a_submitted_run_without_outcome_stays_submitted(open_environment: OpenRun) -> None:
+    async with open_environment() as environment:
+        with pytest.raises(RunEnded):
+            await do(environment, "Final Answer", final_answer="x")
+    async with open_environment() as environment:
+        with pytest.raises(RunEnded) as ended:
+            await do(environment, "List Files")
+        assert ended.value.kind == "submitted"
+
+
+async def test_an_interrupted_step_is_told_and_not_repeated(open_environment: OpenRun) -> None:
+    async with open_environment() as environment:
+        script = "open('ran.txt', 'a').write('x')"
+        await do(environment, "Write File", file_name="s.py", content=script)
+        await do(environment, "Execute Script", script_name="s.py")
+        journal = environment.run.journal
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:-1]) + lines[-1][:20])
+    async with open_environment() as environment:
+        assert len(environment.steps) == 2
+        told = environment.steps[-1]
+        assert told.action.name == "Execute Script"
+        assert told.observation.status == "interrupted"
+        assert "was not run again" in told.observation.text
+        assert environment.usage.steps == 2
+        assert (await do(environment, "Read File", file_name="ran.txt")).status == "error"
+    history = read_journal(journal)
+    assert [line.event for line in history.events] == ["resumed", "interrupted"]
+    assert [step.n for step in history.steps] == [1, 2, 3]
+
+
+async def test_a_run_cut_off_before_its_first_line_starts_anew(open_environment: OpenRun) -> None:
+    async with open_environment() as environment:
+        journal = environment.run.journal
+        (environment.run.work / "half").write_text("x")
+    journal.write_bytes(journal.read_bytes()[:40])
+    async with open_environment() as environment:
+        assert not (environment.run.work / "half").exists()
+        assert (await do(environment, "List Files")).status == "ok"
+    assert read_journal(journal).usage.steps == 1
+
+
+async def test_a_cancelled_step_is_closed_with_the_workspace_as_it_stands(
+    open_environment: OpenRun,
+) -> None:
+    async with open_environment() as environment:
+        script = "open('half.txt', 'w').write('half')\nimport time; time.sleep(60)"
+        await do(environment, "Write File", file_name="s.py", content=script)
+        started = time.monotonic()
+        with anyio.move_on_after(1.5) as scope:
+            await do(environment, "Execute Script", script_name="s.py")
+        assert scope.cancelled_caught
+        assert time.monotonic() - started < 15
+        assert environment.steps[-1].observation.status == "interrupted"
+        assert contents(environment, 2, "half.txt") == b"half"
+        assert (await do(environment, "List Files")).status == "ok"
+        environment.finish(Outcome(kind="time"))
+    assert read_journal(environment.run.journal).interrupted is None
+
+
+async def test_finishing_keeps_what_changed_outside_of_steps(open_environment: OpenRun) -> None:
+    async with open_environment() as environment:
+        await environment.sandbox.write("late.txt", b"late")
+        environment.finish(Outcome(kind="submitted"))
+        snapshot = read_journal(environment.run.journal).snapshot
+        assert snapshot is not None
+        assert entry_at(environment.store, snapshot, "late.txt") is not None
+
+
+async def test_a_broken_sandbox_is_a_failure_not_an_observation(open_environment: OpenRun) -> None:
+    async with open_environment() as environment:
+        await environment.sandbox.stop()
+        with pytest.raises(RunFailed) as failed:
+            await do(environment, "List Files")
+        assert failed.value.cause == "sandbox"
+    assert [line.event for line in read_journal(environment.run.journal).events] == ["failed"]
+    async with open_environment() as environment:
+        assert environment.steps[-1].observation.status == "interrupted"
+        assert (await do(environment, "List Files")).status == "ok"
+
+
+async def test_another_tasks_run_is_not_continued(
+    open_environment: OpenRun, data: PreparedData
+) -> None:
+    async with open_environment() as environment:
+        journal = environment.run.journal
+    journal.write_bytes(journal.read_bytes().replace(data.hash.encode(), b"0" * 64))
+    with pytest.raises(UsageError, match="choose another --out"):
+        async with open_environment():
+            pass
+
+
+async def test_calls_at_the_same_time_are_steps_one_after_the_other(
+    open_environment: OpenRun,
+) -> None:
+    async with open_environment() as environment, anyio.create_task_group() as group:
+        for number in range(5):
+            group.start_soon(
+                environment.execute,
+                Action(name="Append File", arguments={"file_name": "a", "content": f"{number}"}),
+            )
+    assert [step.n for step in environment.steps] == [1, 2, 3, 4, 5]
+    assert (environment.run.work / "a").stat().st_size == 5
+
+
+async def test_the_current_environment_is_published(open_environment: OpenRun) -> None:
+    with pytest.raises(UsageError, match="there is no Environment here"):
+        current_environment()
+    async with open_environment() as environment:
+        publish(environment)
+        assert current_environment() is environment
+
+
+async def test_step_1000_costs_what_step_10_costs(open_environment: OpenRun) -> None:
+    async with open_environment(BudgetLimits()) as environment:
+        spans = []
+        for number in range(600):
+            started = time.perf_counter()
+            await do(environment, "No Such Action", number=number)
+            spans.append(time.perf_counter() - started)
+        early, late = sorted(spans[10:110])[50], sorted(spans[-100:])[50]
+        assert late < 10 * early
+
+
+async def test_a_full_disk_is_the_harness_failing(open_environment: OpenRun) -> None:
+    async with open_environment() as environment:
+        objects = environment.run.objects
+        environment.store.directory = Path("/dev/full")
+        with pytest.raises(RunFailed) as failed:
+            await do(environment, "Write File", file_name="a", content="x")
+        assert failed.value.cause == "harness"
+        environment.store.directory = objects
+
+
+KILLED = """
+import sys
+from pathlib import Path
+import anyio
+from small_task import open_run
+from mlagentbench.records import Action
+from mlagentbench.tasks.python_env import PythonEnv
+
+async def main():
+    python_env = PythonEnv.model_validate_json(sys.argv[2])
+    async with open_run(Path(sys.argv[1]), python_env) as environment:
+        await environment.execute(Action(name="Execute Script", arguments={"script_name": "s.py"}))
+
+anyio.run(main)
+"""
+
+
+async def test_a_killed_process_leaves_a_run_that_goes_on(
+    open_environment: OpenRun, tmp_path: Path, python_env: PythonEnv
+) -> None:
+    async with open_environment() as environment:
+        script = "open('ran.txt', 'a').write('x')\nimport time; time.sleep(60)"
+        await do(environment, "Write File", file_name="s.py", content=script)
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path), python_env.model_dump_json()],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+    )
+    ran = environment.run.work / "ran.txt"
+    for _ in range(400):
+        if ran.exists():
+            break
+        await anyio.sleep(0.05)
+    assert ran.exists()
+    process.kill()
+    process.wait()
+    async with open_environment() as environment:
+        assert not ran.exists()
+        assert environment.steps[-1].observation.status == "interrupted"
+        assert (await do(environment, "List Files")).status == "ok"
