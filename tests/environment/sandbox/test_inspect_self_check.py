@@ -12,7 +12,9 @@ from mlagentbench.environment.sandbox.inspect_provider import BubblewrapSandboxE
 
 Check = Callable[[SandboxEnvironment], Coroutine[None, None, None]]
 NEEDS_ROOT_INSIDE = {"test_exec_as_user"}
-CHECKS = [name for name in self_check.__all__ if inspect.iscoroutinefunction(getattr(self_check, name))]
+CHECKS = [
+    name for name in self_check.__all__ if inspect.iscoroutinefunction(getattr(self_check, name))
+]
 
 
 @pytest.mark.parametrize("name", [name for name in CHECKS if name not in NEEDS_ROOT_INSIDE])

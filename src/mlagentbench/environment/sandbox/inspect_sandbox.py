@@ -78,7 +78,8 @@ class InspectSandbox:
             return _ended(_NOT_ALLOWED, b"", f"{command[0]}: {error}\n".encode(), started)
         except RuntimeError as error:
             raise RunFailed("sandbox", str(error)) from error
-        ended = _ended(result.returncode, result.stdout.encode(), result.stderr.encode(), started)
+        code = result.returncode if result.returncode >= 0 else 128 - result.returncode
+        ended = _ended(code, result.stdout.encode(), result.stderr.encode(), started)
         if on_output is not None and ended.output:
             on_output(ended.stdout + ended.stderr)
         return ended

@@ -28,6 +28,7 @@ ETC_FILES = {
     "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
+_OURS = Path(__file__).resolve().parents[2]
 _PREFIX_PARTS = ("bin", "lib", "lib64", "include")
 _NO_PACKAGES_BELOW = {"share", "include", "src", "node_modules", "__pycache__"}
 _PACKAGE_DIRECTORIES = ("site-packages", "dist-packages")
@@ -145,11 +146,13 @@ class Layout:
         directories = self.python.directories()
         for directory in directories:
             yield from self._read_only(directory)
-        shown = [Path("/usr"), *directories]
-        for hidden in _hidden_packages(tuple(shown), self.python.environment):
-            yield from ("--tmpfs", str(hidden), "--remount-ro", str(hidden))
-        if self.python.is_venv:
-            yield from self._read_only(self.python.environment)
+        venv = self.python.environment if self.python.is_venv else None
+        for hidden in _hidden_packages(Path("/usr"), *directories, venv=venv):
+            yield from _hide(hidden)
+        if venv is not None:
+            yield from self._read_only(venv)
+            if _OURS.is_relative_to(venv):
+                yield from _hide(_OURS)
 
     def _workspace(self) -> Iterator[str]:
         yield from ("--bind", str(self.spec.workspace), WORKSPACE)
@@ -178,18 +181,23 @@ class Layout:
         return [word for device in devices for word in ("--dev-bind-try", str(device), str(device))]
 
 
+def _hide(place: Path) -> Sequence[str]:
+    return ("--tmpfs", str(place), "--remount-ro", str(place))
+
+
 @lru_cache(maxsize=32)
-def _hidden_packages(shown: tuple[Path, ...], environment: Path) -> tuple[Path, ...]:
-    """Installed packages below what is shown, except the environment's own.
+def _hidden_packages(*shown: Path, venv: Path | None) -> tuple[Path, ...]:
+    """Installed packages below what is shown, except the venv's own.
 
     Where this package was installed without a venv, its generators, graders and solutions could
-    be read there; its own place is hidden wherever it is.
+    be read there; it is hidden wherever it lies.
     """
     found = [place for root in shown for place in _package_directories(root)]
-    ours = Path(__file__).resolve().parents[3]
-    if any(ours.is_relative_to(root) for root in shown) and ours.name not in _PACKAGE_DIRECTORIES:
-        found.append(ours)
-    return tuple(place for place in found if not place.is_relative_to(environment))
+    hidden = [place for place in found if venv is None or not place.is_relative_to(venv)]
+    bare = any(_OURS.is_relative_to(root) for root in shown)
+    if bare and not any(_OURS.is_relative_to(place) for place in found):
+        hidden.append(_OURS)
+    return tuple(hidden)
 
 
 def _package_directories(root: Path) -> list[Path]:
