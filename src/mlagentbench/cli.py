@@ -162,11 +162,11 @@ def check(
     json_output: JsonOption = False,
 ) -> None:
     """Check that tasks are sound: figures, fairness, leaks."""
-    from mlagentbench.running.check import check_from_command_line
+    from mlagentbench.report.check_page import print_checked
+    from mlagentbench.running.check import check_tasks
 
-    raise typer.Exit(
-        check_from_command_line(tasks, tier=tier, mini_seed=mini_seed, as_json=json_output)
-    )
+    checked = check_tasks(tasks, tier=tier, mini_seed=mini_seed)
+    raise typer.Exit(print_checked(checked, as_json=json_output))
 
 
 @app.command()

@@ -1,0 +1,344 @@
+"""Learns the answers from what should not tell them; runs in a sandbox, in a python env of its own.
+
+`python probe_program.py PUBLIC ANSWERS.json` prints one JSON object. What it sees of a test row:
+
+| sight    | what it is                                                                           |
+|----------|--------------------------------------------------------------------------------------|
+| position | the row of each public table in which its id stands                                  |
+| id       | the numbers in it, their lowest bits, its length, its first and last characters      |
+| file     | of each public file that bears its id: size, inode, change time, place in the        |
+|          | directory, and what the header of a PNG, JPEG, GIF or npy file says                  |
+
+Answers are split into five folds (rows whose ids share a first part, like 0012_01 and 0012_02, stay
+together: tasks split such groups whole). Gradient boosting, which sees everything, and the nearest
+neighbours in each sight predict each fold from the others. Against the best constant, classes are
+counted as hits, weighted so that all classes count the same, and numbers by the squared error of
+their ranks.
+"""
+
+import csv
+import json
+import os
+import re
+import struct
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.neighbors import NearestNeighbors
+
+FOLDS = 5
+NEIGHBOURS = 10
+MAX_ROWS = 20_000
+MANY_VALUES = 20
+LEAST_IN_CLASS = 10
+CHARACTERS = 3
+NUMBERS = 4
+BITS = 8
+HEADER = 65_536
+BOOSTING = {
+    "max_iter": 60, "max_leaf_nodes": 8, "min_samples_leaf": 15, "early_stopping": False,
+    "random_state": 0,
+}  # fmt: skip
+
+
+def main() -> None:
+    public, answers = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
+    ids = answers["ids"]
+    seen = {
+        "position": positions(public, ids),
+        "id": id_features(ids),
+        "file": file_features(public, ids),
+    }
+    sights = {name: as_matrix(columns) for name, columns in seen.items()}
+    rows = np.random.default_rng(0).permutation(len(ids))[:MAX_ROWS]
+    sights = {name: table[rows] for name, table in sights.items() if table.shape[1]}
+    fold = folds([ids[row] for row in rows])
+    found = [
+        test
+        for name, values in answers["targets"].items()
+        for test in probe(name, [values[row] for row in rows], sights, fold)
+    ]
+    features = {name: table.shape[1] for name, table in sights.items()}
+    json.dump({"rows": len(rows), "features": features, "tests": found}, sys.stdout)
+
+
+# What can be seen
+
+
+def positions(public: Path, ids: list[str]) -> list[np.ndarray]:
+    """The place of each id in every table that holds all of them."""
+    found = []
+    for file in sorted(public.rglob("*")):
+        if file.suffix in (".csv", ".tsv"):
+            for column in columns_of(file):
+                place = {value: row for row, value in enumerate(column)}
+                if all(value in place for value in ids):
+                    found.append(np.array([place[value] for value in ids], dtype=float))
+                    break
+    if not found and ids == [str(row) for row in range(len(ids))]:
+        found.append(np.arange(len(ids), dtype=float))
+    return found
+
+
+def columns_of(file: Path) -> Iterator[tuple[str, ...]]:
+    with file.open(newline="", encoding="utf-8-sig", errors="replace") as handle:
+        rows = list(csv.reader(handle, delimiter="\t" if file.suffix == ".tsv" else ","))
+    width = min(map(len, rows), default=0)
+    yield from zip(*(row[:width] for row in rows[1:]), strict=True)
+
+
+def id_features(ids: list[str]) -> list[np.ndarray]:
+    rows = []
+    for text in ids:
+        numbers = [int(part) for part in re.findall(r"\d{1,15}", text)][:NUMBERS]
+        whole = int(text, 16) if re.fullmatch(r"[0-9a-fA-F]{1,64}", text) else sum(numbers)
+        decimal = numbers[-1] if numbers else 0
+        rows.append(
+            [
+                len(text), whole % 2**53, decimal % 10, decimal % 3, decimal % 7,
+                *(whole >> bit & 1 for bit in range(BITS)),
+                *(ord(text[place]) if place < len(text) else -1 for place in range(CHARACTERS)),
+                *(ord(text[-place]) if place <= len(text) else -1
+                  for place in range(1, CHARACTERS + 1)),
+                *numbers, *[-1] * (NUMBERS - len(numbers)),
+            ]
+        )  # fmt: skip
+    return list(np.array(rows, dtype=float).T)
+
+
+def file_features(public: Path, ids: list[str]) -> list[np.ndarray]:
+    """One set of columns for each kind of file, `images/{id}.png` being one kind."""
+    row_of = {value: row for row, value in enumerate(ids)}
+    kinds: dict[str, dict[int, list[float]]] = {}
+    for folder, _, _ in os.walk(public):
+        with os.scandir(folder) as entries:
+            for place, entry in enumerate(entries):
+                path = Path(entry.path).relative_to(public)
+                named = id_in(path, row_of)
+                if entry.is_file() and named is not None:
+                    kind = str(path).replace(named, "{id}")
+                    facts = describe(Path(entry.path), place)
+                    kinds.setdefault(kind, {})[row_of[named]] = facts
+    found = []
+    for rows in kinds.values():
+        width = max(map(len, rows.values()))
+        table = np.full((len(ids), width), np.nan)
+        for row, facts in rows.items():
+            table[row, : len(facts)] = facts
+        found += list(table.T)
+    return found
+
+
+def id_in(path: Path, known: dict[str, int]) -> str | None:
+    """The id that a file or one of its folders is named by."""
+    for part in reversed(path.parts):
+        for name in (part, part.split(".")[0], Path(part).stem):
+            if name in known:
+                return name
+    return None
+
+
+def describe(file: Path, place: int) -> list[float]:
+    status = file.stat()
+    with file.open("rb") as handle:
+        start = handle.read(HEADER)
+    basics = [status.st_size, status.st_ino, status.st_ctime_ns, status.st_mtime_ns, place]
+    return [*map(float, basics), *header_facts(start)]
+
+
+def header_facts(start: bytes) -> list[float]:
+    """Dimensions and metadata that a file's header tells, by its format."""
+    formats: dict[bytes, Callable[[bytes], list[float]]] = {
+        b"\x89PNG\r\n\x1a\n": png_facts,
+        b"\xff\xd8": jpeg_facts,
+        b"GIF8": lambda head: [float(value) for value in struct.unpack("<HHB", head[6:11])],
+        b"\x93NUMPY": npy_facts,
+    }
+    for magic, read in formats.items():
+        if start.startswith(magic):
+            try:
+                return read(start)
+            except (struct.error, IndexError, ValueError):
+                return []
+    return []
+
+
+def png_facts(head: bytes) -> list[float]:
+    """Width, height, depth, colour type, interlacing, and how much stands before the pixels."""
+    facts = [float(value) for value in struct.unpack(">IIBBBBB", head[16:29])]
+    place, chunks, extra = 8, 0, 0
+    while place + 8 <= len(head):
+        length, kind = struct.unpack(">I4s", head[place : place + 8])
+        if kind == b"IDAT":
+            break
+        chunks += 1
+        extra += length
+        place += 12 + length
+    return [*facts, float(chunks), float(extra)]
+
+
+def jpeg_facts(head: bytes) -> list[float]:
+    """Height, width, components, segments, bytes of metadata, coarseness of the quantisation."""
+    size, segments, metadata, coarseness, place = [0.0, 0.0, 0.0], 0, 0, 0, 2
+    while place + 4 <= len(head) and head[place] == 0xFF:
+        marker, length = head[place + 1], struct.unpack(">H", head[place + 2 : place + 4])[0]
+        body = head[place + 4 : place + 2 + length]
+        if marker == 0xDA:
+            break
+        segments += 1
+        if 0xE0 <= marker <= 0xEF or marker == 0xFE:
+            metadata += length
+        elif marker == 0xDB:
+            coarseness += sum(body)
+        elif marker in (0xC0, 0xC1, 0xC2):
+            size = [float(value) for value in struct.unpack(">HHB", body[1:6])]
+        place += 2 + length
+    return [*size, float(segments), float(metadata), float(coarseness)]
+
+
+def npy_facts(head: bytes) -> list[float]:
+    """The header's length, and the dimensions that it names."""
+    length = struct.unpack("<H", head[8:10])[0]
+    shape = re.search(rb"'shape': \(([^)]*)\)", head[10 : 10 + length])
+    sides = [float(side) for side in re.findall(rb"\d+", shape[1])] if shape else []
+    return [float(length), float(len(sides)), *sides[:4]]
+
+
+def as_matrix(columns: list[np.ndarray]) -> np.ndarray:
+    """Columns that differ between rows, by rank: equal values share one, what is missing is -1."""
+    useful = [column for column in columns if len(np.unique(column[~np.isnan(column)])) > 1]
+    if not useful:
+        return np.empty((len(columns[0]) if columns else 0, 0))
+    return np.stack([ranks(column) for column in useful], axis=1)
+
+
+def ranks(column: np.ndarray) -> np.ndarray:
+    """Ranks between 0 and 1; equal values share one."""
+    known = ~np.isnan(column)
+    _, inverse, counts = np.unique(column[known], return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - (counts + 1) / 2
+    found = np.full(len(column), -1.0)
+    found[known] = middle[inverse] / max(1, known.sum() - 1)
+    return found
+
+
+# What can be learnt
+
+
+def folds(ids: list[str]) -> np.ndarray:
+    """A random fold for each row, the same for rows of one small group."""
+    first_parts = [re.split(r"[_\-/]", text)[0] for text in ids]
+    groups = first_parts if len(set(first_parts)) >= len(ids) / 10 else ids
+    _, number = np.unique(groups, return_inverse=True)
+    rng = np.random.default_rng(0)
+    return (rng.permutation(number.max() + 1) % FOLDS)[number]
+
+
+def probe(
+    target: str, values: list[str], sights: dict[str, np.ndarray], fold: np.ndarray
+) -> Iterator[dict[str, Any]]:
+    """Every model on one target: its gain over the best constant, and the standard error."""
+    if not sights or len(set(values)) < 2:
+        return
+    judge = class_gains if is_classes(values) else number_gains
+    labels = as_classes(values) if is_classes(values) else as_numbers(values)
+    everything = np.concatenate(list(sights.values()), axis=1)
+    models = [("gradient boosting", "everything", everything, boosting)]
+    models += [("nearest neighbours", name, table, neighbours) for name, table in sights.items()]
+    for model, sight, table, predict in models:
+        gains = judge(labels, table, fold, predict)
+        yield {
+            "target": target,
+            "model": model,
+            "sight": sight,
+            "gain": float(gains.mean()),
+            "standard_error": float(gains.std(ddof=1) / np.sqrt(len(gains))),
+        }
+
+
+def is_classes(values: list[str]) -> bool:
+    distinct = set(values)
+    if len(distinct) <= MANY_VALUES:
+        return True
+    return not all(map(is_number, distinct)) and len(distinct) <= len(values) / LEAST_IN_CLASS
+
+
+def is_number(value: str) -> bool:
+    try:
+        return bool(np.isfinite(float(value)))
+    except ValueError:
+        return False
+
+
+def as_classes(values: list[str]) -> np.ndarray:
+    """Class numbers; rare classes are one."""
+    counts = Counter(values)
+    common = [name for name, count in counts.items() if count >= LEAST_IN_CLASS]
+    number = {name: place for place, name in enumerate(sorted(common))}
+    return np.array([number.get(value, len(number)) for value in values])
+
+
+def as_numbers(values: list[str]) -> np.ndarray:
+    """Ranks of the numbers; texts that are none are ranked by their length."""
+    numeric = all(map(is_number, values))
+    return ranks(np.array([float(value) if numeric else len(value) for value in values]))
+
+
+Predict = Callable[[np.ndarray, np.ndarray, np.ndarray, "np.ndarray | None"], np.ndarray]
+
+
+def class_gains(
+    labels: np.ndarray, table: np.ndarray, fold: np.ndarray, predict: Predict
+) -> np.ndarray:
+    """For each row its weighted hit, less what any constant gets on average."""
+    classes, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    weights = (len(labels) / (len(classes) * counts))[inverse]
+    guesses = np.empty(len(labels), dtype=labels.dtype)
+    for k in range(FOLDS):
+        train, test = fold != k, fold == k
+        guesses[test] = predict(table[train], labels[train], table[test], weights[train])
+    return np.asarray(weights * ((guesses == labels) - 1 / len(classes)))
+
+
+def number_gains(
+    labels: np.ndarray, table: np.ndarray, fold: np.ndarray, predict: Predict
+) -> np.ndarray:
+    """For each row by how much its squared error is below that of the mean."""
+    guesses, means = np.empty(len(labels)), np.empty(len(labels))
+    for k in range(FOLDS):
+        train, test = fold != k, fold == k
+        guesses[test] = predict(table[train], labels[train], table[test], None)
+        means[test] = labels[train].mean()
+    return (labels - means) ** 2 - (labels - guesses) ** 2
+
+
+def boosting(
+    seen: np.ndarray, labels: np.ndarray, unseen: np.ndarray, weights: np.ndarray | None
+) -> np.ndarray:
+    if weights is None:
+        model = HistGradientBoostingRegressor(**BOOSTING).fit(seen, labels)
+    else:
+        model = HistGradientBoostingClassifier(**BOOSTING).fit(seen, labels, sample_weight=weights)
+    return np.asarray(model.predict(unseen))
+
+
+def neighbours(
+    seen: np.ndarray, labels: np.ndarray, unseen: np.ndarray, weights: np.ndarray | None
+) -> np.ndarray:
+    """The mean of the nearest rows' numbers, or the class with most weight among them."""
+    search = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(seen))).fit(seen)
+    nearest = search.kneighbors(unseen, return_distance=False)
+    if weights is None:
+        return np.asarray(labels[nearest].mean(axis=1))
+    votes = np.zeros((len(unseen), labels.max() + 1))
+    np.add.at(votes, (np.arange(len(unseen))[:, None], labels[nearest]), weights[nearest])
+    return np.asarray(votes.argmax(axis=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""`mlagentbench check`: whether a task is sound: figures hold, the grader is fair, nothing leaks.
+
+Each check is a function that returns a CheckResult. Those of evaluation/checks.py compare scores,
+those of leaks.py, copies.py and probe.py search the data; here the scores are made.
+"""
+
+import asyncio
+import random
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from mlagentbench.errors import RunFailed
+from mlagentbench.evaluation import checks, copies, leaks, probe
+from mlagentbench.evaluation.checks import CheckedTask, CheckResult
+from mlagentbench.evaluation.competence import floor_of
+from mlagentbench.evaluation.data_tables import read_answers, read_csv, write_csv_text
+from mlagentbench.evaluation.figures import TimedScore
+from mlagentbench.evaluation.grading import Scored
+from mlagentbench.records import Tier
+from mlagentbench.running.prepare import Ready, TerminalProgress, ensure_ready
+from mlagentbench.running.trials import Trial, Trials
+from mlagentbench.tasks.baselines import measured_figures
+from mlagentbench.tasks.data import MiniSeed
+from mlagentbench.tasks.task import Measured, Task, load_task
+from mlagentbench.tasks.task_call import InvalidSubmissionReported
+
+SAMPLE = "sample_submission.csv"
+SHUFFLES = 5
+SHUFFLED = "shuffled predictions score like chance"
+SAMPLE_IS_SOUND = "sample submission is valid and constant"
+
+Announce = Callable[[str], None]
+
+
+def check_tasks(
+    names: Sequence[str], *, tier: Tier, mini_seed: MiniSeed = "public"
+) -> Iterator[CheckedTask]:
+    """Check tasks one after the other."""
+    tasks = [load_task(name) for name in names]
+    with TerminalProgress(Console(stderr=True, highlight=False)) as progress:
+        for task in tasks:
+            ready = ensure_ready(task, tier, mini_seed, progress=progress)
+            yield asyncio.run(check_task(task, ready, progress.say))
+
+
+async def check_task(task: Task, ready: Ready, announce: Announce) -> CheckedTask:
+    """Everything that can be checked of a prepared task."""
+    with tempfile.TemporaryDirectory(prefix="mlagentbench-check-") as scratch:
+        return await _Check(task, ready, Path(scratch), announce).run()
+
+
+class _Check:
+    """The checks of one task."""
+
+    def __init__(self, task: Task, ready: Ready, scratch: Path, announce: Announce) -> None:
+        self.task = task
+        self.data = ready.data
+        self.trials = Trials(task, ready.data, ready.python_env, scratch)
+        self.scratch = scratch
+        self.measured = measured_figures(task, ready.data.tier, ready.data.hash)
+        self._announce = announce
+
+    async def run(self) -> CheckedTask:
+        self.say("running the starter")
+        starter = await self._tried(self.trials.starter(1))
+        self.say("running the solution")
+        solution = await self._tried(self.trials.solution(1))
+        self.say("grading again, with shuffled predictions, and with nothing done")
+        results = [*await self._fairness(starter, solution)]
+        self.say("searching for leaks")
+        results += await asyncio.to_thread(self._leaks)
+        results.append(await probe.probe_answers(self.task, self.data, self.say))
+        return CheckedTask(
+            task=self.task.id,
+            version=self.task.spec.version,
+            tier=self.data.tier,
+            data_hash=self.data.hash,
+            metric=self.task.spec.metric,
+            measured=self.measured,
+            starter=_timed(starter),
+            solution=_timed(solution),
+            results=tuple(results),
+        )
+
+    def say(self, text: str) -> None:
+        self._announce(f"{self.task.id}: {text}")
+
+    async def _fairness(self, starter: Trial, solution: Trial) -> list[CheckResult]:
+        task, measured = self.task, self.measured
+        nothing = await self._tried(self.trials.nothing())
+        again = await self._scored_again(solution)
+        return [
+            checks.figures_are_recorded(task, self.data.tier, measured),
+            checks.starter_reproduces(task, measured, starter.scored),
+            checks.solution_has_room(task, measured, solution.scored),
+            checks.nothing_is_no_success(task, measured, nothing.scored),
+            await self._finding(SAMPLE_IS_SOUND, self._sample_submission()),
+            await self._finding(SHUFFLED, self._shuffled(solution, measured)),
+            checks.same_when_graded_again(task, solution.scored, again),
+            checks.bar_above_noise(task, measured),
+        ]
+
+    def _leaks(self) -> list[CheckResult]:
+        return [
+            leaks.search_names(self.task, self.data),
+            leaks.search_contents(self.task, self.data),
+            leaks.search_columns(self.task, self.data),
+            leaks.public_times(self.data),
+            leaks.writing_order(self.data),
+            copies.count_copies(self.data),
+        ]
+
+    async def _tried(self, trial: Awaitable[Trial]) -> Trial:
+        """A task that does not work is a finding; anything else that fails is not its fault."""
+        try:
+            return await trial
+        except RunFailed as failure:
+            return Trial(submission=self.scratch, scored=_failed(failure))
+
+    async def _finding(self, name: str, check: Awaitable[CheckResult]) -> CheckResult:
+        try:
+            return await check
+        except RunFailed as failure:
+            return CheckResult(name=name, ok=False, detail=_failed(failure).reason or "")
+
+    async def _scored_again(self, trial: Trial) -> Scored:
+        if trial.scored.score is None:
+            return trial.scored
+        try:
+            return await self.trials.score(trial.submission)
+        except RunFailed as failure:
+            return _failed(failure)
+
+    async def _sample_submission(self) -> CheckResult:
+        """The sample submission has the right form, and no information."""
+        name = SAMPLE_IS_SOUND
+        file = self.data.public / SAMPLE
+        if not file.is_file():
+            return CheckResult(name=name, ok=None, detail=f"not applicable: no public/{SAMPLE}")
+        varied = self._varied_columns(file)
+        if varied:
+            detail = f"not constant: {', '.join(varied[:5])}"
+            return CheckResult(name=name, ok=False, detail=detail)
+        try:
+            await self.trials.call("grade.check_format", submission=file, public=self.data.public)
+        except InvalidSubmissionReported as invalid:
+            return CheckResult(name=name, ok=False, detail=f"not valid: {invalid}")
+        return CheckResult(name=name, ok=True, detail=SAMPLE)
+
+    def _varied_columns(self, file: Path) -> list[str]:
+        rows = read_csv(file)
+        if rows is None:
+            return ["(no CSV table)"]
+        ids = self._id_column(list(map(str, rows.columns)))
+        return [name for name in rows.columns if name != ids and rows[name].nunique() > 1]
+
+    def _id_column(self, columns: list[str]) -> str:
+        answers = read_answers(self.data.private)
+        known = answers.id_column if answers is not None else None
+        return known if known in columns else columns[0]
+
+    async def _shuffled(self, solution: Trial, measured: Measured | None) -> CheckResult:
+        """The solution's predictions, given to other rows, are worth no more than a constant."""
+        file = solution.submission / self.task.spec.submission.path
+        if self.task.spec.kind != "predictions" or file.suffix != ".csv":
+            detail = "not applicable: the submission is no CSV file of predictions"
+            return CheckResult(name=SHUFFLED, ok=None, detail=detail)
+        if solution.scored.score is None:
+            return CheckResult(name=SHUFFLED, ok=False, detail="the solution has no score")
+        chance, chance_name = await self._chance(measured)
+        if chance is None:
+            detail = "no trivial predictor is constant, and no floor is recorded"
+            return CheckResult(name=SHUFFLED, ok=False, detail=detail)
+        scores = []
+        for seed in range(SHUFFLES):
+            target = self.scratch / f"shuffled-{seed}" / self.task.spec.submission.path
+            target.parent.mkdir(parents=True)
+            target.write_text(self._shuffled_text(file, seed), encoding="utf-8")
+            scored = await self.trials.score(target.parent)
+            if scored.score is None:
+                detail = f"shuffled predictions get no score: {scored.reason}"
+                return CheckResult(name=SHUFFLED, ok=False, detail=detail)
+            scores.append(scored.score)
+        return checks.shuffled_like_chance(self.task.spec.metric, chance, chance_name, scores)
+
+    def _shuffled_text(self, file: Path, seed: int) -> str:
+        rows = read_csv(file)
+        if rows is None:
+            raise RunFailed("task", f"{self.task.id}: the solution's submission is no CSV table")
+        ids = self._id_column(list(map(str, rows.columns)))
+        order = list(range(len(rows)))
+        random.Random(seed).shuffle(order)
+        others = [name for name in rows.columns if name != ids]
+        rows[others] = rows[others].iloc[order].to_numpy()
+        return write_csv_text(rows)
+
+    async def _chance(self, measured: Measured | None) -> tuple[float | None, str]:
+        """The score of the best constant among the trivial predictors, else the floor."""
+        constants = {}
+        for name, submission in (await self.trials.trivial()).items():
+            if not self._varied_columns(submission / self.task.spec.submission.path):
+                constants[name] = (await self.trials.score(submission)).score
+        scores = [score for score in constants.values() if score is not None]
+        metric = self.task.spec.metric
+        if scores:
+            return metric.best(scores), "best constant"
+        return (None, "") if measured is None else (floor_of(metric, measured), "floor")
+
+
+def _failed(failure: RunFailed) -> Scored:
+    if failure.cause not in ("task", "grader"):
+        raise failure
+    return Scored(reason=failure.detail)
+
+
+def _timed(trial: Trial) -> TimedScore | None:
+    if trial.scored.score is None:
+        return None
+    return TimedScore(
+        score=trial.scored.score, seconds=trial.seconds, cpu_seconds=trial.cpu_seconds
+    )
