@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mlagentbench.environment.object_store import SMALL, ObjectStore
+from mlagentbench.environment.scanning import CLOCK_TICK_NS
 from mlagentbench.environment.snapshot_trees import (
     NotCollected,
     changes,
@@ -20,7 +21,7 @@ from mlagentbench.environment.snapshot_trees import (
     materialise,
     walk,
 )
-from mlagentbench.environment.snapshots import CLOCK_TICK_NS, Snapshots
+from mlagentbench.environment.snapshots import Snapshots
 
 UNPRIVILEGED = 65534
 

@@ -205,6 +205,7 @@ class Environment:
         with anyio.CancelScope(shield=True):
             await self._context.repl.stop()
         self.budget.stop()
+        self.snapshots.close()
         if self._journal is not None and self._output_log is not None:
             self._journal.close()
             self._output_log.close()
@@ -288,7 +289,7 @@ class Environment:
             long_text = self.store.put(observation.text.encode("utf-8", "replace"))
             written = observation.model_copy(update={"text": ""})
         output = None if notes.output is None else self.store.put(notes.output)
-        left_out = self._take_snapshot()
+        left_out = self._take_snapshot(quiet=not self._context.repl.is_running)
         if notes.restarted:
             self._event("sandbox restarted", f"in step {number}")
         if notes.feedback:
@@ -318,10 +319,10 @@ class Environment:
             )
         )
 
-    def _take_snapshot(self) -> tuple[str, ...]:
+    def _take_snapshot(self, quiet: bool = False) -> tuple[str, ...]:
         """Snapshot the workspace; returns what had to be left out."""
         try:
-            taken = self.snapshots.take()
+            taken = self.snapshots.take(quiet)
             self.store.commit()
         except OSError as error:
             raise RunFailed("harness", f"cannot store a snapshot: {error}") from error

@@ -42,11 +42,15 @@ class Repl:
         self._address = ""
         self._emptied = used_before
 
+    @property
+    def is_running(self) -> bool:
+        return self._server is not None and not self._server.done()
+
     async def run(
         self, code: str, seconds: float, max_bytes: int, on_output: Callable[[bytes], None]
     ) -> ReplAnswer:
         """Run code in the session; a limit interrupts the code, and keeps the session if it can."""
-        if self._server is None or self._server.done():
+        if not self.is_running:
             await self.stop()
             self._start()
         patience = repl_server.CONNECT_SECONDS + 2 * repl_server.GRACE_SECONDS

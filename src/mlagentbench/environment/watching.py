@@ -1,0 +1,69 @@
+"""Which directories changed since one last looked, as the kernel's inotify tells it.
+
+It tells of every write, truncation, change of mode and change of names by any process on this
+machine, in time: what a process did before it ended is in the queue when its end is known. It does
+not tell of writes to memory-mapped files before they are unmapped, nor of a file's other hard
+links; whoever relies on it must look at those itself.
+"""
+
+import ctypes
+import os
+import struct
+
+_IN_MODIFY, _IN_ATTRIB, _IN_CLOSE_WRITE = 0x2, 0x4, 0x8
+_IN_MOVED_FROM, _IN_MOVED_TO, _IN_CREATE, _IN_DELETE = 0x40, 0x80, 0x100, 0x200
+_IN_Q_OVERFLOW, _IN_IGNORED, _IN_ONLYDIR, _IN_ISDIR = 0x4000, 0x8000, 0x1000000, 0x40000000
+_MASK = (
+    _IN_MODIFY | _IN_ATTRIB | _IN_CLOSE_WRITE | _IN_MOVED_FROM | _IN_MOVED_TO
+    | _IN_CREATE | _IN_DELETE | _IN_ONLYDIR
+)  # fmt: skip
+_EVENT = struct.Struct("iIII")
+_BUFFER = 1 << 20
+
+
+class WatchImpossible(Exception):
+    """The kernel does not watch, or not so much."""
+
+
+class Watch:
+    """Watches directories; each has a number."""
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._queue: int = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._queue < 0:
+            raise WatchImpossible(os.strerror(ctypes.get_errno()))
+
+    def add(self, directory: int) -> int:
+        """Watch the directory of this descriptor; WatchImpossible when there are too many."""
+        path = f"/proc/self/fd/{directory}".encode()
+        number: int = self._libc.inotify_add_watch(self._queue, path, _MASK)
+        if number < 0:
+            raise WatchImpossible(os.strerror(ctypes.get_errno()))
+        return number
+
+    def changed(self) -> set[int] | None:
+        """The directories in which something happened; `None` when that cannot be told.
+
+        It cannot when the queue ran over, or when a watched directory was moved or removed, so that
+        its number may now stand for another place.
+        """
+        numbers: set[int] = set()
+        known = True
+        while True:
+            try:
+                buffer = os.read(self._queue, _BUFFER)
+            except BlockingIOError:
+                return numbers if known else None
+            place = 0
+            while place < len(buffer):
+                number, mask, _cookie, length = _EVENT.unpack_from(buffer, place)
+                place += _EVENT.size + length
+                numbers.add(number)
+                if mask & (_IN_Q_OVERFLOW | _IN_IGNORED):
+                    known = False
+                if mask & _IN_ISDIR and mask & (_IN_MOVED_FROM | _IN_MOVED_TO):
+                    known = False
+
+    def close(self) -> None:
+        os.close(self._queue)
