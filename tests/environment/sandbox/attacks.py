@@ -1,10 +1,10 @@
 """Attempts to break out, run inside a sandbox with what the attacker would love to know.
 
-`python attacks.py FACTS.json [NAME...]` prints, as JSON, what each attempt got hold of; nothing means that
-the sandbox held. The facts (paths, ports, pids of the host) are handed over, so that an attempt
+`python attacks.py FACTS.json [NAME...]` prints, as JSON, what each attempt got hold of; nothing
+means that the sandbox held. The facts (paths, ports, pids of the host) are handed over, so that an attempt
 fails because of the sandbox and not because it looked in the wrong place.
 """
-# ruff: noqa: PTH
+# ruff: noqa: PTH101, PTH104, PTH105, PTH106, PTH108, PTH112, PTH113, PTH115, PTH118, PTH120, PTH123, PTH208, SIM115, SIM102
 
 import ctypes
 import json

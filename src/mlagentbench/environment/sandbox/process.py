@@ -17,6 +17,7 @@ from mlagentbench.environment.sandbox.sandbox import LimitHit
 PIPE_SIZE = 1 << 20
 KEPT_STDERR = 1 << 16
 KILL_GRACE = 5.0
+END_GRACE = 1.0
 
 
 class ProcessEnded(Exception):
@@ -89,6 +90,8 @@ class SandboxProcess:
         return bytes(received)
 
     async def _ended(self) -> ProcessEnded:
+        if self._answer is not None:
+            await asyncio.wait([self._answer], timeout=END_GRACE)
         answer = await self._killed()
         self._errors.drain()
         exit_code = answer.exit_code if answer is not None else None

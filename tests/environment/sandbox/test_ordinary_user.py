@@ -1,0 +1,72 @@
+"""The sandbox tests once more, as an ordinary user with the system's python3.
+
+Root and an ordinary user get their sandboxes in different ways, so a root that runs the tests runs
+these files again under another uid. In a mount namespace of their own they find the sources and
+the installed packages where that uid can read them, wherever they lie.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import mlagentbench
+
+HERE = Path(__file__).parent
+FILES = [
+    "test_bubblewrap.py",
+    "test_escape.py",
+    "test_guardian.py",
+    "test_inspect_self_check.py",
+    "test_limits.py",
+    "test_task_process.py",
+]
+SYSTEM_PYTHON = "/usr/bin/python3"
+UID = "61000"
+MOUNTS = """
+set -e
+mount --make-rprivate /
+mount -t tmpfs -o mode=755 tmpfs "$1"
+mkdir "$1/tests" "$1/sources" "$1/packages"
+mount --bind "$2" "$1/tests"
+mount --bind "$3" "$1/sources"
+mount --bind "$4" "$1/packages"
+mkdir -m 700 "$1/home"
+chown "$5:$5" "$1/home"
+cd "$1/home"
+place="$1" uid="$5"
+shift 5
+exec setpriv --reuid="$uid" --regid="$uid" --clear-groups env -i \
+    HOME="$place/home" PATH=/usr/local/bin:/usr/bin:/bin TMPDIR="$place/home" \
+    PYTHONPATH="$place/sources:$place/packages" PYTHONDONTWRITEBYTECODE=1 "$@"
+"""
+
+
+def version_of(python: str) -> str:
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    return subprocess.run([python, "-c", code], capture_output=True, text=True).stdout.strip()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="runs as an ordinary user already")
+@pytest.mark.skipif(shutil.which(SYSTEM_PYTHON) is None, reason="there is no /usr/bin/python3")
+def test_all_of_it_as_an_ordinary_user(tmp_path: Path) -> None:
+    ours = "{}.{}".format(*sys.version_info[:2])
+    if version_of(SYSTEM_PYTHON) != ours:
+        pytest.skip(f"{SYSTEM_PYTHON} is not of version {ours}, for which packages are installed")
+    tmp_path.chmod(0o755)
+    place = tmp_path / "place"
+    place.mkdir()
+    sources = Path(mlagentbench.__file__).parents[1]
+    command = [
+        "unshare", "--mount", "sh", "-c", MOUNTS, "sh", str(place), str(HERE), str(sources),
+        sysconfig.get_path("purelib"), UID, SYSTEM_PYTHON, "-m", "pytest", "-q", "-rs",
+        "-p", "no:cacheprovider", "--rootdir", f"{place}/tests",
+        *(f"{place}/tests/{name}" for name in FILES),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+    assert " passed" in done.stdout
