@@ -93,7 +93,9 @@ async def test_what_cannot_be_read_or_written_is_said(environment: Environment) 
         ("Read File", {"file_name": "none"}, "none does not exist"),
         ("Read File", {"file_name": "notes"}, "notes is a directory, not a file"),
         ("Append File", {"file_name": "notes", "content": ""}, "notes is a directory, not a file"),
-        ("Copy File", {"source": "none", "destination": "x"}, "none does not exist"),
+        ("Copy File", {"source": "none", "destination": "x"}, "cannot stat 'none': No such file"),
+        ("Copy File", {"source": "notes", "destination": "x"}, "-r not specified"),
+        ("Copy File", {"source": "file", "destination": "notes"}, "cannot overwrite directory"),
         ("Write File", {"file_name": "file/x", "content": ""}, "file/x: a part of the path is a"),
         ("Write File", {"file_name": "x", "content": "\ud800"}, "x: the text is not valid Unicode"),
         ("Read File", {"file_name": "file", "start_line_number": 2}, "file has only 1 lines"),
@@ -163,6 +165,19 @@ async def test_binary_files_are_not_shown(environment: Environment) -> None:
     assert await fault(environment, "Read File", file_name="x.bin") == (
         "x.bin is a binary file of 256 bytes, not a text"
     )
+
+
+async def test_files_too_large_for_a_text_are_copied_but_not_read(environment: Environment) -> None:
+    script = "open('big', 'wb').truncate(60_000_000); open('-x.py', 'w').write('print(7)')"
+    await text(environment, "Write File", file_name="make.py", content=script)
+    await text(environment, "Execute Script", script_name="make.py")
+    await text(environment, "Copy File", source="big", destination="deep/er/copy")
+    assert (environment.run.work / "deep/er/copy").stat().st_size == 60_000_000
+    for name, arguments in [("Read File", {}), ("Append File", {"content": "x"})]:
+        assert "big has 60,000,000 bytes, more than" in await fault(
+            environment, name, file_name="big", **arguments
+        )
+    assert await text(environment, "Execute Script", script_name="-x.py") == "7"
 
 
 async def test_inspect_script_lines(environment: Environment) -> None:

@@ -48,6 +48,8 @@ async def test_the_metric_is_told_so_often_and_no_more(
     open_environment: OpenRun, feedback: Feedback
 ) -> None:
     async with open_environment(feedback=feedback) as environment:
+        assert "`validation_submission.csv`" in environment.problem
+        assert "at most 2 times" in environment.problem
         listing = (await do(environment, "List Files")).text
         assert "validation/, read-only" in listing
         assert (

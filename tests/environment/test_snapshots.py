@@ -389,3 +389,21 @@ def test_processes_share_one_store(tmp_path: Path) -> None:
     assert [process.wait() for process in processes] == [0, 0, 0]
     objects = [path for path in (tmp_path / "objects").rglob("*") if path.is_file()]
     assert len(objects) == 60
+
+
+def test_what_a_killed_process_left_half_stored_is_removed(tmp_path: Path) -> None:
+    script = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from mlagentbench.environment.object_store import ObjectStore\n"
+        "ObjectStore(Path(sys.argv[1])).put(b'half')\n"
+        "os._exit(0)\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "objects")], check=True)
+    store = ObjectStore(tmp_path / "objects")
+    mine = store.put(b"mine")
+    assert len(list((tmp_path / "objects" / "new").iterdir())) == 2
+    store.remove_leftovers()
+    store.commit()
+    assert store.read(mine) == b"mine"
+    assert list((tmp_path / "objects" / "new").iterdir()) == []

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.scanning import CLOCK_TICK_NS
 from mlagentbench.environment.snapshots import Snapshots
 from mlagentbench.environment.watching import Watch
 
@@ -97,6 +99,26 @@ def test_nothing_that_happens_is_missed(
             except (OSError, ValueError):
                 continue
         assert watched.take(quiet=True).id == Snapshots(store, work).take().id
+    watched.close()
+
+
+def test_a_change_through_another_name_is_not_missed(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    for folder in ("one", "two"):
+        (work / folder).mkdir(parents=True)
+    (work / "one" / "file").write_text("first")
+    store = ObjectStore(tmp_path / "objects")
+    watched = Snapshots(store, work)
+    watched.take(quiet=True)
+    time.sleep(2 * CLOCK_TICK_NS / 1e9)
+    watched.take(quiet=True)
+    os.link(work / "one" / "file", work / "two" / "same")
+    for text in ("second", "third"):
+        assert watched.take(quiet=True).id == Snapshots(store, work).take().id
+        time.sleep(2 * CLOCK_TICK_NS / 1e9)
+        assert watched.take(quiet=True).id == Snapshots(store, work).take().id
+        (work / "two" / "same").write_text(text)
+    assert watched.take(quiet=True).id == Snapshots(store, work).take().id
     watched.close()
 
 

@@ -43,7 +43,7 @@ from mlagentbench.environment.actions.repl import Repl
 from mlagentbench.environment.actions.standard import STANDARD_ACTIONS
 from mlagentbench.environment.actions.submission import SubmissionCheck
 from mlagentbench.environment.budget import Budget, BudgetLimits
-from mlagentbench.environment.feedback import Feedback
+from mlagentbench.environment.feedback import Feedback, explanation
 from mlagentbench.environment.journal import (
     LONG_TEXT,
     BeginLine,
@@ -75,7 +75,10 @@ INTERRUPTED = (
     "This action was interrupted from outside before it ended. It was not run again, and the "
     "workspace is as it was before it."
 )
-CUT_OFF = "The run's time was used up while this action was being carried out."
+CUT_OFF = (
+    "This action was cut off before it ended, because the run was stopped. The workspace is as the "
+    "action left it."
+)
 CAN_GO_ON = ("failed", "interrupted")
 """Outcomes after which a run is continued when it is opened again."""
 
@@ -115,6 +118,10 @@ class Environment:
         self.store = ObjectStore(run.objects)
         self.workspace = workspace_of(task, run, data, feedback)
         self.snapshots = Snapshots(self.store, run.work, skip=self.workspace.protected)
+        self.problem = task.problem
+        """What the agent is told: the task's problem, and how to get feedback if there is any."""
+        if feedback is not None:
+            self.problem += f"\n{explanation(task, feedback)}"
         self._context = ActionContext(
             task=task,
             workspace=self.workspace,
@@ -139,6 +146,7 @@ class Environment:
     def start(self) -> None:
         """Lay the workspace out, or continue from what the run's directory holds."""
         self.run.create()
+        self.store.remove_leftovers()
         history = read_journal(self.run.journal, self.store)
         self._journal = Journal(self.run.journal)
         self._output_log = self.run.output_log.open("ab", buffering=0)

@@ -51,6 +51,18 @@ def validation_path(task: Task) -> str:
     return path.with_name(f"validation_{path.name}").as_posix()
 
 
+def explanation(task: Task, feedback: Feedback) -> str:
+    """What the agent is told about it, after the problem."""
+    metric = task.spec.metric
+    return (
+        "## Feedback\n\n"
+        "A part of the training data was held out. Its inputs are among the files whose names "
+        f"begin with `validation`. Write predictions for it to `{validation_path(task)}`, in the "
+        f"format of `{task.spec.submission.path}`: Validate Submission then tells their "
+        f"{metric.name} ({metric.better} is better), at most {feedback.calls} times in the run.\n"
+    )
+
+
 async def hold_out(
     task: Task, data: PreparedData, python_env: PythonEnv, call_task: CallTask, calls: int
 ) -> Feedback:

@@ -16,6 +16,7 @@ from pydantic import Field, TypeAdapter
 
 from mlagentbench.environment.object_store import ObjectStore, write_all
 from mlagentbench.errors import UsageError
+from mlagentbench.files import fsync_directory
 from mlagentbench.records import Action, Json, Observation, Outcome, Record, Step, Tier, Usage
 
 VERSION = 1
@@ -121,9 +122,12 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        lines, size = _sound_lines(path) if path.exists() else ([], 0)
+        is_new = not path.exists()
+        lines, size = ([], 0) if is_new else _sound_lines(path)
         self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         os.ftruncate(self._handle, size)
+        if is_new:
+            fsync_directory(path.parent)
         self._next = len(lines)
 
     def append(self, line_type: type[Line], clock: float, **fields: Json) -> None:

@@ -77,13 +77,20 @@ class ObjectStore:
         if not self._waiting:
             return
         _sync(list(self._waiting.values()), self.directory)
+        shards = {digest[:2] for digest in self._waiting}
+        for shard in shards - self._known_shards:
+            (self.directory / shard).mkdir(exist_ok=True)
+            self._known_shards.add(shard)
         for digest, temporary in self._waiting.items():
-            shard = digest[:2]
-            if shard not in self._known_shards:
-                (self.directory / shard).mkdir(exist_ok=True)
-                self._known_shards.add(shard)
             temporary.rename(self.path(digest))
         self._waiting.clear()
+        _sync([self.directory / shard for shard in shards], self.directory)
+
+    def remove_leftovers(self) -> None:
+        """Remove what processes that are gone had begun to store."""
+        for path in (self.directory / "new").glob("*-*"):
+            if not Path("/proc", path.name.partition("-")[0]).exists():
+                path.unlink(missing_ok=True)
 
     def _place(self, digest: str) -> Path:
         return self._waiting.get(digest) or self.path(digest)

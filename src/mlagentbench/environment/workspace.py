@@ -101,11 +101,20 @@ class Workspace:
         """The target of the link at a place inside, if there is one in the workspace."""
         if len(place) < 2 or place[:1] != _TOP or (len(place) == 2 and place[1] in self.protected):
             return None
-        top = self.protected.get(place[1], self.directory / place[1])
         try:
-            return str(top.joinpath(*place[2:]).readlink())
+            return str(self._on_host(*place[1:]).readlink())
         except OSError:
             return None
+
+    def _on_host(self, top: str, *below: str) -> Path:
+        return self.protected.get(top, self.directory / top).joinpath(*below)
+
+    def size(self, relative: str) -> int:
+        """The size in bytes of a file, 0 when there is none."""
+        try:
+            return self._on_host(*relative.split("/")).lstat().st_size
+        except OSError:
+            return 0
 
     def resolve_for_writing(self, path: str) -> str:
         """The same for a file that is to be changed; Refused when it is read-only."""

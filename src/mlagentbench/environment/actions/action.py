@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from mlagentbench.environment.actions.repl import Repl
     from mlagentbench.environment.actions.submission import SubmissionCheck
 
+MAX_TEXT = 50_000_000
+"""Bytes of the largest file that file actions read."""
+
 
 @dataclass
 class StepNotes:
@@ -76,6 +79,7 @@ class ActionContext:
     async def read(self, path: str) -> bytes:
         """The bytes of a file of the workspace."""
         found = self.workspace.resolve(path)
+        self.require_readable_size(path, found)
         try:
             return await self.sandbox.read(found)
         except OSError as error:
@@ -91,11 +95,21 @@ class ActionContext:
     async def edit(self, path: str, text: str) -> None:
         """Write a text file whole, in a way that Undo Edit Script can take back."""
         found = self.workspace.resolve_for_writing(path)
+        await self.write(path, found, self.encode(path, text))
+
+    def encode(self, path: str, text: str) -> bytes:
         try:
-            contents = text.encode("utf-8")
+            return text.encode("utf-8")
         except UnicodeEncodeError as error:
             raise ActionError(f"{path}: the text is not valid Unicode: {error.reason}") from error
-        await self.write(path, found, contents)
+
+    def require_readable_size(self, path: str, found: str) -> None:
+        """Raise ActionError when a file is too large to be handled as a text."""
+        size = self.workspace.size(found)
+        if size > MAX_TEXT:
+            raise ActionError(
+                f"{path} has {size:,} bytes, more than the {MAX_TEXT:,} of a text; use a script"
+            )
 
     async def write(self, path: str, found: str, contents: bytes) -> None:
         """Write to a path that was resolved for writing, and note the edit."""

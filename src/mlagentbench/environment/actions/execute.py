@@ -25,6 +25,7 @@ async def execute_script(
         arguments: Command-line arguments, as one text or as a list.
     """
     found = at.workspace.resolve(script_name)
+    found = f"./{found}" if found.startswith("-") else found
     if found.endswith(".py"):
         command = [str(at.python_env.python), "-u", found]
     elif found.endswith(".sh"):

@@ -13,6 +13,7 @@ MAX_SHOWN = 20_000
 MAX_LINES = 100
 """Lines that one Inspect Script Lines shows."""
 MAX_LISTED = 500
+_COPY = 'mkdir -p -- "$(dirname -- "$2")" && cp -fT -- "$1" "$2"'
 
 LineNumber = Annotated[int, Field(ge=1)]
 
@@ -100,13 +101,14 @@ async def append_file(at: ActionContext, file_name: str, content: str) -> str:
         content: The text to add.
     """
     found = at.workspace.resolve_for_writing(file_name)
+    at.require_readable_size(file_name, found)
     try:
         before = await at.sandbox.read(found)
     except FileNotFoundError:
         before = b""
     except OSError as error:
         raise ActionError(file_error(file_name, error)) from error
-    await at.write(file_name, found, before + content.encode("utf-8", "replace"))
+    await at.write(file_name, found, before + at.encode(file_name, content))
     return f"{_size(content)} were added to {file_name}"
 
 
@@ -118,8 +120,12 @@ async def copy_file(at: ActionContext, source: str, destination: str) -> str:
         source: Path of the file to copy, relative to the workspace.
         destination: Path of the copy, relative to the workspace; an existing file is replaced.
     """
+    original = at.workspace.resolve(source)
     found = at.workspace.resolve_for_writing(destination)
-    await at.write(destination, found, await at.read(source))
+    result = await at.sandbox.run(["sh", "-c", _COPY, "sh", original, found])
+    if result.exit_code != 0:
+        raise ActionError(result.output.strip().removeprefix("cp: "))
+    at.notes.edited = found
     return f"{source} was copied to {destination}"
 
 

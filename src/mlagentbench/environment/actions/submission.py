@@ -79,7 +79,10 @@ class SubmissionCheck:
 
 @action("Validate Submission")
 async def validate_submission(at: ActionContext) -> str:
-    """Check that the submission is there and has the right format. It is not scored."""
+    """Check that the submission is there and has the right format.
+
+    It is not scored; where the problem speaks of a part held out, predictions for that part are.
+    """
     check = at.submission
     store, snapshot = at.snapshots.store, at.snapshots.take().id
     path = at.task.spec.submission.path
