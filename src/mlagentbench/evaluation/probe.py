@@ -100,7 +100,7 @@ async def _run(data: PreparedData, question: str, announce: Callable[[str], None
                 Bind(source=data.public, target=_PUBLIC),
                 Bind(source=_PROGRAM, target=f"{_PROBE}/{_PROGRAM.name}"),
             ),
-            limits=Limits(wall_time=TIMEOUT, cpus=2),
+            limits=Limits(wall_time=TIMEOUT, cpus=1),
         )
         async with BubblewrapSandbox(spec) as sandbox:
             command = [str(env.python), f"{_PROBE}/{_PROGRAM.name}", _PUBLIC, "answers.json"]

@@ -1,4 +1,4 @@
-"""A home that the tests of running/ share, so that its python environment is built once."""
+"""A home that tests share, so that its python environment (numpy, scikit-learn) is built once."""
 
 import asyncio
 from collections.abc import Iterator
