@@ -1,8 +1,8 @@
 """Attempts to break out, run inside a sandbox with what the attacker would love to know.
 
 `python attacks.py FACTS.json [NAME...]` prints, as JSON, what each attempt got hold of; nothing
-means that the sandbox held. The facts (paths, ports, pids of the host) are handed over, so that an attempt
-fails because of the sandbox and not because it looked in the wrong place.
+means that the sandbox held. The facts (paths, ports, pids of the host) are handed over, so that an
+attempt fails because of the sandbox and not because it looked in the wrong place.
 """
 # ruff: noqa: PTH101, PTH104, PTH105, PTH106, PTH108, PTH112, PTH113, PTH115, PTH118, PTH120, PTH123, PTH208, SIM115, SIM102
 
@@ -24,6 +24,8 @@ PTRACE_ATTACH = 16
 CLONE_NEWUSER, CLONE_NEWNS = 0x10000000, 0x00020000
 MS_BIND = 4096
 SYS_PIDFD_GETFD, SYS_PROCESS_VM_READV = 438, {"x86_64": 310, "aarch64": 270}[os.uname().machine]
+
+SYS_KEYCTL = {"x86_64": 250, "aarch64": 219}[os.uname().machine]
 
 Loot = Iterator[str]
 ATTACKS: list[Callable[[], Loot]] = []
@@ -310,9 +312,25 @@ def use_devices() -> Loot:
 
 
 @attack
+def hide_memory_in_the_kernel() -> Loot:
+    if call("shmget", 0, 4096, 0o1600):
+        yield "System V shared memory"
+    if call("msgget", 0, 0o1600):
+        yield "a message queue"
+
+
+@attack
+def read_the_keyring_of_the_session() -> Loot:
+    if call("syscall", SYS_KEYCTL, 0, -3, 0):
+        yield "the session keyring"
+
+
+@attack
 def kill_what_is_not_ours() -> Loot:
-    if succeeds(lambda: os.kill(1, signal.SIGKILL)) and not Path("/proc/1").exists():
-        yield "killed pid 1"
+    for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM):
+        succeeds(lambda number=number: os.kill(1, number))
+    if Path("/proc/1/stat").read_text().rpartition(")")[2].split()[0] in "TZX":
+        yield "stopped or killed pid 1"
 
 
 def main() -> None:

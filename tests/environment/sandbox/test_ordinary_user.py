@@ -27,6 +27,8 @@ FILES = [
 ]
 SYSTEM_PYTHON = "/usr/bin/python3"
 UID = "61000"
+PLACE = "/mnt"
+"""In the mount namespace of these tests alone."""
 MOUNTS = """
 set -e
 mount --make-rprivate /
@@ -53,19 +55,16 @@ def version_of(python: str) -> str:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="runs as an ordinary user already")
 @pytest.mark.skipif(shutil.which(SYSTEM_PYTHON) is None, reason="there is no /usr/bin/python3")
-def test_all_of_it_as_an_ordinary_user(tmp_path: Path) -> None:
+def test_all_of_it_as_an_ordinary_user() -> None:
     ours = "{}.{}".format(*sys.version_info[:2])
     if version_of(SYSTEM_PYTHON) != ours:
         pytest.skip(f"{SYSTEM_PYTHON} is not of version {ours}, for which packages are installed")
-    tmp_path.chmod(0o755)
-    place = tmp_path / "place"
-    place.mkdir()
     sources = Path(mlagentbench.__file__).parents[1]
     command = [
-        "unshare", "--mount", "sh", "-c", MOUNTS, "sh", str(place), str(HERE), str(sources),
-        sysconfig.get_path("purelib"), UID, SYSTEM_PYTHON, "-m", "pytest", "-q", "-rs",
-        "-p", "no:cacheprovider", "--rootdir", f"{place}/tests",
-        *(f"{place}/tests/{name}" for name in FILES),
+        "unshare", "--mount", "sh", "-c", MOUNTS, "sh", PLACE, str(HERE), str(sources),
+        sysconfig.get_path("purelib"), UID, SYSTEM_PYTHON, "-m", "pytest", "-q", "-rfs",
+        "--tb=short", "-p", "no:cacheprovider", "--rootdir", f"{PLACE}/tests",
+        *(f"{PLACE}/tests/{name}" for name in FILES),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]

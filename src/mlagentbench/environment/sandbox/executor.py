@@ -1,9 +1,10 @@
 """The executor: what runs commands inside the sandbox (`python -I -S`, standard library only).
 
-The harness holds the other end of the socket on descriptor 0. Each message on it carries the
-descriptors of one request: a socket of the request's own, then the command's stdin, stdout and
-stderr. A forked supervisor serves it, so requests are independent, and closing the request's
-socket ends it. A request and its answers are frames: four bytes of length, then the payload.
+The harness holds the other end of the control socket, whose descriptor is the first argument. Each
+message on it carries the descriptors of one request: a socket of the request's own, then the
+command's stdin, stdout and stderr. A forked supervisor serves it, so requests are independent, and
+closing the request's socket ends it. A request and its answers are frames: four bytes of length,
+then the payload.
 
 Commands share the executor's uid. They can kill it (the harness then starts a new sandbox) but,
 since it is not dumpable, neither read nor write its memory and descriptors, so that no answer can
@@ -39,11 +40,11 @@ prctl = ctypes.CDLL(None).prctl
 def main() -> None:
     """Serve requests until the harness closes its end."""
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-    control = socket.socket(fileno=os.dup(0))
-    quiet = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(quiet, standard)
-    set_hard_limits(json.loads(sys.argv[1]))
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    control = socket.socket(fileno=int(sys.argv[1]))
+    control.set_inheritable(False)
+    os.dup2(0, 2)
+    set_hard_limits(json.loads(sys.argv[2]))
     os.umask(0o022)
     gc.disable()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -17,12 +17,13 @@ from mlagentbench.environment.sandbox.limits import View, hard_limits
 from mlagentbench.environment.sandbox.prerequisites import explain_failure
 from mlagentbench.environment.sandbox.readiness import readable
 from mlagentbench.environment.sandbox.sandbox import Identity
+from mlagentbench.environment.sandbox.seccomp import seccomp_filter
 from mlagentbench.errors import RunFailed
 
 START_TIMEOUT = 60.0
 DEATH_TIMEOUT = 20.0
 _EXECUTOR_PROGRAM = Path(__file__).with_name("executor.py")
-_ARGUMENTS, _INFO, _FIRST_FILE = 3, 4, 5
+_CONTROL, _INFO = 3, 4
 
 
 class Instance:
@@ -52,26 +53,15 @@ class Instance:
         errors, errors_inside = os.pipe2(os.O_CLOEXEC)
         info, info_inside = os.pipe2(os.O_CLOEXEC)
         quiet = os.open(os.devnull, os.O_RDWR)
-        files = {EXECUTOR: _EXECUTOR_PROGRAM.read_bytes()}
-        files |= {name: text.encode() for name, text in ETC_FILES.items()}
-        places = {name: _FIRST_FILE + place for place, name in enumerate(files)}
-        options = layout.options(places)
-        memory = [_memory_file(b"".join(word.encode() + b"\0" for word in options))]
-        memory += [_memory_file(contents) for contents in files.values()]
-        limits = hard_limits(layout.spec.limits, own_uid=layout.uid is not None)
-        command = [
-            layout.bwrap, "--args", str(_ARGUMENTS), "--info-fd", str(_INFO), "--",
-            *layout.command(json.dumps(limits)),
-        ]  # fmt: skip
-        inside = [theirs.fileno(), quiet, errors_inside, memory[0], info_inside, *memory[1:]]
+        inside = [quiet, quiet, errors_inside, theirs.detach(), info_inside]
+        command = _command(layout, inside)
         try:
             instance = cls(guardian().start(command, inside), ours)
         except BaseException:
             ours.close()
             raise
         finally:
-            theirs.close()
-            for descriptor in inside[1:]:
+            for descriptor in set(inside):
                 os.close(descriptor)
         try:
             async with asyncio.timeout(START_TIMEOUT):
@@ -137,6 +127,32 @@ class Instance:
         os.close(self._handle)
         if hasattr(self, "view"):
             self.view.close()
+
+
+def _command(layout: Layout, descriptors: list[int]) -> list[str]:
+    """The call of bubblewrap; the files that it reads are added to its descriptors.
+
+    Its options are in such a file, since processes inside can see the command line. No descriptor
+    below 3 leads to us: those stay open in processes that commands could take over.
+    """
+    files = {EXECUTOR: _EXECUTOR_PROGRAM.read_bytes()}
+    files |= {name: text.encode() for name, text in ETC_FILES.items()}
+    places = {}
+    for name, contents in files.items():
+        places[name] = len(descriptors)
+        descriptors.append(_memory_file(contents))
+    options = layout.options(places)
+    refused = seccomp_filter()
+    if refused is not None:
+        options += ["--seccomp", str(len(descriptors))]
+        descriptors.append(_memory_file(refused))
+    arguments = len(descriptors)
+    descriptors.append(_memory_file(b"".join(word.encode() + b"\0" for word in options)))
+    limits = hard_limits(layout.spec.limits, own_uid=layout.uid is not None)
+    return [
+        layout.bwrap, "--args", str(arguments), "--info-fd", str(_INFO), "--",
+        *layout.command(_CONTROL, json.dumps(limits)),
+    ]  # fmt: skip
 
 
 def _memory_file(contents: bytes) -> int:

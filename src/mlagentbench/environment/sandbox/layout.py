@@ -68,9 +68,10 @@ class Layout:
         self.python = Python(spec.python_env)
         self._directories: set[str] = set()
 
-    def command(self, hard_limits: str) -> list[str]:
+    def command(self, control: int, hard_limits: str) -> list[str]:
         """What comes after bubblewrap's options: the executor, behind the drop of privileges."""
-        executor = [str(self.python.executable), "-I", "-S", "-B", EXECUTOR, hard_limits]
+        python = str(self.python.executable)
+        executor = [python, "-I", "-S", "-B", EXECUTOR, str(control), hard_limits]
         if self.uid is None:
             return executor
         drop = [
@@ -79,7 +80,8 @@ class Layout:
         ]  # fmt: skip
         close = [
             self.bwrap, "--bind", "/", "/", "--dev", "/dev", *self._gpu_devices(),
-            *self._tmpfs("/dev/shm"), *self._tmpfs("/var/tmp"), "--remount-ro", "/dev",
+            *self._tmpfs("/dev/shm"), *self._tmpfs("/var/tmp"),
+            "--remount-ro", "/dev", "--remount-ro", "/proc",
             "--unshare-user", "--uid", "1000", "--gid", "1000", "--disable-userns",
             "--cap-drop", "ALL", "--die-with-parent", "--chdir", WORKSPACE, "--",
         ]  # fmt: skip
@@ -94,12 +96,15 @@ class Layout:
             *self._writable_memory(),
             *self._python(),
             *self._workspace(),
+            *(("--remount-ro", "/proc") if self.uid is None else ()),
             "--remount-ro", "/dev", "--remount-ro", "/",
             "--chdir", WORKSPACE if self.uid is None else "/",
         ]  # fmt: skip
 
     def _namespaces(self) -> list[str]:
-        always = ["--new-session", "--die-with-parent", "--clearenv", "--cap-drop", "ALL"]
+        always = [
+            "--as-pid-1", "--new-session", "--die-with-parent", "--clearenv", "--cap-drop", "ALL",
+        ]  # fmt: skip
         if self.uid is None:
             user = ["--unshare-user", "--uid", "1000", "--gid", "1000", "--disable-userns"]
             return ["--unshare-all", *user, *always]

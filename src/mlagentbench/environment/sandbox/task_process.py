@@ -64,7 +64,7 @@ async def call_task(
             binds=tuple(_binds(task, read, write, empty)),
             limits=Limits(wall_time=timeout, memory=int(resources.memory), cpus=resources.cpus),
         )
-        result = await _run(spec, python_env, write)
+        result = await _run(spec, write)
         return _value(task, function, result, workspace / "result.json")
 
 
@@ -94,13 +94,11 @@ def _readable(path: Path, target: str, empty: Path) -> Iterator[Bind]:
         yield Bind(source=empty, target=target)
 
 
-async def _run(
-    spec: SandboxSpec, python_env: PythonEnv, write: Mapping[str, Path]
-) -> CommandResult:
+async def _run(spec: SandboxSpec, write: Mapping[str, Path]) -> CommandResult:
     sandbox = BubblewrapSandbox(spec)
     try:
         async with sandbox:
-            command = [str(python_env.python), f"{_OURS}/{_DRIVER.name}", f"{WORKSPACE}/call.json"]
+            command = ["python3", f"{_OURS}/{_DRIVER.name}", f"{WORKSPACE}/call.json"]
             return await sandbox.run(command)
     finally:
         if os.geteuid() == 0:
