@@ -26,14 +26,14 @@ OPTIONS = {
 
 
 @pytest.fixture(scope="module")
-def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def module_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture(autouse=True)
-def home(shared_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("MLAGENTBENCH_HOME", str(shared_home))
-    return shared_home
+def home(module_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MLAGENTBENCH_HOME", str(module_home))
+    return module_home
 
 
 def test_prepares_and_says_where(capsys: pytest.CaptureFixture[str]) -> None:

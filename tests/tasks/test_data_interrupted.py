@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -10,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from small_disk import on_small_disk
 from small_tasks import MAKE, WriteTask, plain_call
 
 from mlagentbench.tasks.data import find_prepared, prepare
@@ -93,22 +93,6 @@ def test_cancelled_preparation_cleans_up(
         (tmp_path / "go").touch()
 
     asyncio.run(cancelled())
-
-
-def on_small_disk(home: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run a command for which `home` is a disk of 10 MB; then list what is on that disk."""
-    home.mkdir(exist_ok=True)
-    own_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    script = (
-        f"mount -t tmpfs -o size=10m tmpfs {shlex.quote(str(home))} || exit 77; "
-        f"{shlex.join(command)}; echo exit $?; find {shlex.quote(str(home))} -type f -size +0"
-    )
-    done = subprocess.run(
-        ["unshare", *own_root, "--mount", "sh", "-c", script], capture_output=True, text=True
-    )
-    if done.returncode == 77 or "unshare failed" in done.stderr:
-        pytest.skip("this user may not mount a tmpfs")
-    return done
 
 
 @pytest.mark.parametrize("function", ["mini", "prepare", "copying"])

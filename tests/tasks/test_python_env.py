@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from small_disk import on_small_disk
 from wheels import PackageIndex
 
 from mlagentbench.errors import UsageError
@@ -24,8 +25,25 @@ without_gpu = pytest.mark.skipif(
 )
 
 
-def own_index(root: Path, patch: pytest.MonkeyPatch) -> PackageIndex:
-    """Make an index with two packages the only one that pip knows."""
+@pytest.fixture(scope="session")
+def new_pip(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    """A pip that resolves without downloading, where the one of the tests does not."""
+    if (pip_tool.own_pip() or (0,)) >= pip_tool.RESOLVES_WITHOUT_DOWNLOADING:
+        return None
+    home = tmp_path_factory.mktemp("new_pip")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLAGENTBENCH_HOME", str(home))
+        asyncio.run(pip_tool.find_pip(print))
+    if not (home / "envs" / "pip" / "ready").exists():
+        pytest.skip("pip is old and cannot be updated")
+    return home / "envs" / "pip"
+
+
+def own_index(root: Path, patch: pytest.MonkeyPatch, new_pip: Path | None) -> PackageIndex:
+    """Make an index with two packages the only one that pip knows; the home is `root`/home."""
+    if new_pip is not None:
+        (root / "home" / "envs").mkdir(parents=True)
+        (root / "home" / "envs" / "pip").symlink_to(new_pip)
     for name in list(os.environ):
         if name.startswith(("PIP_", "UV_", "MLAGENTBENCH_TORCH", "MLAGENTBENCH_ALLOW")):
             patch.delenv(name)
@@ -40,8 +58,8 @@ def own_index(root: Path, patch: pytest.MonkeyPatch) -> PackageIndex:
 
 
 @pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PackageIndex:
-    return own_index(tmp_path, monkeypatch)
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_pip: Path | None) -> PackageIndex:
+    return own_index(tmp_path, monkeypatch, new_pip)
 
 
 def build(*requirements: str, **options: Any) -> PythonEnv:
@@ -64,14 +82,14 @@ class Built(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(tmp_path_factory: pytest.TempPathFactory, new_pip: Path | None) -> Built:
     """alpha, built by a person with a strict umask and a PYTHONPATH that seems to hold beta."""
     root, said = tmp_path_factory.mktemp("built"), list[str]()
     info = root / "elsewhere" / "beta-2.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: beta\nVersion: 2.0\n")
     with pytest.MonkeyPatch.context() as patch:
-        own_index(root, patch)
+        own_index(root, patch, new_pip)
         patch.setenv("MLAGENTBENCH_HOME", str(root / "home"))
         patch.setenv("PYTHONPATH", str(info.parent))
         before = os.umask(0o077)
@@ -219,8 +237,6 @@ class LoggingHandler(SimpleHTTPRequestHandler):
 @pytest.fixture
 def web_index(index: PackageIndex, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The same index over HTTP."""
-    if (pip_tool.own_pip() or (0,)) < pip_tool.RESOLVES_WITHOUT_DOWNLOADING:
-        pytest.skip("this pip downloads while it resolves")
     handler = partial(LoggingHandler, directory=str(index.root))
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.asked, server.let_through = [], threading.Event()
@@ -279,6 +295,22 @@ def test_killed_build_is_waited_for_and_wiped(web_index: Any, home: Path, tmp_pa
     assert find_python_env(["alpha"]) is None and len(list(home.glob("envs/*-*"))) == 1
     web_index.let_through.set()
     assert in_env(build("alpha"), "__import__('alpha').VERSION") == "1.0"
+
+
+def test_full_disk(index: PackageIndex, home: Path, tmp_path: Path) -> None:
+    index.add("large", "1.0", size=20_000_000)
+    program = tmp_path / "build.py"
+    program.write_text(
+        "import asyncio, sys\n"
+        "from mlagentbench.errors import UsageError\n"
+        "from mlagentbench.tasks.python_env import ensure_python_env\n"
+        "try:\n    asyncio.run(ensure_python_env(['large'], announce=print))\n"
+        "except UsageError as error:\n    sys.exit(str(error))\n"
+    )
+    done = on_small_disk(home, [sys.executable, str(program)])
+    assert "exit 1" in done.stdout and "is full: the packages did not fit in" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "large" not in done.stdout.partition("exit 1")[2]
 
 
 def test_uv_is_asked_for_by_name(

@@ -104,7 +104,7 @@ async def find_pip(announce: Announce) -> list[str]:
                 f"pip could not be updated to {needed} or later: "
                 "packages are downloaded while they are resolved, before their size is known"
             )
-            return tool
+            return tool if own_version is None else own
         ready.touch()
         return tool
 
