@@ -116,7 +116,7 @@ def run(
         prices=prices, jobs=jobs, sandbox=sandbox, feedback=feedback, protocol=protocol,
         roles=role or [], mini_seed=mini_seed,
     )  # fmt: skip
-    outcome = run_suite(request, Console(stderr=json_output))
+    outcome = run_suite(request, Console(file=sys.stderr if json_output else sys.stdout))
     raise typer.Exit(print_suite(outcome, as_json=json_output))
 
 
@@ -180,7 +180,9 @@ def demo(
     from mlagentbench.report.suite_page import print_suite
     from mlagentbench.running.suite import demo_request, run_suite
 
-    raise typer.Exit(print_suite(run_suite(demo_request(every=every, out=out), Console())))
+    raise typer.Exit(
+        print_suite(run_suite(demo_request(every=every, out=out), Console(file=sys.stdout)))
+    )
 
 
 @app.command()

@@ -7,7 +7,8 @@ grade_submission  scorer: stop the sandbox, grade the last snapshot
 close_run         cleanup: whatever happened, nothing is left running
 """
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from inspect_ai.scorer import Score, Scorer, Target, scorer
@@ -20,7 +21,6 @@ from mlagentbench.environment.journal import read_journal
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.environment.workspace import sandbox_spec
-from mlagentbench.errors import RunFailed
 from mlagentbench.evaluation.grading import grade_run
 from mlagentbench.evaluation.results import final_grade, read_record
 from mlagentbench.records import Grade, Outcome
@@ -64,12 +64,24 @@ def open_run(task_path: str, settings: dict[str, Any]) -> Solver:
         if _has_ended(identified.run):
             state.completed = True
             return state
-        opened = await _open_environment(identified)
+        with _failure_noted(identified.run):
+            opened = await _open_environment(identified)
         _open[state.uuid] = opened
         publish(opened.environment)
         return state
 
     return solve
+
+
+@contextmanager
+def _failure_noted(run: RunDirectory) -> Iterator[None]:
+    """Keep the reason where the person who started many runs will find it."""
+    try:
+        yield
+    except Exception as error:
+        run.failure.write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
+        raise
+    run.failure.unlink(missing_ok=True)
 
 
 def _has_ended(run: RunDirectory) -> bool:
@@ -82,7 +94,6 @@ async def _open_environment(identified: Identified) -> OpenRun:
     held = ExitStack()
     held.enter_context(run.locked())
     try:
-        run.failure.unlink(missing_ok=True)
         calls = settings.feedback_calls()
         data, python_env = identified.data, identified.python_env
         feedback = await hold_out(task, data, python_env, call_task, calls) if calls else None
@@ -131,11 +142,8 @@ def grade_submission() -> Scorer:
         if opened is not None:
             opened.environment.finish(_unsaid_outcome(opened.environment))
             await opened.close()
-        try:
+        with _failure_noted(run):
             grade = _standing_grade(run) or await grade_run(run)
-        except RunFailed as failure:
-            run.failure.write_text(str(failure))
-            raise
         if LiveProgress.current is not None:
             LiveProgress.current.end(run.shown_name, _in_words(grade))
         return _as_score(run, grade)

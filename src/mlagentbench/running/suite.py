@@ -2,12 +2,16 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from mlagentbench.agents.agent import AGENTS, find_agent
+from mlagentbench.environment.feedback import require_feedback
+from mlagentbench.environment.sandbox.prerequisites import find_bwrap
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.results import RunResult, SuiteOutcome, collect
 from mlagentbench.records import Record
@@ -67,7 +71,6 @@ class SuiteRequest(Record):
     ) -> "SuiteRequest":
         """Read the options of `run`; a UsageError names the one that is wrong."""
         chosen = RunSettings(max_time=seconds(max_time, "--max-time"), **settings)
-        chosen.feedback_calls()
         if chosen.max_cost is not None and prices is None:
             raise UsageError("--max-cost needs the models' prices: --prices FILE (see the README)")
         names = sorted(task_folders()) if tasks == "all" else split_list(tasks)
@@ -114,6 +117,7 @@ def _role(text: str) -> tuple[str, str]:
 def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
     """Prepare what is needed, run everything asked for, and read back what came of it."""
     settings = request.settings
+    _require_what_is_needed(request)
     with own_output(request.out):
         with TerminalProgress(console) as progress:
             for task in _tasks(request):
@@ -128,6 +132,15 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
         )
 
 
+def _require_what_is_needed(request: SuiteRequest) -> None:
+    """Find out now, not in the middle of the first run."""
+    if request.settings.sandbox == "bubblewrap":
+        find_bwrap()
+    if request.settings.feedback_calls():
+        for task in _tasks(request):
+            require_feedback(task)
+
+
 def _tasks(request: SuiteRequest) -> list[Task]:
     return [load_task(name) for name in dict.fromkeys(cell.task for cell in request.cells)]
 
@@ -137,7 +150,8 @@ def _evaluate(request: SuiteRequest, console: Console) -> bool:
     from inspect_ai import eval_set
 
     tasks = [_inspect_task(cell, request) for cell in request.cells]
-    with LiveProgress(console, total=len(tasks) * request.runs):
+    # What Inspect itself prints about its log directory would only stand in the way.
+    with LiveProgress(console, total=len(tasks) * request.runs), redirect_stdout(StringIO()):
         try:
             _, logs = eval_set(
                 tasks,

@@ -39,7 +39,6 @@ def official_like(directory: Path, rows: int = 40) -> Path:
     table["LotFrontage"] = [f"{width}.50" for width in range(rows)]
     table.to_csv(directory / "train.csv", index=False)
     (directory / "test.csv").write_text("Id\n1461\n")
-    (directory / "data_description.txt").write_text("MSSubClass: kind of dwelling\n")
     return directory
 
 
@@ -49,7 +48,7 @@ def test_mini_has_the_official_columns_and_sizes(mini: Prepared) -> None:
     assert test.shape == (450, 80)
     assert list(train.columns) == [*test.columns, "SalePrice"]
     assert sorted(path.name for path in mini.public.iterdir()) == [
-        "data_description.txt", "sample_submission.csv", "test.csv", "train.csv",
+        "sample_submission.csv", "test.csv", "train.csv",
     ]  # fmt: skip
 
 
@@ -81,9 +80,6 @@ def test_cells_are_copied_as_they_are(tmp_path: Path) -> None:
     original = read_text_table(raw / "train.csv").set_index("Id")
     pd.testing.assert_frame_equal(restored.loc[original.index, original.columns], original)
     assert len(test) == 12
-    assert (prepared.public / "data_description.txt").read_bytes() == (
-        raw / "data_description.txt"
-    ).read_bytes()
     assert not (prepared.private / "ceiling.csv").exists()
     assert HOUSE.grade.ceiling(prepared.private) is None
 
@@ -209,7 +205,7 @@ def test_held_out_part_is_scored_by_the_same_grader(mini: Prepared, tmp_path: Pa
     assert len(train) + len(held) == len(all_train)
     assert len(held) == 210
     assert "SalePrice" not in held
-    for name in ("test.csv", "sample_submission.csv", "data_description.txt"):
+    for name in ("test.csv", "sample_submission.csv"):
         assert (held_public / name).read_bytes() == (mini.public / name).read_bytes()
 
     sample = (held_public / "validation_sample_submission.csv").read_text()

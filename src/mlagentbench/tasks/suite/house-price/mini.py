@@ -27,25 +27,6 @@ Functional Fireplaces FireplaceQu GarageType GarageYrBlt GarageFinish GarageCars
 GarageQual GarageCond PavedDrive WoodDeckSF OpenPorchSF EnclosedPorch 3SsnPorch ScreenPorch PoolArea
 PoolQC Fence MiscFeature MiscVal MoSold YrSold SaleType SaleCondition SalePrice
 """
-DESCRIPTION = """\
-House sales of an invented town.
-
-SalePrice      price paid, in dollars (the target)
-Neighborhood   quarter of the town
-OverallQual    materials and finish of the house, 1 (very poor) to 10 (excellent)
-OverallCond    state of repair, 1 to 10
-YearBuilt, YearRemodAdd    years of construction and of the last remodelling (the same if none)
-GrLivArea      living area above ground, in square feet; 1stFlrSF + 2ndFlrSF + LowQualFinSF
-TotalBsmtSF    basement, in square feet; BsmtFinSF1 + BsmtFinSF2 (finished) + BsmtUnfSF (unfinished)
-LotArea, LotFrontage    lot in square feet, and feet of street along it
-GarageCars, GarageArea    garage, in cars and in square feet
-MoSold, YrSold    when it was sold
-
-Columns whose names end in Qual, QC, Qu or Cond (OverallQual and OverallCond apart) hold grades:
-Ex excellent, Gd good, TA average, Fa fair, Po poor. Wall, roof, heating, sale and other kinds are
-short codes. NA: the house has no such thing (basement, garage, fireplace, alley, pool, fence,
-other feature), or, in LotFrontage, MasVnrType, MasVnrArea and Electrical, the value was not noted.
-"""
 
 
 def make(raw: Path, rng: np.random.Generator) -> None:
@@ -66,7 +47,6 @@ def make(raw: Path, rng: np.random.Generator) -> None:
 
     houses[COLUMNS.split()].to_csv(raw / "train.csv", index=False, na_rep="NA")
     noise_free.to_csv(raw / "noise_free.csv", index=False)
-    (raw / "data_description.txt").write_text(DESCRIPTION, encoding="utf-8")
 
 
 def worth(houses: pd.DataFrame, quarters: pd.DataFrame) -> pd.Series:

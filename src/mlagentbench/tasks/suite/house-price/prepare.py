@@ -29,8 +29,6 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
     _write(train, public / "train.csv")
     _write(test.drop(columns=TARGET), public / "test.csv")
     _write(_sample(test), public / "sample_submission.csv")
-    if (raw / "data_description.txt").is_file():
-        shutil.copyfile(raw / "data_description.txt", public / "data_description.txt")
 
     _write_answers(test, train, private)
     _write(mapping.assign(part=np.where(new_ids.isin(test[ID]), "test", "train")),
