@@ -302,7 +302,7 @@ async def test_a_killed_process_leaves_a_run_that_goes_on(
         await do(environment, "Write File", file_name="s.py", content=script)
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(tmp_path), python_env.model_dump_json()],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
     )
     ran = environment.run.work / "ran.txt"
     for _ in range(400):

@@ -65,7 +65,8 @@ def object_count(snapshots: Snapshots) -> int:
 
 
 NAMES = st.sampled_from(["a", "b", "c d", "é", "x.py", "-rf", "new\nline"])
-MODES = st.sampled_from([0o644, 0o600, 0o755, 0o444, 0o000])
+IS_ROOT = os.geteuid() == 0
+MODES = st.sampled_from([0o644, 0o600, 0o755, 0o444, 0o000 if IS_ROOT else 0o400])
 LEAVES = st.one_of(
     st.tuples(st.just("file"), MODES, st.binary(max_size=40)),
     st.tuples(st.just("link"), st.just(0), st.sampled_from([b"a", b"../..", b"/etc", b"b/c"])),
@@ -83,7 +84,7 @@ def build(tree: dict, top: Path) -> None:  # type: ignore[type-arg]
         if isinstance(value, dict):
             path.mkdir()
             build(value, path)
-            path.chmod(0o755 if len(value) % 2 else 0o500)
+            path.chmod(0o755 if len(value) % 2 else (0o500 if IS_ROOT else 0o700))
         elif value[0] == "link":
             path.symlink_to(value[2].decode())
         else:

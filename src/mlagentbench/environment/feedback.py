@@ -7,6 +7,7 @@ public/ and writes its predictions for the part held out to `validation_` and th
 """
 
 import ast
+import os
 import shutil
 import tempfile
 from pathlib import Path, PurePosixPath
@@ -84,6 +85,9 @@ async def hold_out(
             write={"held_public": made / "public", "held_private": made / "private"},
             seed=task.public_seed(data.tier),
         )
+        for path in [*made.rglob("*"), made]:
+            os.utime(path, (0, 0))
+        (made / "private").chmod(0o700)
         made.chmod(0o755)
         with locked(f"held-out-{data.hash}"):
             if not place.is_dir():

@@ -54,7 +54,7 @@ class Snapshots:
         `quiet` says that every process that worked here since then has ended: then only the
         directories are looked at in which, as the kernel tells, something happened.
         """
-        changed = self._changed_directories()
+        changed = self._changed_directories(quiet)
         try:
             scan = self._scan(changed if quiet else None)
             if scan.partial and scan.found_shared:
@@ -74,14 +74,14 @@ class Snapshots:
             os.close(top)
         return scan
 
-    def _changed_directories(self) -> set[int] | None:
+    def _changed_directories(self, quiet: bool) -> set[int] | None:
         """Where something happened since the last walk; `None` when everywhere must be looked."""
         if self._watch is not None:
             changed = self._watch.changed()
             if changed is not None:
                 return changed
             self._forget_watch()
-        if self._watch_is_possible:
+        if quiet and self._watch_is_possible:
             try:
                 self._watch = Watch()
             except WatchImpossible:

@@ -66,4 +66,9 @@ class Watch:
                     known = False
 
     def close(self) -> None:
-        os.close(self._queue)
+        if self._queue >= 0:
+            os.close(self._queue)
+            self._queue = -1
+
+    def __del__(self) -> None:
+        self.close()
