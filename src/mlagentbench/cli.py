@@ -95,7 +95,9 @@ def run(
     max_cost: Annotated[float | None, typer.Option(min=0.0, help="Dollars per run.")] = None,
     prices: Annotated[Path | None, typer.Option(help="Model prices for --max-cost.")] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Runs side by side.")] = 1,
-    sandbox: Annotated[str, typer.Option(help="bubblewrap, docker or local.")] = "bubblewrap",
+    sandbox: Annotated[
+        str, typer.Option(help="bubblewrap, or local: no isolation.")
+    ] = "bubblewrap",
     feedback: Annotated[str, typer.Option(help="none or validation:N.")] = "none",
     protocol: Annotated[
         Literal["ours", "paper"], typer.Option(help="paper: its 8 runs, 50 actions or 5 h, rule.")

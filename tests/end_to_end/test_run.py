@@ -206,6 +206,18 @@ def test_a_moved_output_directory_can_be_graded(tmp_path: Path, run: Run) -> Non
     assert scored["grades"][0]["valid"]
 
 
+def test_without_isolation_when_asked_for_by_name(tmp_path: Path, run: Run) -> None:
+    write_number_task(tmp_path)
+    arguments = ("run", "--tasks", "./numbers", "--agents", "oracle", "--out", "out")
+    result = run(*arguments, "--sandbox", "local")
+    assert "sandbox local" in result.stdout
+    [found] = collect(tmp_path / "out")
+    assert found.record.disclosure.sandbox == "local"
+    assert found.record.disclosure.isolation == "none"
+    assert found.grade is not None and found.grade.valid
+    assert "choose bubblewrap" in run(*arguments, "--sandbox", "podman", expect=2).stderr
+
+
 def test_feedback_without_a_hold_out_is_refused_at_once(tmp_path: Path, run: Run) -> None:
     write_number_task(tmp_path)
     arguments = ("run", "--tasks", "./numbers", "--agents", "baseline", "--out", "out")

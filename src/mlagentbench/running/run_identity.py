@@ -151,7 +151,7 @@ def _disclose(
         roles=roles,
         answered_by="nobody" if model == "none" else "model",
         sandbox=settings.sandbox,
-        isolation=isolation(),
+        isolation=isolation() if settings.sandbox == "bubblewrap" else "none",
         limits=settings.limits(task.spec).model_dump(),
         feedback=settings.feedback,
         protocol=settings.protocol,

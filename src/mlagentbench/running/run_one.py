@@ -27,7 +27,7 @@ from mlagentbench.records import Grade, Outcome
 from mlagentbench.running.live import LiveProgress
 from mlagentbench.running.metrics import mean, stderr, success_high, success_low, success_rate
 from mlagentbench.running.run_identity import Identified, identify, run_of_sample
-from mlagentbench.running.run_sandbox import RunSandbox
+from mlagentbench.running.run_sandbox import RunSandbox, run_sandbox
 from mlagentbench.running.settings import RunSettings
 from mlagentbench.tasks.task import load_task
 
@@ -98,7 +98,7 @@ async def _open_environment(identified: Identified) -> OpenRun:
         data, python_env = identified.data, identified.python_env
         feedback = await hold_out(task, data, python_env, call_task, calls) if calls else None
         spec = sandbox_spec(task, run, data, python_env, identified.seed, feedback)
-        sandbox = RunSandbox(run, spec)
+        sandbox = run_sandbox(settings.sandbox, run, spec)
         budget = Budget(settings.limits(task.spec))
         environment = Environment(
             task, run, sandbox.contract, budget, data, python_env, call_task, identified.actions,
@@ -194,9 +194,11 @@ def _in_words(grade: Grade) -> str:
 
 
 async def close_run(state: TaskState) -> None:
-    """End what is still open because the agent or its grading failed."""
+    """End what is still open because the agent failed, or because a person stopped it."""
     opened = _open.pop(state.uuid, None)
-    if opened is not None:
-        await opened.close()
-        if LiveProgress.current is not None:
-            LiveProgress.current.end(opened.run.shown_name, "did not end; run it again to go on")
+    if opened is None:
+        return
+    await opened.close()
+    if LiveProgress.current is not None:
+        stopped = opened.environment.outcome is None
+        LiveProgress.current.give_up(opened.run.shown_name, stopped=stopped)

@@ -1,16 +1,50 @@
 """The sandbox of a run: started for it, known to Inspect, and ended with it."""
 
+import shutil
+from pathlib import Path
+from typing import Protocol
+
 from inspect_ai.util import sandbox as inspect_sandbox
+from inspect_ai.util._sandbox.local import LocalSandboxEnvironment
 
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.guardian_client import kill_if_alive
 from mlagentbench.environment.sandbox.inspect_provider import BubblewrapSandboxEnvironment
-from mlagentbench.environment.sandbox.sandbox import Identity, SandboxSpec
+from mlagentbench.environment.sandbox.inspect_sandbox import InspectSandbox
+from mlagentbench.environment.sandbox.sandbox import Identity, Sandbox, SandboxSpec
+from mlagentbench.errors import UsageError
 from mlagentbench.files import write_atomically
 
+SANDBOXES = ("bubblewrap", "local")
 
-class RunSandbox:
+
+class RunSandbox(Protocol):
+    """What a run needs of its sandbox."""
+
+    @property
+    def contract(self) -> Sandbox: ...
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+def require_sandbox(name: str) -> None:
+    """UsageError when runs cannot be done in a sandbox of that name."""
+    if name not in SANDBOXES:
+        raise UsageError(
+            f"--sandbox {name}: not possible; choose bubblewrap, or local for no isolation at all"
+        )
+
+
+def run_sandbox(name: str, run: RunDirectory, spec: SandboxSpec) -> RunSandbox:
+    """The sandbox of that name for a run, not started."""
+    require_sandbox(name)
+    return OurSandbox(run, spec) if name == "bubblewrap" else NoIsolation(run, spec)
+
+
+class OurSandbox:
     """A bubblewrap sandbox that Inspect's own tools and bridges reach, too."""
 
     def __init__(self, run: RunDirectory, spec: SandboxSpec) -> None:
@@ -28,3 +62,38 @@ class RunSandbox:
     async def stop(self) -> None:
         await self.contract.stop()
         self.run.sandbox_json.unlink(missing_ok=True)
+
+
+class NoIsolation:
+    """Inspect's `local`, working in the run's own directory: for those who ask for it by name.
+
+    What the sandbox would bind is copied in, and protected by nothing but the actions.
+    """
+
+    def __init__(self, run: RunDirectory, spec: SandboxSpec) -> None:
+        self.run = run
+        self.spec = spec
+        self._environment = inspect_sandbox()
+        variables = {"PATH": f"{spec.python_env / 'bin'}:/usr/local/bin:/usr/bin:/bin", **spec.env}
+        self.contract = InspectSandbox(self._environment, "local", spec.limits, variables)
+
+    async def start(self) -> None:
+        for bind in self.spec.binds:
+            target = self.run.work / Path(bind.target).name
+            if bind.source.is_dir():
+                shutil.copytree(bind.source, target, dirs_exist_ok=True)
+            else:
+                shutil.copyfile(bind.source, target)
+        directory = self._directory()
+        shutil.rmtree(directory)
+        directory.symlink_to(self.run.work)
+
+    async def stop(self) -> None:
+        """Give Inspect back the empty directory that it will remove."""
+        directory = self._directory()
+        if directory.is_symlink():
+            directory.unlink()
+            directory.mkdir()
+
+    def _directory(self) -> Path:
+        return Path(self._environment.as_type(LocalSandboxEnvironment).directory.name)

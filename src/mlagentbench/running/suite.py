@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from mlagentbench.records import Record
 from mlagentbench.running.live import LiveProgress
 from mlagentbench.running.output import own_output
 from mlagentbench.running.prepare import TerminalProgress, ensure_ready
+from mlagentbench.running.run_sandbox import require_sandbox
 from mlagentbench.running.settings import (
     PAPER_RUNS,
     AgentChoice,
@@ -119,10 +120,13 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
     settings = request.settings
     _require_what_is_needed(request)
     with own_output(request.out):
-        with TerminalProgress(console) as progress:
-            for task in _tasks(request):
-                ensure_ready(task, settings.tier, settings.mini_seed, progress=progress)
-        interrupted = _evaluate(request, console)
+        try:
+            with TerminalProgress(console) as progress:
+                for task in _tasks(request):
+                    ensure_ready(task, settings.tier, settings.mini_seed, progress=progress)
+            interrupted = _evaluate(request, console)
+        except KeyboardInterrupt:
+            interrupted = True
         return SuiteOutcome(
             out=request.out,
             results=tuple(_results(request)),
@@ -134,8 +138,8 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
 
 def _require_what_is_needed(request: SuiteRequest) -> None:
     """Find out now, not in the middle of the first run."""
-    if request.settings.sandbox == "bubblewrap":
-        find_bwrap()
+    require_sandbox(request.settings.sandbox)
+    find_bwrap()
     if request.settings.feedback_calls():
         for task in _tasks(request):
             require_feedback(task)
@@ -151,28 +155,37 @@ def _evaluate(request: SuiteRequest, console: Console) -> bool:
 
     tasks = [_inspect_task(cell, request) for cell in request.cells]
     # What Inspect itself prints about its log directory would only stand in the way.
-    with LiveProgress(console, total=len(tasks) * request.runs), redirect_stdout(StringIO()):
-        try:
-            _, logs = eval_set(
-                tasks,
-                log_dir=str(request.out / "logs"),
-                log_dir_allow_dirty=True,
-                retry_attempts=0,
-                retry_immediate=False,
-                model=None,
-                model_roles=dict(request.roles) or None,
-                model_cost_config=str(request.prices) if request.prices else None,
-                epochs=request.runs,
-                max_tasks=request.jobs,
-                max_samples=request.jobs,
-                max_sandboxes=request.jobs,
-                display="none",
-                log_level="error",
-                score_display=False,
-            )
-        except KeyboardInterrupt:
-            return True
-    return any(log.status == "cancelled" for log in logs)
+    live = LiveProgress(console, total=len(tasks) * request.runs)
+    with live, redirect_stdout(StringIO()), _prerequisites_explained():
+        eval_set(
+            tasks,
+            log_dir=str(request.out / "logs"),
+            log_dir_allow_dirty=True,
+            retry_attempts=0,
+            retry_immediate=False,
+            model=None,
+            model_roles=dict(request.roles) or None,
+            model_cost_config=str(request.prices) if request.prices else None,
+            epochs=request.runs,
+            max_tasks=request.jobs,
+            max_samples=request.jobs,
+            max_sandboxes=request.jobs,
+            display="none",
+            log_level="error",
+            score_display=False,
+        )
+    return live.stopped
+
+
+@contextmanager
+def _prerequisites_explained() -> Iterator[None]:
+    """What Inspect misses, a provider's package or key, is for the person to bring."""
+    from inspect_ai._util.error import PrerequisiteError
+
+    try:
+        yield
+    except PrerequisiteError as error:
+        raise UsageError(str(error.message)) from error
 
 
 def _inspect_task(cell: Cell, request: SuiteRequest) -> "inspect_ai.Task":

@@ -26,7 +26,7 @@ def find_bwrap() -> str:
     if found is None:
         raise UsageError(
             "bubblewrap (bwrap) not found; install it with: apt-get install bubblewrap "
-            "(dnf install bubblewrap, pacman -S bubblewrap), or choose --sandbox docker"
+            "(dnf install bubblewrap, pacman -S bubblewrap)"
         )
     if os.geteuid() == 0 and not Path("/usr/bin/setpriv").exists():
         raise UsageError(
@@ -78,12 +78,17 @@ def explain_failure(said: str) -> MLAgentBenchError:
             if _setting(name) == forbidding:
                 return UsageError(
                     f"this kernel forbids user namespaces to ordinary users ({said}); "
-                    f"allow them with: sudo sysctl -w {setting}, or choose --sandbox docker"
+                    f"allow them with: sudo sysctl -w {setting}"
                 )
         return UsageError(
             f"bubblewrap may not create namespaces here ({said}); inside a container, start it "
             "with: docker run --security-opt seccomp=unconfined --security-opt "
             "apparmor=unconfined --security-opt systempaths=unconfined --cap-add SYS_ADMIN"
+        )
+    if "Unknown option" in said:
+        return UsageError(
+            f"this bubblewrap is too old ({said}); version 0.8 or newer is needed (Debian 12, "
+            "Ubuntu 24.04, Fedora 38 and later have it), or choose --sandbox docker"
         )
     if "execvp" in said and "Permission denied" in said:
         return UsageError(
