@@ -6,6 +6,7 @@ dies, a new sandbox is started on the same workspace, and the next result says s
 
 import asyncio
 import contextlib
+import math
 import posixpath
 import signal
 import socket
@@ -21,7 +22,7 @@ from mlagentbench.environment.sandbox.command import Command, OutputPipe
 from mlagentbench.environment.sandbox.files import read_file, write_file
 from mlagentbench.environment.sandbox.instance import Instance
 from mlagentbench.environment.sandbox.layout import HOME, Layout
-from mlagentbench.environment.sandbox.limits import Watch, hit
+from mlagentbench.environment.sandbox.limits import PERIOD, Watch, hit
 from mlagentbench.environment.sandbox.ownership import give_to
 from mlagentbench.environment.sandbox.prerequisites import find_bwrap, isolation, unprivileged_uid
 from mlagentbench.environment.sandbox.process import SandboxProcess
@@ -56,6 +57,7 @@ class BubblewrapSandbox:
         self._active: set[Command | SandboxProcess] = set()
         self._watching: asyncio.Task[None] | None = None
         self._left_some = False
+        self._first_hit = self._last_hit = -math.inf
         self._left_running: list[OutputPipe] = []
         self._starting = asyncio.Lock()
 
@@ -210,20 +212,15 @@ class BubblewrapSandbox:
         on_output: Callable[[bytes], None] | None,
         max_output: int | None = None,
     ) -> CommandResult:
-        instance, restarted = await self._ready()
         started = time.monotonic()
-        limits = self.spec.limits
+        max_output = self.spec.limits.output_size if max_output is None else max_output
+        instance, restarted = await self._ready()
         try:
-            command = Command(
-                instance.control,
-                stdin=stdin,
-                max_output=limits.output_size if max_output is None else max_output,
-                on_output=on_output,
-                on_too_much=lambda: self._end(command, hit(limits, "output size")),
-            )
+            command = self._new_command(instance, stdin, on_output, max_output)
         except ExecutorGone:
             await self._restart(instance)
-            return _result(None, None, started, restarted=True)
+            instance, restarted = self._running(), True
+            command = self._new_command(instance, stdin, on_output, max_output)
         async with self._timed(command, timeout):
             try:
                 answer = await command.run(**request)
@@ -245,6 +242,23 @@ class BubblewrapSandbox:
                 if broken is not None:
                     result = result.model_copy(update={"limit": broken})
             return result
+
+    def _new_command(
+        self,
+        instance: Instance,
+        stdin: bytes,
+        on_output: Callable[[bytes], None] | None,
+        max_output: int,
+    ) -> Command:
+        too_much = hit(self.spec.limits, "output size")
+        command = Command(
+            instance.control,
+            stdin=stdin,
+            max_output=max_output,
+            on_output=on_output,
+            on_too_much=lambda: self._end(command, too_much),
+        )
+        return command
 
     @contextlib.asynccontextmanager
     async def _timed(self, command: Command, timeout: float | None) -> AsyncIterator[None]:
@@ -289,10 +303,15 @@ class BubblewrapSandbox:
             self._watching = None
 
     def _end_all(self, limit: LimitHit) -> None:
-        if not self._active and self._instance is not None:
-            self._instance.shoot()
+        """End what runs; when that does not help, the culprit was left behind: end everything."""
+        now = time.monotonic()
+        if now - self._last_hit > 10 * PERIOD:
+            self._first_hit = now
+        self._last_hit = now
         for command in tuple(self._active):
             self._end(command, limit)
+        if self._instance is not None and (not self._active or now - self._first_hit > KILL_GRACE):
+            self._instance.shoot()
 
     def _end(self, command: Command | SandboxProcess, limit: LimitHit) -> None:
         """End a command because of a limit; if it resists, end the sandbox around it."""
@@ -352,22 +371,16 @@ def _environment(spec: SandboxSpec) -> dict[str, str]:
 
 
 def _result(
-    command: Command | None, answer: Answer | None, started: float, *, restarted: bool
+    command: Command, answer: Answer | None, started: float, *, restarted: bool
 ) -> CommandResult:
-    limit = command.limit if command is not None else None
-    output, stdout, stderr = (
-        (bytes(command.output), bytes(command.stdout), bytes(command.stderr))
-        if command is not None
-        else (b"", b"", b"")
-    )
     return CommandResult(
-        exit_code=answer.exit_code if answer is not None and limit is None else None,
-        output=output.decode("utf-8", "replace"),
-        stdout=stdout,
-        stderr=stderr,
+        exit_code=answer.exit_code if answer is not None and command.limit is None else None,
+        output=command.output.decode("utf-8", "replace"),
+        stdout=bytes(command.stdout),
+        stderr=bytes(command.stderr),
         seconds=time.monotonic() - started,
         cpu_seconds=answer.cpu_seconds if answer is not None else None,
-        limit=limit,
+        limit=command.limit,
         start_error=answer.start_error if answer is not None else 0,
         restarted=restarted,
     )

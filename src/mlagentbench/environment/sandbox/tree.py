@@ -5,6 +5,10 @@ import os
 import signal
 from pathlib import Path
 
+import psutil
+
+_KERNEL_LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
+
 
 def signal_tree(root: int, number: signal.Signals) -> None:
     """Send a signal to every process below `root`, again until no new one appears."""
@@ -18,6 +22,8 @@ def signal_tree(root: int, number: signal.Signals) -> None:
 
 def descendants_of(root: int) -> set[int]:
     """The pids of all processes below `root`."""
+    if not _KERNEL_LISTS_CHILDREN:
+        return {child.pid for child in psutil.Process(root).children(recursive=True)}
     found: set[int] = set()
     pending = [root]
     while pending:
