@@ -128,8 +128,9 @@ def test_concerns_name_what_is_wrong() -> None:
     figures = figures_from(
         ACCURACY, "-", {}, runs(0.4, 0.6, seconds=11), runs(0.8, seconds=26), ceiling=0.7
     )
-    noisy, slow_starter, slow_solution, beyond = concerns(ACCURACY, "mini", figures)
-    assert "47% of the way" in noisy
+    noisy, high, slow_starter, slow_solution, beyond = concerns(ACCURACY, "mini", figures)
+    assert "spread is 47% of the way" in noisy
+    assert "puts the bar at" in high
     assert "starter takes 11.0 s" in slow_starter and "solution takes 26.0 s" in slow_solution
     assert "reference 0.8 is better than the ceiling 0.7" in beyond
-    assert len(concerns(ACCURACY, "full", figures)) == 2
+    assert len(concerns(ACCURACY, "full", figures)) == 3

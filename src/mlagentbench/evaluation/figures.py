@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.evaluation.competence import bar_of, floor_of, on_scale
+from mlagentbench.evaluation.competence import ROOM, bar_of, floor_of, on_scale
 from mlagentbench.evaluation.stats import noise_factor
 from mlagentbench.records import Record, Tier
 from mlagentbench.tasks.task import Measured, Metric, ReferenceFigures, StarterFigures
@@ -111,6 +111,12 @@ def concerns(metric: Metric, tier: Tier, measured: Measured) -> list[str]:
         found.append(
             f"the starter's spread is {share:.0%} of the way from floor to reference; "
             f"at most {MAX_SPREAD:.0%} is wanted"
+        )
+    bar = (on_scale(metric, measured.bar) - on_scale(metric, floor)) / way
+    if bar > 1 - ROOM:
+        found.append(
+            f"the starter's noise puts the bar at {bar:.0%} of the way from floor to reference; "
+            f"the solution itself would hardly reach it"
         )
     if tier == "mini":
         for name, seconds in (("starter", starter.seconds), ("solution", reference.seconds)):
