@@ -37,7 +37,7 @@ def truncate(top: Path, path: str, _other: str, text: str) -> None:
 
 
 def change_mode(top: Path, path: str, _other: str, text: str) -> None:
-    (top / path).chmod(0o600 + len(text))
+    (top / path).chmod(0o700 + len(text))
 
 
 def rename(top: Path, path: str, other: str, _text: str) -> None:
