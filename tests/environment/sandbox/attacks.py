@@ -104,7 +104,10 @@ def read_environments_and_command_lines() -> Loot:
 @attack
 def see_or_signal_processes_of_the_host() -> Loot:
     for pid in other_pids():
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue
         if b"pytest" in command or b"guardian" in command:
             yield f"saw {pid}: {command!r}"
     parent = FACTS["harness_pid"]

@@ -129,19 +129,19 @@ class BubblewrapSandbox:
     async def _restart(self, broken: Instance) -> None:
         """Put a new sandbox in place of a broken one, once for all who noticed."""
         async with self._starting:
-            if self._instance is not broken:
+            if self._running() is not broken:
                 return
             self._stop_watching()
             await broken.kill()
             await self._launch()
 
-    async def _ready(self) -> tuple[Instance, bool]:
-        """The running instance, and whether it had to be started anew."""
+    async def _revive(self) -> bool:
+        """Replace a sandbox that was killed since the last command; whether that was so."""
         instance = self._running()
-        if not instance.ended.is_set():
-            return instance, False
+        if instance.alive:
+            return False
         await self._restart(instance)
-        return self._running(), True
+        return True
 
     # Commands
 
@@ -185,9 +185,9 @@ class BubblewrapSandbox:
         env: Mapping[str, str] | None = None,
     ) -> SandboxProcess:
         """Start a program to be spoken to over stdin and stdout; whoever opened it closes it."""
-        instance, _restarted = await self._ready()
+        await self._revive()
         try:
-            process = SandboxProcess(instance.control, self._finish)
+            process = SandboxProcess(self._running().control, self._finish)
             self._begin(process)
             await process.begin(**self._command_request(command, cwd, env, keep=False))
         except ExecutorGone as error:
@@ -214,13 +214,12 @@ class BubblewrapSandbox:
     ) -> CommandResult:
         started = time.monotonic()
         max_output = self.spec.limits.output_size if max_output is None else max_output
-        instance, restarted = await self._ready()
+        restarted = await self._revive()
+        instance = self._running()
         try:
             command = self._new_command(instance, stdin, on_output, max_output)
         except ExecutorGone:
-            await self._restart(instance)
-            instance, restarted = self._running(), True
-            command = self._new_command(instance, stdin, on_output, max_output)
+            return await self._execute(request, stdin, timeout, on_output, max_output)
         async with self._timed(command, timeout):
             try:
                 answer = await command.run(**request)
@@ -335,7 +334,8 @@ class BubblewrapSandbox:
 
     async def _asked(self, ask: Callable[[socket.socket], Awaitable[T]]) -> T:
         """Ask the executor; of a broken sandbox's successor, once more."""
-        instance, _restarted = await self._ready()
+        await self._revive()
+        instance = self._running()
         try:
             return await ask(instance.control)
         except ExecutorGone:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -43,6 +44,15 @@ class Instance:
     def _on_end(self) -> None:
         self._loop.remove_reader(self._handle)
         self.ended.set()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the executor still holds its end of the control socket."""
+        if self.control.fileno() < 0:
+            return False
+        poll = select.poll()
+        poll.register(self.control, select.POLLHUP)
+        return not poll.poll(0)
 
     @classmethod
     async def start(cls, layout: Layout) -> "Instance":

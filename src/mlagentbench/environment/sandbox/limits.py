@@ -91,6 +91,7 @@ class View:
     def close(self) -> None:
         for descriptor in (self._proc, *self._tmpfs):
             os.close(descriptor)
+        self._tmpfs.clear()
 
     def pids(self) -> list[str]:
         return [name for name in os.listdir(self._proc) if name.isdigit()]  # noqa: PTH208
