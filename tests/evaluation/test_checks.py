@@ -63,7 +63,9 @@ def scored(score: float | None, reason: str | None = None, **extra: Any) -> Scor
 
 def test_missing_figures_are_a_finding_and_others_wait_for_them(task: Task) -> None:
     recorded = checks.figures_are_recorded(task, "mini", None)
-    assert recorded.ok is False and "mlagentbench baseline house-price" in recorded.detail
+    assert recorded.ok is False and f"mlagentbench baseline {task.folder}" in recorded.detail
+    shipped = checks.figures_are_recorded(load_task("house-price"), "mini", None)
+    assert "mlagentbench baseline house-price --tier mini" in shipped.detail
     waiting = [
         checks.starter_reproduces(task, None, scored(0.6)),
         checks.solution_has_room(task, None, scored(0.8)),
