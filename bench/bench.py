@@ -18,11 +18,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from mlagentbench.environment.disclosure import hardware
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.sandbox import SandboxSpec
 from mlagentbench.records import Action, Record
-from mlagentbench.running.disclosure import hardware
 from mlagentbench.running.prepare import ensure_ready
 from mlagentbench.tasks.task import load_task
 

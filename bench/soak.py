@@ -18,9 +18,9 @@ from pathlib import Path
 
 import psutil
 
+from mlagentbench.environment.disclosure import hardware
 from mlagentbench.evaluation.results import collect
 from mlagentbench.records import Record
-from mlagentbench.running.disclosure import hardware
 from mlagentbench.tasks.task import task_folders
 
 RESULTS = Path(__file__).parent / "results" / "soak.json"

@@ -143,7 +143,9 @@ def grade_timings(timings: Timings) -> Grade:
         "sittings": timings.sittings,
     }
     if abs(control - 1) > CONTROL_TOLERANCE:
-        extra["warning"] = f"control off by {100 * abs(control - 1):.1f} %: the machine was not calm"
+        extra["warning"] = (
+            f"control off by {100 * abs(control - 1):.1f} %: the machine was not calm"
+        )
     return Grade(statistics.median(ratios), extra)
 
 

@@ -1,6 +1,5 @@
 """Opening an Environment outside of Inspect: all that a run stands on, in the right order."""
 
-import hashlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,7 +8,7 @@ from mlagentbench.environment.actions.action import ActionSpec
 from mlagentbench.environment.budget import Budget, BudgetLimits
 from mlagentbench.environment.environment import Environment, publish
 from mlagentbench.environment.feedback import hold_out
-from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.environment.run_record import disclose, find_or_create_run
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.environment.workspace import sandbox_spec
@@ -37,11 +36,11 @@ async def open_environment(
     feedback = None
     if feedback_calls:
         feedback = await hold_out(task, data, python_env, call_task, feedback_calls)
-    settings = hashlib.sha256(
-        f"{task.spec.version} {data.hash} {feedback_calls} {limits!r}".encode()
-    ).hexdigest()
-    place = Path("runs", task.id, tier, f"by-hand-{settings[:8]}", "none", str(epoch))
-    run = RunDirectory(out, place)
+    disclosure = disclose(
+        task, data, python_env, limits, agent="by-hand",
+        feedback=f"validation:{feedback_calls}" if feedback_calls else "none",
+    )  # fmt: skip
+    run = find_or_create_run(out.absolute(), task, epoch, disclosure)
     spec = sandbox_spec(task, run, data, python_env, task.run_seed(epoch), feedback)
     with run.locked():
         sandbox = BubblewrapSandbox(spec)

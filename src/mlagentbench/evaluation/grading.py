@@ -77,9 +77,12 @@ def _snapshot_after(run: RunDirectory, history: History, step: int | None) -> tu
     if history.run is None:
         raise UsageError(f"{run.path}: the run has not started; there is nothing to grade")
     snapshots = {0: history.run.snapshot} | {past.n: past.snapshot for past in history.steps}
-    number = max(snapshots) if step is None else step
+    last = max(snapshots)
+    # An agent may have changed files by other means after its last step.
+    snapshots[last] = history.snapshot or snapshots[last]
+    number = last if step is None else step
     if number not in snapshots:
-        raise UsageError(f"{run.path}: no step {number}; its steps are 0 to {max(snapshots)}")
+        raise UsageError(f"{run.path}: no step {number}; its steps are 0 to {last}")
     return number, snapshots[number]
 
 

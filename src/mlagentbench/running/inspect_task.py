@@ -1,47 +1,85 @@
-"""A task folder as an Inspect task: one sample, its epochs are the runs."""
+"""Task folders as Inspect tasks: one sample each, its epochs are the runs.
 
-from typing import TYPE_CHECKING
+Importing this registers `mlagentbench/<task>` for every known task, and `mlagentbench/folder`.
+"""
 
+from collections.abc import Callable
+from typing import Any
+
+import inspect_ai
+from inspect_ai import task as register_task
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.dataset import Sample
+from pydantic import ValidationError
+
+from mlagentbench.agents.baseline import baseline
+from mlagentbench.errors import UsageError
 from mlagentbench.running.run_one import close_run, grade_submission, open_run
 from mlagentbench.running.settings import RunSettings
-from mlagentbench.tasks.task import Task
-
-if TYPE_CHECKING:
-    import inspect_ai
-    from inspect_ai.solver import Solver
+from mlagentbench.tasks.task import load_task, task_folders
 
 HARD_STOP_GRACE = 1800.0
 """Seconds beyond a run's own time after which Inspect itself stops it: grading needs some."""
 
 
-def inspect_task(
-    task: Task,
-    task_path: str,
-    settings: RunSettings,
-    *,
-    solver: "Solver | None" = None,
-    runs: int = 1,
-    name: str | None = None,
-) -> "inspect_ai.Task":
-    """The Inspect task that runs `solver` (by default the baseline) on this task."""
-    import inspect_ai
-    from inspect_ai.dataset import Sample
+@register_task
+def folder(path: str, **settings: Any) -> inspect_ai.Task:
+    """Any task folder: `inspect eval mlagentbench/folder -T path=DIR`."""
+    return _build(path, settings)
 
-    from mlagentbench.agents.baseline import baseline
 
+def _task_function(task_id: str) -> Callable[..., inspect_ai.Task]:
+    def build(**settings: Any) -> inspect_ai.Task:
+        return _build(task_id, settings)
+
+    build.__name__ = build.__qualname__ = task_id.replace("-", "_")
+    build.__doc__ = f"The task {task_id}; -T takes tier, max_steps, max_time, feedback, ..."
+    return build
+
+
+_TASKS = {
+    task_id: register_task(name=task_id.replace("-", "_"))(_task_function(task_id))
+    for task_id in task_folders()
+}
+
+
+def registered_task(name_or_path: str, settings: RunSettings) -> inspect_ai.Task:
+    """The Inspect task of this name, as `inspect eval` would make it."""
+    values = settings.model_dump(exclude_defaults=True)
+    if name_or_path in _TASKS:
+        return _TASKS[name_or_path](**values)
+    return folder(path=name_or_path, **values)
+
+
+def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
+    """The Inspect task, with the baseline as its agent until another is chosen."""
+    settings = _read(values)
+    try:
+        task = load_task(name_or_path)
+    except UsageError as error:
+        raise PrerequisiteError(str(error)) from error
     limits = settings.limits(task.spec)
     return inspect_ai.Task(
         dataset=[Sample(id=task.id, input=task.problem)],
-        setup=open_run(task_path=task_path, settings=settings.model_dump(exclude_defaults=True)),
-        solver=solver or baseline(),
+        setup=open_run(task_path=name_or_path, settings=settings.model_dump(exclude_defaults=True)),
+        solver=baseline(),
         cleanup=close_run,
         scorer=grade_submission(),
         sandbox=settings.sandbox,
-        epochs=runs,
         continue_on_fail=True,
         time_limit=None if limits.time is None else int(limits.time + HARD_STOP_GRACE),
         version=task.spec.version,
-        name=name,
         display_name=task.spec.title,
         metadata={"mlagentbench": {"task": task.id, "tier": settings.tier}},
     )
+
+
+def _read(values: dict[str, Any]) -> RunSettings:
+    try:
+        return RunSettings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        known = ", ".join(RunSettings.model_fields)
+        raise PrerequisiteError(
+            f"-T {first['loc'][0]}: {first['msg'].lower()}; settings are: {known}"
+        ) from error

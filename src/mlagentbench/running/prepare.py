@@ -120,16 +120,32 @@ def ensure_ready(
     progress: progress_contract.Progress | None = None,
     call: CallTask | None = None,
 ) -> Ready:
+    """As make_ready, for callers that are not asynchronous."""
+    return asyncio.run(make_ready(task, tier, mini_seed, progress=progress, call=call))
+
+
+async def make_ready(
+    task: Task,
+    tier: Tier,
+    mini_seed: MiniSeed = "public",
+    *,
+    progress: progress_contract.Progress | None = None,
+    call: CallTask | None = None,
+) -> Ready:
     """Data and python environment of a task that is about to be run.
 
     The public mini tier is prepared by itself; anything else must have been prepared before, and a
     UsageError says how.
     """
+    shown = progress or progress_contract.Silent()
     if tier == "full" or mini_seed == "secret":
         data = require_prepared(task, tier, mini_seed)
-        shown = progress or progress_contract.Silent()
-        return Ready(data, asyncio.run(_python_env(task, False, shown)))
-    return prepare_tasks([task], tier, progress=progress, call=call)[0]
+        return Ready(data, await _python_env(task, False, shown))
+    python_env = await _python_env(task, False, shown)
+    data = await prepare(
+        task, tier, call=call or _sandboxed(), python_env=python_env, progress=shown
+    )
+    return Ready(data, python_env)
 
 
 def needs_baseline(task: Task, data: PreparedData) -> bool:

@@ -1,9 +1,6 @@
 """Which run a sample is: its directory follows from task, data, agent, model and settings."""
 
-import hashlib
-import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from inspect_ai.log import EvalLog, read_eval_log_async
@@ -14,15 +11,14 @@ from mlagentbench.agents.agent import AGENTS
 from mlagentbench.environment.actions.action import ActionSpec
 from mlagentbench.environment.actions.standard import PAPER_ACTIONS, STANDARD_ACTIONS
 from mlagentbench.environment.run_directory import RunDirectory
-from mlagentbench.environment.sandbox.prerequisites import isolation
+from mlagentbench.environment.run_record import disclose, find_or_create_run
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.files import write_atomically
-from mlagentbench.records import Disclosure, Json, RunRecord
-from mlagentbench.running.disclosure import hardware, packages
+from mlagentbench.records import Json
 from mlagentbench.running.output import find_output
+from mlagentbench.running.prepare import make_ready
 from mlagentbench.running.settings import AgentChoice, RunSettings
-from mlagentbench.tasks.data import PreparedData, require_prepared
-from mlagentbench.tasks.python_env import PythonEnv, require_python_env
+from mlagentbench.tasks.data import PreparedData
+from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
 
 PACKAGE = "mlagentbench/"
@@ -59,28 +55,29 @@ class Identified:
         return PAPER_ACTIONS if paper else STANDARD_ACTIONS
 
 
-async def identify(
-    task: Task, task_path: str, settings: RunSettings, state: TaskState
-) -> Identified:
+async def identify(task: Task, settings: RunSettings, state: TaskState) -> Identified:
     """Find or create the sample's run directory, and remember it in the sample's store."""
     log = await _log_being_written()
-    data = require_prepared(task, settings.tier, settings.mini_seed)
-    python_env = require_python_env(task)
+    ready = await make_ready(task, settings.tier, settings.mini_seed)
     agent = _agent_of(log)
-    disclosure = _disclose(task, settings, data, python_env, agent, log)
-    record = RunRecord(
-        task_path=task_path,
-        epoch=state.epoch,
-        seed=task.run_seed(state.epoch),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        disclosure=disclosure,
+    disclosure = disclose(
+        task,
+        ready.data,
+        ready.python_env,
+        settings.limits(task.spec),
+        agent=agent.name,
+        agent_settings=agent.settings,
+        model=log.eval.model.removeprefix("none/"),
+        roles=_roles_of(log),
+        sandbox=settings.sandbox,
+        feedback=settings.feedback,
+        protocol=settings.protocol,
     )
-    run = RunDirectory(find_output(Path(log.location)), Path(record.directory(_hash(disclosure))))
-    if not run.run_json.exists():
-        write_atomically(run.run_json, record.model_dump_json(indent=2).encode())
+    run = find_or_create_run(find_output(Path(log.location)), task, state.epoch, disclosure)
     state.store.set(RUN_KEY, run.relative.as_posix())
     state.store.set(OUT_KEY, str(run.out))
-    return Identified(task, settings, data, python_env, agent, run, record.seed)
+    seed = task.run_seed(state.epoch)
+    return Identified(task, settings, ready.data, ready.python_env, agent, run, seed)
 
 
 def run_of_sample(state: TaskState) -> RunDirectory:
@@ -122,49 +119,6 @@ def _agent_of(log: EvalLog) -> AgentChoice:
     return AgentChoice(name=names or "none", settings=settings)
 
 
-def _disclose(
-    task: Task,
-    settings: RunSettings,
-    data: PreparedData,
-    python_env: PythonEnv,
-    agent: AgentChoice,
-    log: EvalLog,
-) -> Disclosure:
-    model = log.eval.model.removeprefix("none/")
-    roles = {
-        role: config.model
-        for role, config in (log.eval.model_roles or {}).items()
-        if not isinstance(config, list)
-    }
-    return Disclosure(
-        task=task.id,
-        task_version=task.spec.version,
-        metric=task.spec.metric.name,
-        better=task.spec.metric.better,
-        data_hash=data.hash,
-        data_verified=data.verified,
-        tier=settings.tier,
-        mini_seed=data.mini_seed,
-        agent=agent.name,
-        agent_settings=agent.settings,
-        model=model,
-        roles=roles,
-        answered_by="nobody" if model == "none" else "model",
-        sandbox=settings.sandbox,
-        isolation=isolation() if settings.sandbox == "bubblewrap" else "none",
-        limits=settings.limits(task.spec).model_dump(),
-        feedback=settings.feedback,
-        protocol=settings.protocol,
-        python_env=python_env.hash,
-        hardware=hardware(),
-        packages=packages(),
-    )
-
-
-def _hash(facts: Disclosure) -> str:
-    """What tells two runs of one agent on one task apart, besides model and epoch."""
-    parts = (
-        facts.agent_settings, facts.roles, facts.limits, facts.sandbox, facts.feedback,
-        facts.protocol, facts.task_version, facts.data_hash,
-    )  # fmt: skip
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+def _roles_of(log: EvalLog) -> dict[str, str]:
+    roles = (log.eval.model_roles or {}).items()
+    return {role: config.model for role, config in roles if not isinstance(config, list)}

@@ -60,7 +60,7 @@ def open_run(task_path: str, settings: dict[str, Any]) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         task = load_task(task_path)
-        identified = await identify(task, task_path, RunSettings.model_validate(settings), state)
+        identified = await identify(task, RunSettings.model_validate(settings), state)
         if _has_ended(identified.run):
             state.completed = True
             return state

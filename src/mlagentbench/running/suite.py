@@ -191,7 +191,7 @@ def _prerequisites_explained() -> Iterator[None]:
 def _inspect_task(cell: Cell, request: SuiteRequest) -> "inspect_ai.Task":
     from inspect_ai import task_with
 
-    from mlagentbench.inspect_plugin import registered_task
+    from mlagentbench.running.inspect_task import registered_task
 
     task = registered_task(cell.task, request.settings)
     solver = find_agent(cell.agent.name).solver(**cell.agent.settings)

@@ -31,7 +31,7 @@ from mlagentbench.tasks import data_files
 from mlagentbench.tasks.progress import Progress, Silent
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.sources import Gathered, bytes_needed, gather
-from mlagentbench.tasks.task import Task, task_folders
+from mlagentbench.tasks.task import Task
 from mlagentbench.tasks.task_call import CallTask
 
 MiniSeed = Literal["public", "secret"]
@@ -89,8 +89,7 @@ def require_prepared(task: Task, tier: Tier, mini_seed: MiniSeed = "public") -> 
     """As find_prepared; a UsageError with the command to type when there is none."""
     data = find_prepared(task, tier, mini_seed)
     if data is None:
-        name = task.id if task_folders().get(task.id) == task.folder else str(task.folder)
-        command = f"mlagentbench prepare {name} --tier {tier}"
+        command = f"mlagentbench prepare {task.address} --tier {tier}"
         if tier == "mini" and mini_seed == "secret":
             command += " --mini-seed secret"
         raise UsageError(f"{task.id}: the {tier} tier is not prepared; type: {command}")
@@ -308,5 +307,5 @@ def prepared_with_hash(task: Task, tier: Tier, data_hash: str) -> PreparedData:
             return data
     raise UsageError(
         f"{task.id}: the {tier} data of that run (hash {data_hash[:12]}) are not here; "
-        f"type: mlagentbench prepare {task.id} --tier {tier}"
+        f"type: mlagentbench prepare {task.address} --tier {tier}"
     )

@@ -65,7 +65,8 @@ def require_python_env(task: Task) -> PythonEnv:
     found = find_python_env(task.spec.python.requirements)
     if found is None:
         raise UsageError(
-            f"{task.id}: its python environment is not here; type: mlagentbench prepare {task.id}"
+            f"{task.id}: its python environment is not here; "
+            f"type: mlagentbench prepare {task.address}"
         )
     return found
 

@@ -221,6 +221,11 @@ class Task:
         return f"mlagentbench/{self.id.replace('-', '_')}"
 
     @property
+    def address(self) -> str:
+        """What a person types to name it: the id, or the path of a folder elsewhere."""
+        return self.id if task_folders().get(self.id) == self.folder else str(self.folder)
+
+    @property
     def starter(self) -> Path:
         return self.folder / "starter"
 

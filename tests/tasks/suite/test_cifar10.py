@@ -305,9 +305,14 @@ def torch_env() -> PythonEnv:
 
 
 def run(env: PythonEnv, workspace: Path, command: str, seed: int) -> str:
+    settings = {
+        "MLAGENTBENCH_SEED": str(seed),
+        "OMP_NUM_THREADS": "2",
+        "OMP_WAIT_POLICY": "PASSIVE",  # spinning threads take minutes on a busy machine
+    }
     done = subprocess.run(
-        [env.python, command], cwd=workspace, env={**os.environ, "MLAGENTBENCH_SEED": str(seed)},
-        capture_output=True, text=True, timeout=300, check=False,
+        [env.python, command], cwd=workspace, env={**os.environ, **settings},
+        capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,0 +1,80 @@
+"""What a run is, written to its directory once when it is created."""
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mlagentbench.environment.budget import BudgetLimits
+from mlagentbench.environment.disclosure import hardware, packages
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.environment.sandbox.prerequisites import isolation
+from mlagentbench.files import write_atomically
+from mlagentbench.records import Disclosure, Json, RunRecord
+from mlagentbench.tasks.data import PreparedData
+from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.tasks.task import Task
+
+
+def disclose(
+    task: Task,
+    data: PreparedData,
+    python_env: PythonEnv,
+    limits: BudgetLimits,
+    *,
+    agent: str,
+    agent_settings: dict[str, Json] | None = None,
+    model: str = "none",
+    roles: dict[str, str] | None = None,
+    sandbox: str = "bubblewrap",
+    feedback: str = "none",
+    protocol: str = "ours",
+) -> Disclosure:
+    """Everything that a result of this run will say about where it came from."""
+    return Disclosure(
+        task=task.id,
+        task_version=task.spec.version,
+        metric=task.spec.metric.name,
+        better=task.spec.metric.better,
+        data_hash=data.hash,
+        data_verified=data.verified,
+        tier=data.tier,
+        mini_seed=data.mini_seed,
+        agent=agent,
+        agent_settings=agent_settings or {},
+        model=model,
+        roles=roles or {},
+        answered_by="nobody" if model == "none" else "model",
+        sandbox=sandbox,
+        isolation=isolation() if sandbox == "bubblewrap" else "none",
+        limits=limits.model_dump(),
+        feedback=feedback,
+        protocol=protocol,
+        python_env=python_env.hash,
+        hardware=hardware(),
+        packages=packages(),
+    )
+
+
+def find_or_create_run(out: Path, task: Task, epoch: int, disclosure: Disclosure) -> RunDirectory:
+    """The directory of this very run below OUT; a new one gets its run.json."""
+    record = RunRecord(
+        task_path=task.address,
+        epoch=epoch,
+        seed=task.run_seed(epoch),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        disclosure=disclosure,
+    )
+    run = RunDirectory(out, Path(record.directory(_settings_hash(disclosure))))
+    if not run.run_json.exists():
+        write_atomically(run.run_json, record.model_dump_json(indent=2).encode())
+    return run
+
+
+def _settings_hash(facts: Disclosure) -> str:
+    """What tells two runs of one agent on one task apart, besides model and epoch."""
+    parts = (
+        facts.agent_settings, facts.roles, facts.limits, facts.sandbox, facts.feedback,
+        facts.protocol, facts.task_version, facts.data_hash,
+    )  # fmt: skip
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
