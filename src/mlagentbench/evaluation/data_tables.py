@@ -112,12 +112,12 @@ def _array_rows(array: np.ndarray) -> pd.DataFrame | None:
     return pd.DataFrame(text, dtype=str)
 
 
-def canonical(values: pd.Series) -> np.ndarray:
+def canonical_column(values: pd.Series) -> pd.Series:
     """Values as text in one form: 1 and 1.0 are the same, and so are True and true."""
     text = values.astype(str).str.strip().str.lower()
     numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=float)
     plain = text.to_numpy(dtype=object)
-    return np.where(np.isfinite(numbers), numbers.astype(str), plain).astype(str)
+    return pd.Series(np.where(np.isfinite(numbers), numbers.astype(str), plain), dtype=str)
 
 
 def write_csv_text(rows: pd.DataFrame) -> str:

@@ -16,7 +16,7 @@ from mlagentbench.evaluation.checks import CheckResult
 from mlagentbench.evaluation.data_tables import (
     Answers,
     Table,
-    canonical,
+    canonical_column,
     data_files,
     read_answers,
     read_tables,
@@ -77,7 +77,11 @@ class Secret(NamedTuple):
 def search_columns(task: Task, data: PreparedData) -> CheckResult:
     """No public column tells a private one: row by row, by id, recoded, rescaled or permuted."""
     answers = read_answers(data.private)
-    tables = [*read_tables(task.starter), *read_tables(data.public)]
+    tables = [
+        Table(table.file, table.rows.apply(canonical_column))
+        for root in (task.starter, data.public)
+        for table in read_tables(root)
+    ]
     secrets = list(_secrets(data.private, answers))
     found = [
         f"{table.file}: {column} {how} private/{secret.name}"
@@ -95,19 +99,19 @@ def _secrets(private: Path, answers: Answers | None) -> Iterator[Secret]:
     for table in read_tables(private):
         rows = table.rows
         has_ids = id_column in rows.columns and rows[id_column].is_unique
-        ids = pd.Index(canonical(rows[id_column])) if has_ids else None
+        ids = pd.Index(canonical_column(rows[id_column])) if has_ids else None
         for column in rows.columns:
-            values = pd.Series(canonical(rows[column]))
+            values = canonical_column(rows[column])
             if column != id_column and len(values) >= LEAST_ROWS and values.nunique() > 1:
                 is_target = answers is not None and table.file == answers.file
                 yield Secret(f"{table.file}: {column}", ids, values, is_target)
 
 
 def _telling(secret: Secret, table: Table) -> Iterator[tuple[str, str]]:
-    """The columns of a table that tell a secret, and how."""
+    """The columns of a table, in canonical form, that tell a secret, and how."""
     aligned = _aligned(secret, table.rows)
     for column in table.rows.columns:
-        public = pd.Series(canonical(table.rows[column]))
+        public = table.rows[column]
         how = None
         if aligned is not None and column != aligned.id_column:
             how = tells(public[aligned.public_rows], secret.values[aligned.secret_rows])
@@ -132,7 +136,7 @@ def _aligned(secret: Secret, rows: pd.DataFrame) -> _Alignment | None:
     for column in rows.columns:
         if not rows[column].is_unique:
             continue
-        place = secret.ids.get_indexer(pd.Index(canonical(rows[column])))
+        place = secret.ids.get_indexer(pd.Index(rows[column]))
         public_rows = np.flatnonzero(place >= 0)
         if len(public_rows) >= max(LEAST_ROWS, 0.5 * min(len(rows), len(secret.ids))):
             return _Alignment(str(column), public_rows, place[public_rows])
