@@ -32,12 +32,15 @@ def failures(checked: CheckedTask) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def honest(shared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Task:
-    folder = tmp_path_factory.mktemp("tasks") / "honest"
-    return write_folder(folder, LEARNING_TASK)
+    task = write_folder(tmp_path_factory.mktemp("tasks") / "honest", LEARNING_TASK)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLAGENTBENCH_HOME", str(shared_home))
+        measured(task)
+    return task
 
 
 def test_an_honest_task_passes(honest: Task) -> None:
-    checked = asyncio.run(check_task(honest, measured(honest), print))
+    checked = asyncio.run(check_task(honest, ensure_ready(honest, "mini"), print))
     assert checked.ok and failures(checked) == {}
     skipped = [result for result in checked.results if result.ok is None]
     assert [result.name for result in skipped] == ["public files were written in random order"]
@@ -112,7 +115,6 @@ def test_a_task_that_does_not_work_is_a_finding_not_a_crash(tmp_path: Path) -> N
 
 def test_command_line(honest: Task) -> None:
     command = [str(Path(sys.executable).with_name("mlagentbench")), "check", str(honest.folder)]
-    measured(honest)
     passed = subprocess.run([*command, "--json"], capture_output=True, text=True)
     assert passed.returncode == 0, passed.stdout + passed.stderr
     (values,) = json.loads(passed.stdout)
