@@ -237,6 +237,11 @@ class Environment:
     # Steps
 
     @property
+    def ended(self) -> RunEnded | None:
+        """Why no further action will be carried out, once that is so."""
+        return self._ended
+
+    @property
     def usage(self) -> Usage:
         return self.budget.usage
 
@@ -249,7 +254,11 @@ class Environment:
         async with self._one_at_a_time:
             if self._ended is not None:
                 raise self._ended
-            self.budget.check()
+            try:
+                self.budget.check()
+            except RunEnded as end:
+                self._ended = end
+                raise
             return await self._step(len(self.steps) + 1, action)
 
     async def _step(self, number: int, action: Action) -> Observation:

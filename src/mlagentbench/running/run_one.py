@@ -68,6 +68,7 @@ def open_run(task_path: str, settings: dict[str, Any]) -> Solver:
             opened = await _open_environment(identified)
         _open[state.uuid] = opened
         publish(opened.environment)
+        state.user_prompt.text = opened.environment.problem
         return state
 
     return solve
@@ -153,6 +154,8 @@ def grade_submission() -> Scorer:
 
 def _unsaid_outcome(environment: Environment) -> Outcome:
     """How a run ended whose agent did not say: one of others', or stopped by Inspect's limits."""
+    if environment.ended is not None:
+        return Outcome(kind=environment.ended.kind, detail=environment.ended.detail)
     if environment.budget.remaining().time == 0:
         return Outcome(kind="time", detail="stopped by Inspect's own limit")
     return Outcome(kind="submitted", detail="the agent stopped by itself")

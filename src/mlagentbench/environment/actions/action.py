@@ -28,7 +28,7 @@ from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.sandbox.sandbox import Sandbox
 from mlagentbench.environment.snapshots import Snapshots
 from mlagentbench.environment.workspace import Workspace
-from mlagentbench.errors import ActionError
+from mlagentbench.errors import ActionError, RunEnded
 from mlagentbench.records import Action, Json, Observation
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -234,11 +234,18 @@ class Executes(Protocol):
 
 
 def as_tool(environment: Executes, spec: ActionSpec) -> "Tool":
-    """The action as an Inspect tool; its faults go back to the model as the tool's error."""
+    """The action as an Inspect tool; its faults go back to the model as the tool's error.
+
+    The end of the run ends the sample: it goes to its scorer.
+    """
+    from inspect_ai._util.exception import TerminateSampleError
     from inspect_ai.tool import ToolDef, ToolError, ToolParams
 
     async def execute(**kwargs: Any) -> str:
-        observation = await environment.execute(Action(name=spec.name, arguments=kwargs))
+        try:
+            observation = await environment.execute(Action(name=spec.name, arguments=kwargs))
+        except RunEnded as end:
+            raise TerminateSampleError(str(end)) from end
         if observation.status in ("error", "refused"):
             raise ToolError(observation.text)
         return observation.text

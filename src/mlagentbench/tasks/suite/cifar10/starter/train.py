@@ -50,8 +50,10 @@ def main() -> None:
 
 
 def as_tensor(images: np.ndarray) -> torch.Tensor:
-    """Bytes, channels last, as numbers between -1 and 1, channels first."""
-    return torch.from_numpy(images).permute(0, 3, 1, 2).float().div_(127.5).sub_(1)
+    """Bytes, channels last, as numbers, channels first; each image has mean 0 and spread 1."""
+    pixels = torch.from_numpy(images).permute(0, 3, 1, 2).float()
+    spread, mean = torch.std_mean(pixels, dim=(1, 2, 3), keepdim=True)
+    return (pixels - mean) / (spread + 1)
 
 
 def train(network: nn.Module, images: torch.Tensor, labels: torch.Tensor, settings: dict) -> None:
