@@ -333,7 +333,7 @@ def test_the_starter_learns_and_the_solution_learns_more(
         text = (workspace / "submission.csv").read_text()
         scores[command] = CIFAR.score(text, mini.private, tmp_path / "outputs").score
         assert float(found[2]) == pytest.approx(scores[command], abs=0.08)
-    assert 0.37 < scores["train.py"] < 0.52
+    assert 0.33 < scores["train.py"] < 0.54
     assert 0.82 < scores["solution.py"] < CIFAR.grade.ceiling(mini.private)
 
 

@@ -18,7 +18,7 @@ TRAIN, TEST, BATCHES = 5000, 1000, 5
 SIZE = 32
 PIXEL_NOISE = 0.08
 REDRAWN_LABELS = 0.04
-LEAST_COLOUR_DISTANCE = 0.6
+LEAST_COLOUR_DISTANCE = 0.4
 
 TRAINING = {"optimizer": "adam", "learning_rate": 0.001, "batch_size": 64, "epochs": 5}
 
