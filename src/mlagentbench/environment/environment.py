@@ -239,6 +239,11 @@ class Environment:
     @property
     def ended(self) -> RunEnded | None:
         """Why no further action will be carried out, once that is so."""
+        if self._ended is None:
+            try:
+                self.budget.check()
+            except RunEnded as end:
+                return end
         return self._ended
 
     @property
@@ -254,11 +259,7 @@ class Environment:
         async with self._one_at_a_time:
             if self._ended is not None:
                 raise self._ended
-            try:
-                self.budget.check()
-            except RunEnded as end:
-                self._ended = end
-                raise
+            self.budget.check()
             return await self._step(len(self.steps) + 1, action)
 
     async def _step(self, number: int, action: Action) -> Observation:

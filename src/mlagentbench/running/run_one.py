@@ -156,8 +156,6 @@ def _unsaid_outcome(environment: Environment) -> Outcome:
     """How a run ended whose agent did not say: one of others', or stopped by Inspect's limits."""
     if environment.ended is not None:
         return Outcome(kind=environment.ended.kind, detail=environment.ended.detail)
-    if environment.budget.remaining().time == 0:
-        return Outcome(kind="time", detail="stopped by Inspect's own limit")
     return Outcome(kind="submitted", detail="the agent stopped by itself")
 
 

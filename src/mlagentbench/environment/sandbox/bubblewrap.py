@@ -365,6 +365,8 @@ def _environment(spec: SandboxSpec) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
+        # Idle OpenMP threads that spin make busy machines many times slower.
+        "OMP_WAIT_POLICY": "PASSIVE",
         **threads,
         **spec.env,
     }

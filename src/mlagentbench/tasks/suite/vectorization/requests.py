@@ -11,7 +11,7 @@ CHECKS = 20
 
 
 def make(directory: Path, private: Path, rng: np.random.Generator) -> None:
-    layer = json.loads((private / "layer.json").read_text())
+    layer = json.loads((private / "requests.json").read_text())["timed_layer"]
     for n in range(WARM_UPS):
         _write(directory / f"warm-up-{n:02}.bin", layer, rng)
     for n in range(TIMED):
