@@ -70,14 +70,9 @@ class Outcome(Record):
     cause: FailureCause | None = None
 
 
-class Grade(Record):
-    """What a submission is worth. No score is `None`, with `reason`; never a number."""
+class Judgement(Record):
+    """A score seen against the task's measured figures."""
 
-    step: int
-    valid: bool
-    score: float | None = None
-    reason: str | None = None
-    extra: dict[str, Json] = {}
     floor: float | None = None
     bar: float | None = None
     reference: float | None = None
@@ -87,6 +82,16 @@ class Grade(Record):
     paper_improvement: float | None = None
     paper_success: bool | None = None
     above_ceiling: bool = False
+
+
+class Grade(Judgement):
+    """What a submission is worth. No score is `None`, with `reason`; never a number."""
+
+    step: int
+    valid: bool
+    score: float | None = None
+    reason: str | None = None
+    extra: dict[str, Json] = {}
     seconds: float = 0.0
 
 

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Sequence
 
 from mlagentbench.evaluation.stats import noise_factor
-from mlagentbench.records import Record
+from mlagentbench.records import Judgement
 from mlagentbench.tasks.task import Measured, Metric
 
 SUCCESS_AT = 0.5
@@ -16,20 +16,6 @@ PAPER_MARGIN = 0.10
 
 ROOM = 0.1
 """How far beyond the bar, in normalised score, a reference solution must lie."""
-
-
-class Judgement(Record):
-    """A score seen against the task's measured figures."""
-
-    floor: float | None = None
-    bar: float | None = None
-    reference: float | None = None
-    normalised: float | None = None
-    success: bool | None = None
-    success_reason: str | None = None
-    paper_improvement: float | None = None
-    paper_success: bool | None = None
-    above_ceiling: bool = False
 
 
 def floor_of(metric: Metric, measured: Measured) -> float:

@@ -74,7 +74,7 @@ def test_full_is_the_papers_layer_and_mini_the_same_with_a_smaller_batch(tmp_pat
         "batch": 32, "height": 64, "width": 64, "channels": 3,
         "rows": 3, "columns": 3, "filters": 8, "stride": 2, "padding": 2,
     }  # fmt: skip
-    assert layers[0] == {**layers[1], "batch": 8}
+    assert layers[0] == {**layers[1], "batch": 2}
 
 
 def test_preparing_twice_gives_the_same_bytes(mini: Prepared, tmp_path: Path) -> None:

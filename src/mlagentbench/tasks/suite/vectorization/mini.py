@@ -7,7 +7,7 @@ from typing import Any
 
 def make(raw: Path, rng: Any) -> None:
     layer = {
-        "batch": 8, "height": 64, "width": 64, "channels": 3,
+        "batch": 2, "height": 64, "width": 64, "channels": 3,
         "rows": 3, "columns": 3, "filters": 8, "stride": 2, "padding": 2,
     }  # fmt: skip
     (raw / "layer.json").write_text(json.dumps(layer, indent=2) + "\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 WARM_UPS = 2
-TIMED = 9
+TIMED = 15
 CHECKS = 20
 
 
