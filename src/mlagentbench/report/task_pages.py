@@ -23,26 +23,30 @@ def print_task_list(names: str, *, as_json: bool) -> None:
     if as_json:
         console.print_json(json.dumps([_facts(task) for task in tasks]))
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("task", "Inspect name", "category", "metric", "data here", "needs"):
-        table.add_column(heading, no_wrap=heading in ("task", "Inspect name"))
-    table.add_column("mini: floor / bar / reference", justify="right")
-    table.add_column("full: floor / bar / reference", justify="right")
     for task in tasks:
-        metric = task.spec.metric
-        arrow = "↑" if metric.better == "higher" else "↓"
-        figures = [_figures_text(task, tier) for tier in TIERS]
-        table.add_row(
-            task.id, task.inspect_name, task.spec.category, f"{metric.name} {arrow}",
-            ", ".join(tier for tier in TIERS if find_prepared(task, tier)) or "-",
-            ", ".join(_needs(task)) or "-", *figures,
-        )  # fmt: skip
-    console.print(table)
+        _print_entry(console, task)
     console.print(
-        "\n↑ higher is better, ↓ lower is better; - not measured."
-        "\nMore on one: mlagentbench tasks show ID",
+        "↑ higher is better, ↓ lower is better. More on one: mlagentbench tasks show ID",
         style="dim",
     )
+
+
+def _print_entry(console: Console, task: Task) -> None:
+    """A task in three lines: what it is, and how it stands in each tier."""
+    metric = task.spec.metric
+    arrow = "↑" if metric.better == "higher" else "↓"
+    needs = f", needs {', '.join(_needs(task))}" if _needs(task) else ""
+    console.print(
+        f"[bold]{task.id}[/bold]  {task.inspect_name}  [dim]{task.spec.category}[/dim]\n"
+        f"  {metric.name} {arrow}{needs}",
+        highlight=False,
+    )
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for tier in TIERS:
+        here = "prepared" if find_prepared(task, tier) else "not prepared"
+        table.add_row(f"  {tier}", here, _figures_text(task, tier))
+    console.print(table)
+    console.print()
 
 
 def print_task(name: str, *, as_json: bool) -> None:
@@ -122,10 +126,11 @@ def _measured(task: Task, tier: Tier) -> Measured | None:
 def _figures_text(task: Task, tier: Tier, *, long: bool = False) -> str:
     measured = _measured(task, tier)
     if measured is None:
-        return f"not measured (mlagentbench baseline {task.id} --tier {tier})" if long else "-"
+        command = f" (mlagentbench baseline {task.id} --tier {tier})" if long else ""
+        return f"not measured{command}"
     floor, reference = floor_of(task.spec.metric, measured), measured.reference
     if not long:
-        return f"{floor:.4g} / {measured.bar:.4g} / {reference.mean:.4g}"
+        return f"floor {floor:.4g}, bar {measured.bar:.4g}, reference {reference.mean:.4g}"
     starter = measured.starter
     trivial = ", ".join(f"{name} {score:.4g}" for name, score in measured.trivial.items())
     ceiling = f"; ceiling {measured.ceiling:.4g}" if measured.ceiling is not None else ""
