@@ -18,6 +18,7 @@ from mlagentbench.records import Record
 from mlagentbench.running.live import LiveProgress
 from mlagentbench.running.output import own_output
 from mlagentbench.running.prepare import TerminalProgress, ensure_ready
+from mlagentbench.running.prices import read_prices
 from mlagentbench.running.run_sandbox import require_sandbox
 from mlagentbench.running.settings import (
     PAPER_RUNS,
@@ -31,6 +32,7 @@ from mlagentbench.tasks.task import Task, load_task, task_folders
 
 if TYPE_CHECKING:
     import inspect_ai
+    from inspect_ai.model import ModelCost
 
 NO_MODEL = "none"
 DEMO_TASKS = ("vectorization", "house-price", "spaceship-titanic")
@@ -139,10 +141,18 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
 def _require_what_is_needed(request: SuiteRequest) -> None:
     """Find out now, not in the middle of the first run."""
     require_sandbox(request.settings.sandbox)
+    _prices(request)
     find_bwrap()
     if request.settings.feedback_calls():
         for task in _tasks(request):
             require_feedback(task)
+
+
+def _prices(request: SuiteRequest) -> "dict[str, ModelCost] | None":
+    if request.prices is None:
+        return None
+    used = {cell.model for cell in request.cells} | set(request.roles.values())
+    return read_prices(request.prices, used - {NO_MODEL})
 
 
 def _tasks(request: SuiteRequest) -> list[Task]:
@@ -165,7 +175,7 @@ def _evaluate(request: SuiteRequest, console: Console) -> bool:
             retry_immediate=False,
             model=None,
             model_roles=dict(request.roles) or None,
-            model_cost_config=str(request.prices) if request.prices else None,
+            model_cost_config=_prices(request),
             epochs=request.runs,
             max_tasks=request.jobs,
             max_samples=request.jobs,
