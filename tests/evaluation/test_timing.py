@@ -315,7 +315,7 @@ def test_too_few_timed_requests_are_the_tasks_fault(trial: Trial, tmp_path: Path
     folder = tmp_path / "vectorization"
     shutil.copytree(FOLDER, folder)
     file = folder / "requests.py"
-    file.write_text(file.read_text().replace("TIMED = 15", "TIMED = 8"))
+    file.write_text(file.read_text().replace('wanted["timed"]', "8"))
     trial.task = load_folder(folder)
     with pytest.raises(RunFailed, match="fewer than 9"):
         trial.grade(SOLUTION)

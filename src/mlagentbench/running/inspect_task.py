@@ -10,12 +10,11 @@ import inspect_ai
 from inspect_ai import task as register_task
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import Sample
-from pydantic import ValidationError
 
 from mlagentbench.agents.baseline import baseline
 from mlagentbench.errors import UsageError
 from mlagentbench.running.run_one import close_run, grade_submission, open_run
-from mlagentbench.running.settings import RunSettings
+from mlagentbench.running.settings import RunSettings, read_settings
 from mlagentbench.tasks.task import load_task, task_folders
 
 HARD_STOP_GRACE = 1800.0
@@ -53,8 +52,8 @@ def registered_task(name_or_path: str, settings: RunSettings) -> inspect_ai.Task
 
 def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
     """The Inspect task, with the baseline as its agent until another is chosen."""
-    settings = _read(values)
     try:
+        settings = read_settings(values, shown_as=lambda name: f"-T {name}")
         task = load_task(name_or_path)
     except UsageError as error:
         raise PrerequisiteError(str(error)) from error
@@ -72,14 +71,3 @@ def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
         display_name=task.spec.title,
         metadata={"mlagentbench": {"task": task.id, "tier": settings.tier}},
     )
-
-
-def _read(values: dict[str, Any]) -> RunSettings:
-    try:
-        return RunSettings.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        known = ", ".join(RunSettings.model_fields)
-        raise PrerequisiteError(
-            f"-T {first['loc'][0]}: {first['msg'].lower()}; settings are: {known}"
-        ) from error

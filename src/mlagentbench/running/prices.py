@@ -20,10 +20,10 @@ def read_prices(file: Path, models: set[str]) -> "dict[str, ModelCost]":
         values = yaml.safe_load(file.read_text(encoding="utf-8"))
         prices = TypeAdapter(dict[str, ModelCost]).validate_python(values)
     except OSError as error:
-        raise UsageError(f"--prices {file}: {error.strerror}") from error
+        raise UsageError(f"--prices {file}: {error.strerror} (see the README)") from error
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
+        place = ".".join(map(str, first["loc"])) or "contents"
         raise UsageError(f"--prices {file}: {place}: {first['msg']} (see the README)") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"--prices {file}: neither JSON nor YAML (see the README)") from error

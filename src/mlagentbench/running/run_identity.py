@@ -13,9 +13,9 @@ from mlagentbench.environment.actions.standard import PAPER_ACTIONS, STANDARD_AC
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.run_record import disclose, find_or_create_run
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.records import Json
+from mlagentbench.records import Disclosure, Json
 from mlagentbench.running.output import find_output
-from mlagentbench.running.prepare import make_ready
+from mlagentbench.running.prepare import Ready, make_ready
 from mlagentbench.running.settings import AgentChoice, RunSettings
 from mlagentbench.tasks.data import PreparedData
 from mlagentbench.tasks.python_env import PythonEnv
@@ -60,24 +60,37 @@ async def identify(task: Task, settings: RunSettings, state: TaskState) -> Ident
     log = await _log_being_written()
     ready = await make_ready(task, settings.tier, settings.mini_seed)
     agent = _agent_of(log)
-    disclosure = disclose(
+    model = log.eval.model.removeprefix("none/")
+    disclosure = disclose_run(task, settings, ready, agent, model, _roles_of(log))
+    run = find_or_create_run(find_output(Path(log.location)), task, state.epoch, disclosure)
+    state.store.set(RUN_KEY, run.relative.as_posix())
+    state.store.set(OUT_KEY, str(run.out))
+    seed = task.run_seed(state.epoch)
+    return Identified(task, settings, ready.data, ready.python_env, agent, run, seed)
+
+
+def disclose_run(
+    task: Task,
+    settings: RunSettings,
+    ready: Ready,
+    agent: AgentChoice,
+    model: str,
+    roles: dict[str, str],
+) -> Disclosure:
+    """What the results of such a run will say about it."""
+    return disclose(
         task,
         ready.data,
         ready.python_env,
         settings.limits(task.spec),
         agent=agent.name,
         agent_settings=agent.settings,
-        model=log.eval.model.removeprefix("none/"),
-        roles=_roles_of(log),
+        model=model,
+        roles=roles,
         sandbox=settings.sandbox,
         feedback=settings.feedback,
         protocol=settings.protocol,
     )
-    run = find_or_create_run(find_output(Path(log.location)), task, state.epoch, disclosure)
-    state.store.set(RUN_KEY, run.relative.as_posix())
-    state.store.set(OUT_KEY, str(run.out))
-    seed = task.run_seed(state.epoch)
-    return Identified(task, settings, ready.data, ready.python_env, agent, run, seed)
 
 
 def run_of_sample(state: TaskState) -> RunDirectory:

@@ -8,7 +8,7 @@ close_run         cleanup: whatever happened, nothing is left running
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 
 from inspect_ai.scorer import Score, Scorer, Target, scorer
@@ -22,12 +22,12 @@ from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.environment.workspace import sandbox_spec
 from mlagentbench.evaluation.grading import grade_run
-from mlagentbench.evaluation.results import final_grade, read_record
+from mlagentbench.evaluation.results import final_grade, read_run
 from mlagentbench.records import Grade, Outcome
 from mlagentbench.running.live import LiveProgress
 from mlagentbench.running.metrics import mean, stderr, success_high, success_low, success_rate
 from mlagentbench.running.run_identity import Identified, identify, run_of_sample
-from mlagentbench.running.run_sandbox import RunSandbox, run_sandbox
+from mlagentbench.running.run_sandbox import run_sandbox
 from mlagentbench.running.settings import RunSettings
 from mlagentbench.tasks.task import load_task
 
@@ -35,19 +35,14 @@ from mlagentbench.tasks.task import load_task
 class OpenRun:
     """A run that is under way in this process."""
 
-    def __init__(self, run: RunDirectory, environment: Environment, sandbox: RunSandbox) -> None:
+    def __init__(self, run: RunDirectory, environment: Environment, held: AsyncExitStack) -> None:
         self.run = run
         self.environment = environment
-        self.sandbox = sandbox
-        self.held = ExitStack()
+        self._held = held
 
     async def close(self) -> None:
         """End everything that the run started, and let others at its directory."""
-        try:
-            await self.environment.close()
-            await self.sandbox.stop()
-        finally:
-            self.held.close()
+        await self._held.aclose()
 
 
 _open: dict[str, OpenRun] = {}
@@ -92,9 +87,8 @@ def _has_ended(run: RunDirectory) -> bool:
 
 async def _open_environment(identified: Identified) -> OpenRun:
     run, task, settings = identified.run, identified.task, identified.settings
-    held = ExitStack()
-    held.enter_context(run.locked())
-    try:
+    async with AsyncExitStack() as held:
+        held.enter_context(run.locked())
         calls = settings.feedback_calls()
         data, python_env = identified.data, identified.python_env
         feedback = await hold_out(task, data, python_env, call_task, calls) if calls else None
@@ -105,14 +99,12 @@ async def _open_environment(identified: Identified) -> OpenRun:
             task, run, sandbox.contract, budget, data, python_env, call_task, identified.actions,
             feedback,
         )  # fmt: skip
-        opened = OpenRun(run, environment, sandbox)
+        held.push_async_callback(sandbox.stop)
+        held.push_async_callback(environment.close)
         environment.start()
         await sandbox.start()
-        _show(opened)
-    except BaseException:
-        held.close()
-        raise
-    opened.held = held
+        opened = OpenRun(run, environment, held.pop_all())
+    _show(opened)
     return opened
 
 
@@ -140,16 +132,22 @@ def grade_submission() -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         opened = _open.pop(state.uuid, None)
         run = run_of_sample(state)
-        if opened is not None:
-            opened.environment.finish(_unsaid_outcome(opened.environment))
-            await opened.close()
         with _failure_noted(run):
+            if opened is not None:
+                await _bring_to_its_end(opened)
             grade = _standing_grade(run) or await grade_run(run)
         if LiveProgress.current is not None:
             LiveProgress.current.end(run.shown_name, _in_words(grade))
         return _as_score(run, grade)
 
     return score
+
+
+async def _bring_to_its_end(opened: OpenRun) -> None:
+    try:
+        opened.environment.finish(_unsaid_outcome(opened.environment))
+    finally:
+        await opened.close()
 
 
 def _unsaid_outcome(environment: Environment) -> Outcome:
@@ -169,7 +167,7 @@ def _standing_grade(run: RunDirectory) -> Grade | None:
 def _as_score(run: RunDirectory, grade: Grade) -> Score:
     nan = float("nan")
     judged = grade.success is not None
-    record = read_record(run)
+    result = read_run(run)
     return Score(
         value={
             "score": nan if grade.score is None else grade.score,
@@ -180,7 +178,9 @@ def _as_score(run: RunDirectory, grade: Grade) -> Score:
         explanation=_in_words(grade),
         metadata={
             "grade": grade.model_dump(mode="json"),
-            "disclosure": record.disclosure.model_dump(mode="json"),
+            "outcome": result.outcome.model_dump(mode="json") if result.outcome else None,
+            "usage": result.usage.model_dump(mode="json"),
+            "disclosure": result.record.disclosure.model_dump(mode="json"),
             "run": run.relative.as_posix(),
         },
     )

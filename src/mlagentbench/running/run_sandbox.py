@@ -13,10 +13,8 @@ from mlagentbench.environment.sandbox.guardian_client import kill_if_alive
 from mlagentbench.environment.sandbox.inspect_provider import BubblewrapSandboxEnvironment
 from mlagentbench.environment.sandbox.inspect_sandbox import InspectSandbox
 from mlagentbench.environment.sandbox.sandbox import Identity, Sandbox, SandboxSpec
-from mlagentbench.errors import UsageError
 from mlagentbench.files import write_atomically
-
-SANDBOXES = ("bubblewrap", "local")
+from mlagentbench.running.settings import SandboxName
 
 
 class RunSandbox(Protocol):
@@ -30,17 +28,8 @@ class RunSandbox(Protocol):
     async def stop(self) -> None: ...
 
 
-def require_sandbox(name: str) -> None:
-    """UsageError when runs cannot be done in a sandbox of that name."""
-    if name not in SANDBOXES:
-        raise UsageError(
-            f"--sandbox {name}: not possible; choose bubblewrap, or local for no isolation at all"
-        )
-
-
-def run_sandbox(name: str, run: RunDirectory, spec: SandboxSpec) -> RunSandbox:
+def run_sandbox(name: SandboxName, run: RunDirectory, spec: SandboxSpec) -> RunSandbox:
     """The sandbox of that name for a run, not started."""
-    require_sandbox(name)
     return OurSandbox(run, spec) if name == "bubblewrap" else NoIsolation(run, spec)
 
 

@@ -2,13 +2,15 @@
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from mlagentbench.environment.budget import BudgetLimits
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Json, Record, Tier
+from mlagentbench.tasks.data import MiniSeed
 from mlagentbench.tasks.task import TaskSpec, parse_seconds
 
 PAPER_RUNS = 8
@@ -16,7 +18,7 @@ PAPER_STEPS = 50
 PAPER_SECONDS = 5 * 3600.0
 
 Protocol = Literal["ours", "paper"]
-MiniSeed = Literal["public", "secret"]
+SandboxName = Literal["bubblewrap", "local"]
 
 
 def _duration(value: object) -> object:
@@ -24,14 +26,20 @@ def _duration(value: object) -> object:
     return parse_seconds(value) if isinstance(value, str) else value
 
 
+def _feedback(value: str) -> str:
+    if re.fullmatch(r"none|validation:[1-9]\d*", value) is None:
+        raise ValueError("expected none or validation:N, e.g. validation:10")
+    return value
+
+
 class RunSettings(Record):
     """How a run is to be done, apart from task, agent and model."""
 
     tier: Tier = "mini"
     mini_seed: MiniSeed = "public"
-    feedback: str = "none"
+    feedback: Annotated[str, AfterValidator(_feedback)] = "none"
     protocol: Protocol = "ours"
-    sandbox: str = "bubblewrap"
+    sandbox: SandboxName = "bubblewrap"
     max_steps: Annotated[int, Field(gt=0)] | None = None
     max_time: Annotated[float, BeforeValidator(_duration), Field(gt=0)] | None = None
     max_tokens: Annotated[int, Field(gt=0)] | None = None
@@ -48,14 +56,21 @@ class RunSettings(Record):
 
     def feedback_calls(self) -> int:
         """How often Validate Submission may tell the metric."""
-        if self.feedback == "none":
-            return 0
-        match = re.fullmatch(r"validation:(\d+)", self.feedback)
-        if match is None or int(match[1]) == 0:
-            raise UsageError(
-                f"--feedback {self.feedback}: expected none or validation:N, e.g. validation:10"
-            )
-        return int(match[1])
+        return 0 if self.feedback == "none" else int(self.feedback.removeprefix("validation:"))
+
+
+def read_settings(values: Mapping[str, Json], shown_as: Callable[[str], str]) -> RunSettings:
+    """Check settings that a person typed; `shown_as` gives the option that a setting came from."""
+    try:
+        return RunSettings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = shown_as(str(first["loc"][0]))
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(RunSettings.model_fields)
+            raise UsageError(f"{option}: unknown setting; settings are: {known}") from error
+        reason = first["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+        raise UsageError(f"{option} {first['input']}: {reason}") from error
 
 
 class AgentChoice(Record):
@@ -97,13 +112,3 @@ def _setting(item: str, agent: str) -> tuple[str, Json]:
         return key.strip(), json.loads(value)
     except json.JSONDecodeError:
         return key.strip(), value.strip().strip("\"'")
-
-
-def seconds(text: str | None, option: str) -> float | None:
-    """Read a duration option like 30m."""
-    if text is None:
-        return None
-    try:
-        return parse_seconds(text)
-    except ValueError as error:
-        raise UsageError(f"{option} {text}: {error}") from error

@@ -1,7 +1,7 @@
 """`mlagentbench run`: every agent on every task with every model, N runs each, then the table."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -14,18 +14,17 @@ from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.environment.sandbox.prerequisites import find_bwrap
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.results import RunResult, SuiteOutcome, collect
-from mlagentbench.records import Record
+from mlagentbench.records import Disclosure, Record
 from mlagentbench.running.live import LiveProgress
 from mlagentbench.running.output import own_output
-from mlagentbench.running.prepare import TerminalProgress, ensure_ready
+from mlagentbench.running.prepare import Ready, TerminalProgress, ensure_ready
 from mlagentbench.running.prices import read_prices
-from mlagentbench.running.run_sandbox import require_sandbox
 from mlagentbench.running.settings import (
     PAPER_RUNS,
     AgentChoice,
     RunSettings,
     parse_agents,
-    seconds,
+    read_settings,
     split_list,
 )
 from mlagentbench.tasks.task import Task, load_task, task_folders
@@ -69,11 +68,10 @@ class SuiteRequest(Record):
         jobs: int,
         roles: Sequence[str],
         prices: Path | None,
-        max_time: str | None,
         **settings: Any,
     ) -> "SuiteRequest":
         """Read the options of `run`; a UsageError names the one that is wrong."""
-        chosen = RunSettings(max_time=seconds(max_time, "--max-time"), **settings)
+        chosen = read_settings(settings, shown_as=lambda name: f"--{name.replace('_', '-')}")
         if chosen.max_cost is not None and prices is None:
             raise UsageError("--max-cost needs the models' prices: --prices FILE (see the README)")
         names = sorted(task_folders()) if tasks == "all" else split_list(tasks)
@@ -94,25 +92,29 @@ class SuiteRequest(Record):
 def _cells(
     names: Sequence[str], choices: Sequence[AgentChoice], models: Sequence[str]
 ) -> Iterator[Cell]:
+    addresses = list(dict.fromkeys(load_task(name).address for name in names))
+    usable = [model for model in models if model != NO_MODEL]
+    if usable and not any(find_agent(choice.name).needs_model for choice in choices):
+        raise UsageError(
+            f"--models {','.join(usable)}: of these agents none uses a model (see: mlagentbench "
+            "agents); for an agent of your own see the README, under A real model"
+        )
     for choice in choices:
         info = find_agent(choice.name)
         info.solver(**choice.settings)
-        usable = [model for model in models if model != NO_MODEL]
         if info.needs_model and not usable:
             raise UsageError(
                 f"agent {choice.name} needs a model: --models PROVIDER/NAME "
                 "(e.g. openai/gpt-5, anthropic/claude-sonnet-4-5)"
             )
-        for name in names:
-            task_id = load_task(name).id
-            path = name if task_id != name.replace("_", "-") else task_id
+        for address in addresses:
             for model in usable if info.needs_model else [NO_MODEL]:
-                yield Cell(task=path, agent=choice, model=model)
+                yield Cell(task=address, agent=choice, model=model)
 
 
 def _role(text: str) -> tuple[str, str]:
     role, sign, model = text.partition("=")
-    if not sign or not role or not model:
+    if not sign or not role or "/" not in model:
         raise UsageError(f"--role {text}: expected ROLE=MODEL, e.g. edit=openai/gpt-5-mini")
     return role, model
 
@@ -121,17 +123,20 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
     """Prepare what is needed, run everything asked for, and read back what came of it."""
     settings = request.settings
     _require_what_is_needed(request)
+    ready: dict[str, Ready] = {}
     with own_output(request.out):
         try:
             with TerminalProgress(console) as progress:
-                for task in _tasks(request):
-                    ensure_ready(task, settings.tier, settings.mini_seed, progress=progress)
+                for name, task in _tasks(request).items():
+                    ready[name] = ensure_ready(
+                        task, settings.tier, settings.mini_seed, progress=progress
+                    )
             interrupted = _evaluate(request, console)
         except KeyboardInterrupt:
             interrupted = True
         return SuiteOutcome(
             out=request.out,
-            results=tuple(_results(request)),
+            results=tuple(_results(request, ready)),
             expected=len(request.cells) * request.runs,
             interrupted=interrupted,
             paper_rule=settings.protocol == "paper",
@@ -140,23 +145,38 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
 
 def _require_what_is_needed(request: SuiteRequest) -> None:
     """Find out now, not in the middle of the first run."""
-    require_sandbox(request.settings.sandbox)
-    _prices(request)
     find_bwrap()
     if request.settings.feedback_calls():
-        for task in _tasks(request):
+        for task in _tasks(request).values():
             require_feedback(task)
+    _prices(request)
+    for name in sorted(_models(request)):
+        _require_model(name)
 
 
 def _prices(request: SuiteRequest) -> "dict[str, ModelCost] | None":
-    if request.prices is None:
-        return None
-    used = {cell.model for cell in request.cells} | set(request.roles.values())
-    return read_prices(request.prices, used - {NO_MODEL})
+    return None if request.prices is None else read_prices(request.prices, _models(request))
 
 
-def _tasks(request: SuiteRequest) -> list[Task]:
-    return [load_task(name) for name in dict.fromkeys(cell.task for cell in request.cells)]
+def _models(request: SuiteRequest) -> set[str]:
+    return {cell.model for cell in request.cells} - {NO_MODEL} | set(request.roles.values())
+
+
+def _require_model(name: str) -> None:
+    from inspect_ai.model import get_model
+
+    with _prerequisites_explained():
+        try:
+            get_model(name)
+        except ValueError as error:
+            raise UsageError(
+                f"model {name}: {str(error).rstrip('.')}; models are named PROVIDER/NAME, e.g. "
+                "openai/gpt-5"
+            ) from error
+
+
+def _tasks(request: SuiteRequest) -> dict[str, Task]:
+    return {cell.task: load_task(cell.task) for cell in request.cells}
 
 
 def _evaluate(request: SuiteRequest, console: Console) -> bool:
@@ -191,11 +211,13 @@ def _evaluate(request: SuiteRequest, console: Console) -> bool:
 def _prerequisites_explained() -> Iterator[None]:
     """What Inspect misses, a provider's package or key, is for the person to bring."""
     from inspect_ai._util.error import PrerequisiteError
+    from rich.text import Text
 
     try:
         yield
     except PrerequisiteError as error:
-        raise UsageError(str(error.message)) from error
+        said = Text.from_markup(str(error.message)).plain.removeprefix("ERROR: ")
+        raise UsageError(": ".join(line for line in said.splitlines() if line)) from error
 
 
 def _inspect_task(cell: Cell, request: SuiteRequest) -> "inspect_ai.Task":
@@ -208,20 +230,34 @@ def _inspect_task(cell: Cell, request: SuiteRequest) -> "inspect_ai.Task":
     return task_with(task, solver=solver, model=cell.model)
 
 
-def _results(request: SuiteRequest) -> list[RunResult]:
+def _results(request: SuiteRequest, ready: Mapping[str, Ready]) -> list[RunResult]:
     """The results of the cells that were asked for, not of others in the same --out."""
-    wanted = {
-        (load_task(cell.task).id, cell.agent.name, json.dumps(cell.agent.settings, sort_keys=True))
+    from mlagentbench.running.run_identity import disclose_run
+
+    asked_for = {
+        _identity(
+            disclose_run(
+                load_task(cell.task), request.settings, ready[cell.task], cell.agent, cell.model,
+                request.roles,
+            )
+        )
         for cell in request.cells
-    }
-    found = []
-    for result in collect(request.out):
-        facts = result.record.disclosure
-        settings = json.dumps(facts.agent_settings, sort_keys=True)
-        same = (facts.task, facts.agent, settings) in wanted and facts.tier == request.settings.tier
-        if same and result.record.epoch <= request.runs:
-            found.append(result)
-    return found
+        if cell.task in ready
+    }  # fmt: skip
+    return [
+        result
+        for result in collect(request.out)
+        if _identity(result.record.disclosure) in asked_for and result.record.epoch <= request.runs
+    ]
+
+
+def _identity(facts: Disclosure) -> str:
+    """What two results must share to be runs of one cell."""
+    shared = {
+        "task", "task_version", "data_hash", "tier", "agent", "agent_settings", "model", "roles",
+        "sandbox", "limits", "feedback", "protocol",
+    }  # fmt: skip
+    return json.dumps(facts.model_dump(mode="json", include=shared), sort_keys=True)
 
 
 def print_agents(*, as_json: bool) -> None:
@@ -240,5 +276,5 @@ def demo_request(*, every: bool, out: Path) -> SuiteRequest:
     names = sorted(task_folders()) if every else DEMO_TASKS
     return SuiteRequest.read(
         tasks=",".join(names), agents="nop,baseline,oracle", models=NO_MODEL, runs=1, out=out,
-        jobs=1, roles=[], prices=None, max_time=None, tier="mini",
+        jobs=1, roles=[], prices=None, tier="mini",
     )  # fmt: skip

@@ -11,3 +11,4 @@ def make(raw: Path, rng: Any) -> None:
         "rows": 3, "columns": 3, "filters": 8, "stride": 2, "padding": 2,
     }  # fmt: skip
     (raw / "layer.json").write_text(json.dumps(layer, indent=2) + "\n")
+    (raw / "requests.json").write_text(json.dumps({"timed": 9, "layer": layer}))

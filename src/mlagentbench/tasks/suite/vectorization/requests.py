@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 
 WARM_UPS = 2
-TIMED = 15
 CHECKS = 20
 
 
 def make(directory: Path, private: Path, rng: np.random.Generator) -> None:
-    layer = json.loads((private / "requests.json").read_text())["timed_layer"]
+    wanted = json.loads((private / "requests.json").read_text())
+    layer = wanted["layer"]
     for n in range(WARM_UPS):
         _write(directory / f"warm-up-{n:02}.bin", layer, rng)
-    for n in range(TIMED):
+    for n in range(wanted["timed"]):
         _write(directory / f"timed-{n:02}.bin", layer, rng)
     for n in range(CHECKS):
         _write(directory / f"check-{n:02}.bin", _other_layer(rng), rng)

@@ -33,6 +33,7 @@ class Network(nn.Module):
 
 
 def main() -> None:
+    torch.set_num_threads(1)  # the network is too small to be shared between cores
     torch.manual_seed(int(os.environ.get("MLAGENTBENCH_SEED", "0")))
     settings = json.loads(Path("training.json").read_text())
     images = as_tensor(np.load("train_images.npy"))
