@@ -171,6 +171,19 @@ def check(
     raise typer.Exit(print_checked(checked, as_json=json_output))
 
 
+@app.command("check-sandbox")
+def check_sandbox(
+    provider: Annotated[
+        str, typer.Argument(help="bubblewrap, or any of Inspect's.")
+    ] = "bubblewrap",
+) -> None:
+    """Check that a sandbox on this machine keeps what runs rely on."""
+    from mlagentbench.report.sandbox_page import print_conformance
+    from mlagentbench.running.sandbox_check import check_provider
+
+    raise typer.Exit(print_conformance(provider, check_provider(provider)))
+
+
 @app.command()
 def demo(
     every: Annotated[bool, typer.Option("--all", help="Also the tasks that need torch.")] = False,

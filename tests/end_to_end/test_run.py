@@ -294,3 +294,9 @@ def test_an_output_directory_that_cannot_be_made_is_named(tmp_path: Path, run: R
     (tmp_path / "file").write_text("")
     result = run("run", "--tasks", "house-price", "--agents", "nop", "--out", "file/out", expect=2)
     assert "--out" in result.stderr and "choose a directory" in result.stderr
+
+
+def test_the_sandbox_of_this_machine_can_be_checked(run: Run) -> None:
+    assert "0 broken" in run("check-sandbox").stdout
+    assert "there is no network" in run("check-sandbox").stdout
+    assert "no sandbox 'podman'" in run("check-sandbox", "podman", expect=2).stderr
