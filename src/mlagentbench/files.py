@@ -1,7 +1,10 @@
-"""Writing files so that a crash leaves the old one or the new one, never a part."""
+"""Writing files so that a crash leaves the old one or the new one, and removing them for sure."""
 
 import os
+import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -30,3 +33,21 @@ def fsync_directory(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def scratch_directory(prefix: str) -> Iterator[Path]:
+    """A new directory for as long as it is needed, whatever foreign programs make of it."""
+    directory = Path(tempfile.mkdtemp(prefix=prefix))
+    try:
+        yield directory
+    finally:
+        remove_tree(directory)
+
+
+def remove_tree(directory: Path) -> None:
+    """Remove a directory of any depth, also where its owner closed parts of it to itself."""
+    remove = ["rm", "-rf", "--", str(directory)]
+    if subprocess.run(remove, capture_output=True).returncode != 0:
+        subprocess.run(["chmod", "-R", "u+rwx", "--", str(directory)], capture_output=True)
+        subprocess.run(remove, capture_output=True)

@@ -4,18 +4,19 @@ import os
 import shlex
 import shutil
 import stat
-import tempfile
 from pathlib import Path
 
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.sandbox import Bind, CommandResult, Limits, SandboxSpec
 from mlagentbench.errors import RunFailed
+from mlagentbench.files import scratch_directory
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
 from mlagentbench.tasks.task_call import InvalidSubmissionReported
 
 INPUTS = "/inputs"
 OUTPUTS = "outputs"
+MAX_DEPTH = 100
 LAST_OUTPUT = 1000
 """How much of a failed program's output stands in the reason."""
 
@@ -30,8 +31,8 @@ async def collect_program(
     collect = task.spec.collect
     if collect is None or collect.inputs is None:
         raise RunFailed("task", f"{task.id}: task.toml needs collect.command and collect.inputs")
-    with tempfile.TemporaryDirectory(prefix="mlagentbench-collect-") as directory:
-        workspace = Path(directory) / "workspace"
+    with scratch_directory("mlagentbench-collect-") as directory:
+        workspace = directory / "workspace"
         lay_out_submission(task, submitted, workspace)
         (workspace / OUTPUTS).mkdir()
         spec = SandboxSpec(
@@ -70,9 +71,14 @@ def _reason(command: str, result: CommandResult) -> str:
 
 
 def _copy_regular_files(source: Path, target: Path, max_bytes: float) -> None:
+    """Copy what a program left, which may have put anything in the place of its own directories."""
+    if source.is_symlink() or not source.is_dir():
+        raise InvalidSubmissionReported(f"{source.name} is not a directory any more")
     total = 0
     for folder, directories, names in os.walk(source, followlinks=False):
         here = Path(folder)
+        if len(here.relative_to(source).parts) > MAX_DEPTH:
+            raise InvalidSubmissionReported(f"nested deeper than {MAX_DEPTH} directories")
         for name in directories + names:
             status = (here / name).lstat()
             relative = (here / name).relative_to(source)
@@ -86,4 +92,11 @@ def _copy_regular_files(source: Path, target: Path, max_bytes: float) -> None:
                 raise InvalidSubmissionReported(
                     f"the outputs are larger than {max_bytes:,.0f} bytes"
                 )
-            shutil.copyfile(here / name, target / relative, follow_symlinks=False)
+            _copy_file(here / name, target / relative, relative)
+
+
+def _copy_file(source: Path, target: Path, name: Path) -> None:
+    try:
+        shutil.copyfile(source, target, follow_symlinks=False)
+    except PermissionError as error:
+        raise InvalidSubmissionReported(f"{name} cannot be read") from error

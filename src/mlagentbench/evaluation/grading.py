@@ -99,8 +99,8 @@ async def score_snapshot(
     fresh_directory(outputs)
     try:
         materialise(store, snapshot, outputs, [submission.path], submission.max_bytes)
-    except NotCollected as reason:
-        return Scored(reason=f"no submission: {reason}")
+    except NotCollected as missing:
+        return Scored(reason=str(InvalidSubmissionReported(f"no submission: {missing}")))
     return await score_submission(task, data, python_env, outputs)
 
 

@@ -22,7 +22,6 @@ import shlex
 import shutil
 import statistics
 import struct
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -35,6 +34,7 @@ from mlagentbench.environment.sandbox.sandbox import SandboxSpec
 from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.errors import RunFailed
 from mlagentbench.evaluation.collecting import collect_limits, lay_out_submission
+from mlagentbench.files import scratch_directory
 from mlagentbench.home import holding
 from mlagentbench.mlagentbench_task import CONTROL_TOLERANCE
 from mlagentbench.records import Record
@@ -123,7 +123,7 @@ async def _sit(
     """Ask three new servers all requests and keep what they answered."""
     replies: dict[Role, dict[str, Reply]] = {"submission": {}, "starter": {}, "control": {}}
     async with AsyncExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mlagentbench-")))
+        directory = stack.enter_context(scratch_directory("mlagentbench-"))
         servers = []
         for role in replies:
             workspace = directory / role

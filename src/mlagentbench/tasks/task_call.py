@@ -12,8 +12,19 @@ from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
 
 
+LONGEST_REASON = 2000
+
+
 class InvalidSubmissionReported(Exception):
-    """The task's code raised InvalidSubmission; the text is its reason."""
+    """The submission cannot be scored; the text is the reason.
+
+    Reasons quote what was submitted, so they are cut, and made text that every file can hold.
+    """
+
+    def __init__(self, reason: str) -> None:
+        if len(reason) > LONGEST_REASON:
+            reason = f"{reason[:LONGEST_REASON]} [cut off]"
+        super().__init__(reason.encode("utf-8", "backslashreplace").decode())
 
 
 class CallTask(Protocol):
