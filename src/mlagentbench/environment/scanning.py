@@ -2,12 +2,15 @@
 
 The walk compares each file's inode, size and ctime, which no process can set, with what they were
 last time; only files that differ are read. A file that changed so shortly before it was read that a
-second change could bear the same ctime is read again next time. Directories are entered by
+second change could bear the same ctime is read again next time, and so is one that is open for
+writing: what is written to mapped memory need not change the ctime once more. Directories are entered by
 descriptor and links are never followed, since processes in the workspace may still be at work.
 """
 
 import errno
+import fcntl
 import os
+import signal
 import stat
 import time
 from collections.abc import Collection, Iterator
@@ -24,6 +27,8 @@ CLOCK_TICK_NS = 20_000_000
 MAX_DEPTH = 100
 """Directories nested deeper are left out, and noted: they come from mistakes or attacks."""
 MAX_NOTES = 20
+KEPT_FROM_US = {errno.EACCES, errno.EPERM, errno.EAGAIN, errno.ELOOP, errno.ENXIO}
+"""Modes, leases, and names that turn into links or sockets while we look."""
 OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -190,7 +195,7 @@ class Scan:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            self.notes.append(f"{path}: {error.strerror}")
+            self.note_unless_ours(path, error)
             return None
         return found, Entry(name, "directory", mode, found.digest).line()
 
@@ -206,13 +211,39 @@ class Scan:
             return None
         try:
             with opened(here, name, OPEN_FILE) as (file, mode):
+                may_change_unseen = is_open_for_writing(file)
                 status = os.fstat(file)
+                if not stat.S_ISREG(status.st_mode):
+                    return None
                 digest = self.store.put_file(file, status.st_size)
-        except PermissionError as error:
-            self.notes.append(f"{path}{name}: {error.strerror}")
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            self.note_unless_ours(f"{path}{name}", error)
             return None
-        clean = status.st_ctime_ns < self.clean_before
+        clean = status.st_ctime_ns < self.clean_before and not may_change_unseen
         return KnownFile(status, Entry(name, "file", mode, digest), clean)
+
+    def note_unless_ours(self, path: str, error: OSError) -> None:
+        """Note what its owner keeps us from reading; that we cannot store is another matter."""
+        if error.errno not in KEPT_FROM_US:
+            raise error
+        self.notes.append(f"{path}: {error.strerror}")
+
+
+def is_open_for_writing(file: int) -> bool:
+    """Whether a process can write to the file, through a descriptor or mapped memory.
+
+    A lease for reading is granted only when there is none. Who opens the file while we hold it
+    waits, and we are told by a signal, which must be one that does nothing.
+    """
+    try:
+        fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError as error:
+        return error.errno == errno.EAGAIN
+    return False
 
 
 @contextmanager

@@ -18,9 +18,13 @@ from mlagentbench.environment.scanning import (
     Scan,
     opened,
 )
+from mlagentbench.environment.sandbox.ownership import open_up
 from mlagentbench.environment.snapshot_trees import Entry, copy_to, read_tree
 from mlagentbench.environment.watching import Watch, WatchImpossible
 from mlagentbench.records import Record
+
+SET_ID = stat.S_ISUID | stat.S_ISGID
+"""Never restored: we may be another user than the one whose file it was."""
 
 
 class Snapshot(Record):
@@ -67,12 +71,17 @@ class Snapshots:
 
     def _scan(self, changed: Collection[int] | None) -> Scan:
         scan = Scan(self.store, self._known, self._watch, changed)
-        top = os.open(self.workspace, OPEN_DIRECTORY)
+        top = self._open_top()
         try:
             self._known = scan.directory(top, self._known, skip=self.skip)
         finally:
             os.close(top)
         return scan
+
+    def _open_top(self) -> int:
+        """A descriptor of the workspace, which agents may have closed to everybody."""
+        open_up(self.workspace)
+        return os.open(self.workspace, OPEN_DIRECTORY)
 
     def _changed_directories(self, quiet: bool) -> set[int] | None:
         """Where something happened since the last walk; `None` when everywhere must be looked."""
@@ -101,7 +110,7 @@ class Snapshots:
     def restore(self, snapshot: str) -> None:
         """Make the workspace what it was: bytes, modes, links, and nothing else."""
         self._forget_watch()
-        top = os.open(self.workspace, OPEN_DIRECTORY)
+        top = self._open_top()
         try:
             self._known = self._restore(top, snapshot, self._known, self.skip)
         finally:
@@ -155,7 +164,7 @@ class Snapshots:
                 copy_to(self.store, entry.value, handle)
                 if self.owner is not None:
                     os.fchown(handle, self.owner, self.owner)
-                os.fchmod(handle, entry.mode)
+                os.fchmod(handle, entry.mode & ~SET_ID)
             finally:
                 os.close(handle)
         status = os.stat(entry.name, dir_fd=here, follow_symlinks=False)

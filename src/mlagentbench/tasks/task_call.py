@@ -11,7 +11,6 @@ from mlagentbench.records import Json
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
 
-
 LONGEST_REASON = 2000
 
 

@@ -23,7 +23,7 @@ from mlagentbench.environment.sandbox.files import read_file, write_file
 from mlagentbench.environment.sandbox.instance import Instance
 from mlagentbench.environment.sandbox.layout import HOME, Layout
 from mlagentbench.environment.sandbox.limits import PERIOD, Watch, hit
-from mlagentbench.environment.sandbox.ownership import give_to
+from mlagentbench.environment.sandbox.ownership import give_to, open_up
 from mlagentbench.environment.sandbox.prerequisites import find_bwrap, isolation, unprivileged_uid
 from mlagentbench.environment.sandbox.process import SandboxProcess
 from mlagentbench.environment.sandbox.sandbox import (
@@ -115,6 +115,7 @@ class BubblewrapSandbox:
                     give_to(self._uid, bind.source)
 
     async def _launch(self) -> None:
+        open_up(self.spec.workspace)
         instance = await Instance.start(Layout(self.spec, self._bwrap, self._uid))
         self._instance = instance
         self._watch = Watch(

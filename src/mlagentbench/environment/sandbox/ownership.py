@@ -1,4 +1,4 @@
-"""Giving a directory to the uid of a sandbox, and taking it back."""
+"""Whose a workspace is, and that it stays open to its owner."""
 
 import os
 import stat
@@ -15,3 +15,10 @@ def give_to(uid: int, root: Path) -> None:
             status = os.lstat(name, dir_fd=descriptor)
             if (status.st_uid, status.st_gid) != (uid, uid):
                 os.chown(name, uid, uid, dir_fd=descriptor, follow_symlinks=False)
+
+
+def open_up(directory: Path) -> None:
+    """Let the owner of a directory enter it, whatever its mode has become."""
+    mode = stat.S_IMODE(directory.lstat().st_mode)
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
+        directory.chmod(mode | stat.S_IRWXU)
