@@ -31,7 +31,8 @@ def test_reads_a_folder(folder: Path) -> None:
         VALID + MEASURED + '[limits]\ntime = "90m"\n[resources]\nmemory = "1.5GB"\n'
     )
     task = load_folder(folder)
-    assert task.id == "small-task" and task.inspect_name == "mlagentbench/small_task"
+    assert task.id == "small-task" and task.address == str(folder)
+    assert task.inspect_name == f"mlagentbench/folder -T path={folder}"
     assert task.spec.limits.time == 5400 and task.spec.limits.steps == 50
     assert task.spec.resources.memory == 1.5e9
     assert task.spec.measured["mini"].starter.mean == 3.0
@@ -107,6 +108,7 @@ def test_by_name_and_by_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.chdir(folder.parent)
     assert load_task("./small-task").folder == folder == load_task(folder).folder
     assert load_task("house_price").folder == SUITE / "house-price"
+    assert load_task("house-price").inspect_name == "mlagentbench/house_price"
     with pytest.raises(UsageError) as raised:
         load_task("house-prise")
     assert str(raised.value) == (

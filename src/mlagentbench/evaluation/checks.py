@@ -17,7 +17,7 @@ from mlagentbench.evaluation.grading import Scored
 from mlagentbench.evaluation.stats import noise_factor
 from mlagentbench.mlagentbench_task import CONTROL_TOLERANCE
 from mlagentbench.records import Record, Tier
-from mlagentbench.tasks.task import Measured, Metric, Task, task_folders
+from mlagentbench.tasks.task import Measured, Metric, Task
 
 SAME = 1e-9
 """Scores that differ by no larger share are the same: figures are recorded with ten digits."""
@@ -58,8 +58,7 @@ def figures_are_recorded(task: Task, tier: Tier, measured: Measured | None) -> C
     """Floor, reference and bar were measured on this very data."""
     name = "figures are recorded"
     if measured is None:
-        known = task_folders().get(task.id) == task.folder
-        command = f"mlagentbench baseline {task.id if known else task.folder} --tier {tier}"
+        command = f"mlagentbench baseline {task.address} --tier {tier}"
         return CheckResult(
             name=name, ok=False, detail=f"nothing is recorded for this data; type: {command}"
         )

@@ -76,7 +76,7 @@ def read_run(run: RunDirectory) -> RunResult:
         record=read_record(run),
         outcome=journal.outcome,
         usage=journal.usage,
-        grade=final_grade(run),
+        grade=final_grade(run, len(journal.steps)),
         failure=run.failure.read_text() if run.failure.is_file() else None,
     )
 
@@ -103,8 +103,6 @@ def read_grades(run: RunDirectory) -> list[Grade]:
     return grades
 
 
-def final_grade(run: RunDirectory) -> Grade | None:
-    """The newest grade of the run's last step."""
-    grades = read_grades(run)
-    last = max((grade.step for grade in grades), default=0)
-    return next((grade for grade in reversed(grades) if grade.step == last), None)
+def final_grade(run: RunDirectory, steps: int) -> Grade | None:
+    """The newest grade of the run's last step, of `steps`."""
+    return next((grade for grade in reversed(read_grades(run)) if grade.step == steps), None)

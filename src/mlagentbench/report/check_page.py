@@ -1,7 +1,5 @@
 """What `mlagentbench check` prints: the figures, one line per check, and what was found."""
 
-import json
-import sys
 from collections.abc import Iterable
 
 from rich.console import Console
@@ -11,6 +9,7 @@ from rich.text import Text
 from mlagentbench.evaluation.checks import CheckedTask, CheckResult
 from mlagentbench.evaluation.figures import TimedScore, concerns
 from mlagentbench.report.figures_page import figures_table
+from mlagentbench.report.json_page import print_json
 
 MARKS = {True: ("ok", "green"), False: ("FAILED", "bold red"), None: ("-", "dim")}
 
@@ -25,7 +24,7 @@ def print_checked(tasks: Iterable[CheckedTask], *, as_json: bool) -> int:
             _print_task(console, task)
     if as_json:
         values = [task.model_dump(mode="json") | {"ok": task.ok} for task in checked]
-        sys.stdout.write(json.dumps(values, indent=2) + "\n")
+        print_json(values)
     return 0 if all(task.ok for task in checked) else 1
 
 

@@ -1,13 +1,12 @@
 """What `mlagentbench score` prints."""
 
-import json
-import sys
 from collections.abc import Iterable
 
 from rich.console import Console
 from rich.table import Table
 
 from mlagentbench.records import Grade
+from mlagentbench.report.json_page import print_json
 
 
 def print_grades(runs: Iterable[tuple[str, Iterable[Grade]]], *, as_json: bool) -> None:
@@ -17,7 +16,7 @@ def print_grades(runs: Iterable[tuple[str, Iterable[Grade]]], *, as_json: bool) 
             {"run": run, "grades": [grade.model_dump(mode="json") for grade in grades]}
             for run, grades in runs
         ]
-        sys.stdout.write(json.dumps(values, indent=2) + "\n")
+        print_json(values)
         return
     console = Console()
     for run, grades in runs:

@@ -1,6 +1,5 @@
 """What `mlagentbench run` prints at the end: the table, how to read it, what to type next."""
 
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -8,13 +7,15 @@ from pathlib import Path
 from rich.console import Console
 
 from mlagentbench.evaluation.results import SuiteOutcome
+from mlagentbench.report.json_page import print_json
 from mlagentbench.report.tables import cells, print_tables
 
 LEGEND = """
+valid: runs with a submission that could be scored, of all runs
 success: the bar is reached, which lies half of the way from floor to reference
 and above the starter's noise; [95 % Wilson interval]
 normalised: 0 = floor, 1 = reference; ± one standard error over the runs
-paper's rule: more than 10 % better than the starter
+paper: success by the paper's rule, more than 10 % better than the starter
 """.rstrip()
 
 
@@ -38,6 +39,13 @@ def print_suite(outcome: SuiteOutcome, *, as_json: bool = False) -> int:
         console.print(f"{result.path}: {why}", style="red", highlight=False, markup=False)
     console.print(f"{outcome.missing} of {outcome.expected} runs failed; to try them again, type:")
     console.print(f"  {_command()}", highlight=False, soft_wrap=True)
+    if len(outcome.results) < outcome.expected:
+        logs = _shown(outcome.out / "logs")
+        console.print(
+            f"(if their directories were deleted, move {logs} away first: it says that they ended)",
+            highlight=False,
+            soft_wrap=True,
+        )
     return 1
 
 
@@ -48,6 +56,14 @@ def _print_table(outcome: SuiteOutcome, console: Console) -> None:
         return
     print_tables(console, lines, paper=outcome.paper_rule)
     console.print(LEGEND, style="dim", highlight=False)
+    unjudged = {(line.address, line.tier) for line in lines if line.graded > line.judged}
+    for task, tier in sorted(unjudged):
+        console.print(
+            f"\nto measure floor and bar: mlagentbench baseline {task} --tier {tier}; "
+            f"then: mlagentbench score {_shown(outcome.out)}/runs/*/{tier}/*/*/*",
+            highlight=False,
+            soft_wrap=True,
+        )
     out, logs = _shown(outcome.out), _shown(outcome.out / "logs")
     console.print(
         f"\nruns: {out}   to look into them: inspect view --log-dir {logs}",
@@ -65,7 +81,7 @@ def _print_json(outcome: SuiteOutcome) -> None:
         "cells": [line.model_dump(mode="json") for line in cells(outcome.results)],
         "runs": [result.model_dump(mode="json") for result in outcome.results],
     }
-    sys.stdout.write(json.dumps(values, indent=2) + "\n")
+    print_json(values)
 
 
 def _command() -> str:

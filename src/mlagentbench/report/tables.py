@@ -18,6 +18,7 @@ class Cell(Record):
     """All runs of one agent with one model on one data set of one task."""
 
     task: str
+    address: str
     metric: str
     tier: str
     data: str
@@ -61,6 +62,7 @@ def _cell(results: Sequence[RunResult]) -> Cell:
     normal = [grade.normalised or 0.0 for grade in judged]
     return Cell(
         task=facts.task,
+        address=results[0].record.task_path,
         metric=_metric(facts.metric, facts.better),
         tier=facts.tier,
         data=facts.data_hash,
@@ -98,12 +100,10 @@ def _notes(results: Sequence[RunResult]) -> list[str]:
         notes.append(f"{missing} not graded")
     if any(result.grade is not None and result.grade.above_ceiling for result in results):
         notes.append("above the known ceiling")
-    reasons = {
-        result.grade.reason
-        for result in results
-        if result.grade is not None and result.grade.reason is not None
-    }
-    return notes + sorted(reasons)
+    grades = [result.grade for result in results if result.grade is not None]
+    reasons = {grade.reason for grade in grades if grade.reason is not None}
+    warnings = {str(grade.extra["warning"]) for grade in grades if "warning" in grade.extra}
+    return notes + sorted(reasons) + sorted(warnings)
 
 
 def _data_words(facts: Disclosure) -> str:
@@ -127,38 +127,39 @@ def print_tables(console: Console, lines: Sequence[Cell], *, paper: bool = False
     for _, group in groupby(lines, key=lambda line: (line.task, line.tier, line.data)):
         members = list(group)
         console.print()
-        console.print(_heading(members[0]), highlight=False, soft_wrap=True)
+        for text in _heading(members[0]):
+            console.print(text, highlight=False, soft_wrap=True)
         console.print(_table(members, with_model, paper))
         for line in members:
             for note in line.notes:
                 console.print(f"  {line.agent}: {note}", style="dim", highlight=False, markup=False)
 
 
-def _heading(line: Cell) -> str:
+def _heading(line: Cell) -> tuple[str, str]:
     figures = "floor and bar not measured on this data"
     if line.floor is not None:
         figures = (
             f"floor {_figure(line.floor)}, bar {_figure(line.bar)}, "
             f"reference {_figure(line.reference)}"
         )
-    return f"[bold]{line.task}[/bold] ({line.data_words}): {line.metric}; {figures}"
+    return f"[bold]{line.task}[/bold] ({line.data_words}): {line.metric}", figures
 
 
 def _table(lines: Sequence[Cell], with_model: bool, paper: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("agent", no_wrap=True)
+    table.add_column("agent", overflow="fold")
     if with_model:
         table.add_column("model", overflow="fold")
-    rules = ["success [95 %]", "paper's rule"]
-    names = ["runs", "valid", *(reversed(rules) if paper else rules), "score", "normalised", "time"]
+    rules = ["success [95 %]", "paper"]
+    names = ["valid", *(reversed(rules) if paper else rules), "score", "normalised", "time"]
     for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right", overflow="fold")
     for line in lines:
         paper_rate = f"{line.paper_successes}/{line.judged}" if line.judged else "-"
         rates = [_rate(line.successes, line.judged), paper_rate]
         table.add_row(
             line.agent, *([line.model] if with_model else []),
-            str(line.runs), str(line.valid), *(reversed(rates) if paper else rates),
+            f"{line.valid}/{line.runs}", *(reversed(rates) if paper else rates),
             _figure(line.score_mean, line.score_error),
             _figure(line.normalised_mean, line.normalised_error), _duration(line.seconds_mean),
         )  # fmt: skip

@@ -1,13 +1,12 @@
 """`mlagentbench tasks list` and `tasks show`."""
 
-import json
-
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
 from mlagentbench.evaluation.competence import floor_of
 from mlagentbench.records import Json, Tier
+from mlagentbench.report.json_page import print_json
 from mlagentbench.tasks.baselines import measured_figures
 from mlagentbench.tasks.data import find_prepared
 from mlagentbench.tasks.task import Measured, Task, load_task, task_folders
@@ -21,7 +20,7 @@ def print_task_list(names: str, *, as_json: bool) -> None:
     tasks = [load_task(name) for name in chosen]
     console = Console()
     if as_json:
-        console.print_json(json.dumps([_facts(task) for task in tasks]))
+        print_json([_facts(task) for task in tasks])
         return
     for task in tasks:
         _print_entry(console, task)
@@ -55,7 +54,7 @@ def print_task(name: str, *, as_json: bool) -> None:
     console = Console()
     if as_json:
         facts = _facts(task) | {"spec": task.spec.model_dump(mode="json")}
-        console.print_json(json.dumps(facts))
+        print_json(facts)
         return
     spec = task.spec
     table = Table(box=None, show_header=False, pad_edge=False)
@@ -114,7 +113,7 @@ def _needs(task: Task) -> list[str]:
 
 def _how_to_prepare(task: Task, tier: Tier) -> str:
     source = " --from DIR" if tier == "full" and not task.generated else ""
-    return f"not prepared (mlagentbench prepare {task.id} --tier {tier}{source})"
+    return f"not prepared (mlagentbench prepare {task.address} --tier {tier}{source})"
 
 
 def _measured(task: Task, tier: Tier) -> Measured | None:
@@ -126,7 +125,7 @@ def _measured(task: Task, tier: Tier) -> Measured | None:
 def _figures_text(task: Task, tier: Tier, *, long: bool = False) -> str:
     measured = _measured(task, tier)
     if measured is None:
-        command = f" (mlagentbench baseline {task.id} --tier {tier})" if long else ""
+        command = f" (mlagentbench baseline {task.address} --tier {tier})" if long else ""
         return f"not measured{command}"
     floor, reference = floor_of(task.spec.metric, measured), measured.reference
     if not long:

@@ -62,7 +62,7 @@ def prepare_from_command_line(
         if mini_seed == "secret":
             _measure_secret_draw(task, made)
         else:
-            command = f"mlagentbench baseline {task.id} --tier {tier}"
+            command = f"mlagentbench baseline {task.address} --tier {tier}"
             console.print(f"  floor, reference and bar are not measured on it; type: {command}")
 
 

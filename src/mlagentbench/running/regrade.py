@@ -49,10 +49,10 @@ def chosen_steps(text: str, last: int) -> list[int]:
         return [last]
     if text == "all":
         return list(range(last + 1))
-    if text.startswith("every:") and text[6:].isdigit() and int(text[6:]) > 0:
+    if text.startswith("every:") and text[6:].isdecimal() and int(text[6:]) > 0:
         return sorted({*range(0, last + 1, int(text[6:])), last})
     parts = text.split(",")
-    if not all(part.strip().isdigit() for part in parts):
+    if not all(part.strip().isdecimal() for part in parts):
         raise UsageError(f"--steps {text}: expected last, all, every:N or numbers like 1,5,9")
     numbers = sorted({int(part) for part in parts})
     if numbers[-1] > last:

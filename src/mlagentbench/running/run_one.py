@@ -159,9 +159,7 @@ def _unsaid_outcome(environment: Environment) -> Outcome:
 
 def _standing_grade(run: RunDirectory) -> Grade | None:
     """The grade of a run that was graded before, at its last step."""
-    grade = final_grade(run)
-    steps = len(read_journal(run.journal).steps)
-    return grade if grade is not None and grade.step == steps else None
+    return final_grade(run, len(read_journal(run.journal).steps))
 
 
 def _as_score(run: RunDirectory, grade: Grade) -> Score:

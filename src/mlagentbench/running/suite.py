@@ -131,7 +131,7 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
                     ready[name] = ensure_ready(
                         task, settings.tier, settings.mini_seed, progress=progress
                     )
-            interrupted = _evaluate(request, console)
+            interrupted = _evaluate(request, ready, console)
         except KeyboardInterrupt:
             interrupted = True
         return SuiteOutcome(
@@ -179,11 +179,11 @@ def _tasks(request: SuiteRequest) -> dict[str, Task]:
     return {cell.task: load_task(cell.task) for cell in request.cells}
 
 
-def _evaluate(request: SuiteRequest, console: Console) -> bool:
+def _evaluate(request: SuiteRequest, ready: Mapping[str, Ready], console: Console) -> bool:
     """Let Inspect run all cells; True when a person interrupted it."""
     from inspect_ai import eval_set
 
-    tasks = [_inspect_task(cell, request) for cell in request.cells]
+    tasks = [_inspect_task(cell, request, ready[cell.task]) for cell in request.cells]
     # What Inspect itself prints about its log directory would only stand in the way.
     live = LiveProgress(console, total=len(tasks) * request.runs)
     with live, redirect_stdout(StringIO()), _prerequisites_explained():
@@ -220,14 +220,16 @@ def _prerequisites_explained() -> Iterator[None]:
         raise UsageError(": ".join(line for line in said.splitlines() if line)) from error
 
 
-def _inspect_task(cell: Cell, request: SuiteRequest) -> "inspect_ai.Task":
+def _inspect_task(cell: Cell, request: SuiteRequest, ready: Ready) -> "inspect_ai.Task":
     from inspect_ai import task_with
 
     from mlagentbench.running.inspect_task import registered_task
 
     task = registered_task(cell.task, request.settings)
     solver = find_agent(cell.agent.name).solver(**cell.agent.settings)
-    return task_with(task, solver=solver, model=cell.model)
+    # Inspect keeps finished logs of the same version: those on other data are of another one.
+    version = f"{task.version}+{ready.data.hash[:8]}"
+    return task_with(task, solver=solver, model=cell.model, version=version)
 
 
 def _results(request: SuiteRequest, ready: Mapping[str, Ready]) -> list[RunResult]:

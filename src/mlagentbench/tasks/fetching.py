@@ -44,5 +44,5 @@ def _by_hand(task: Task, source: Source) -> str:
     page = source.page or pages.get(source.kind, source.ref)
     return (
         f"Or place the files by hand: get {names} from {page} into a directory DIR, and type: "
-        f"mlagentbench prepare {task.id} --tier full --from DIR"
+        f"mlagentbench prepare {task.address} --tier full --from DIR"
     )

@@ -84,7 +84,7 @@ def _find_all(task: Task, source: Source, directory: Path) -> list[tuple[SourceF
         elif not file.optional:
             raise UsageError(
                 f"{task.id}: {file.path} not found in {directory}; expected the files of "
-                f"{_spoken(source)} (see: mlagentbench tasks show {task.id})"
+                f"{_spoken(source)} (see: mlagentbench tasks show {task.address})"
             )
     return found
 

@@ -218,6 +218,9 @@ class Task:
 
     @property
     def inspect_name(self) -> str:
+        """What `inspect eval` takes."""
+        if self.address != self.id:
+            return f"mlagentbench/folder -T path={self.folder}"
         return f"mlagentbench/{self.id.replace('-', '_')}"
 
     @property

@@ -1,0 +1,118 @@
+"""The page at the end of `mlagentbench run`: what shares a line, what is said, the exit code."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mlagentbench.evaluation.results import RunResult, SuiteOutcome
+from mlagentbench.records import Disclosure, Grade, Outcome, RunRecord, Usage
+from mlagentbench.report.suite_page import print_suite
+from mlagentbench.report.tables import cells
+
+FIGURES = {"floor": 10.0, "bar": 6.0, "reference": 2.0}
+
+
+def result(epoch: int, grade: Grade | None, **facts: object) -> RunResult:
+    disclosure = Disclosure.model_validate(
+        {
+            "task": "numbers", "task_version": 1, "metric": "error", "better": "lower",
+            "data_hash": "da7a", "data_verified": True, "tier": "mini", "mini_seed": "public",
+            "agent": "baseline", "model": "none", "sandbox": "bubblewrap", "isolation": "-",
+            "limits": {"steps": 10}, "python_env": "-", "hardware": {}, "packages": {},
+        }
+        | facts
+    )  # fmt: skip
+    record = RunRecord(task_path="numbers", epoch=epoch, seed=1, created="", disclosure=disclosure)
+    return RunResult(
+        path=record.directory("0" * 8).as_posix(),
+        record=record,
+        outcome=Outcome(kind="submitted"),
+        usage=Usage(steps=2, seconds=3.0),
+        grade=grade,
+    )
+
+
+def graded(score: float | None, **more: object) -> Grade:
+    fields = {"step": 2, "valid": score is not None, "score": score, "success": False, **FIGURES}
+    return Grade.model_validate(fields | more)
+
+
+def outcome(*results: RunResult, expected: int | None = None) -> SuiteOutcome:
+    number = len(results) if expected is None else expected
+    return SuiteOutcome(
+        out=Path("/out"), results=results, expected=number, interrupted=False, paper_rule=False
+    )
+
+
+def test_runs_without_a_submission_stand_at_the_floor() -> None:
+    success = graded(4.0, normalised=0.75, success=True, paper_success=True)
+    [cell] = cells([result(1, success), result(2, graded(None, reason="no submission"))])
+    assert (cell.runs, cell.graded, cell.valid, cell.successes, cell.judged) == (2, 2, 1, 1, 2)
+    assert cell.score_mean == 4.0 and cell.score_error is None
+    assert cell.normalised_mean == 0.375
+    assert cell.notes == ("no submission",)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"tier": "full"}, {"data_hash": "0123"}, {"agent": "oracle"}, {"model": "openai/gpt-5"}],
+)
+def test_what_differs_never_shares_a_line(other: dict[str, object]) -> None:
+    assert len(cells([result(1, graded(4.0)), result(2, graded(5.0))])) == 1
+    assert len(cells([result(1, graded(4.0)), result(1, graded(5.0), **other)])) == 2
+
+
+def test_what_a_reader_must_know_is_noted() -> None:
+    noted = graded(1.0, above_ceiling=True, extra={"warning": "control off by 9.0 %"})
+    [cell] = cells([result(1, noted, sandbox="local", feedback="validation:3"), result(2, None)])
+    assert set(cell.notes) == {
+        "sandbox local",
+        "feedback validation:3",
+        "1 not graded",
+        "above the known ceiling",
+        "control off by 9.0 %",
+    }
+
+
+def test_the_table_fits_a_terminal_of_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    runs = [result(n, graded(4.0 + n / 100, normalised=0.75, success=True)) for n in range(1, 9)]
+    assert print_suite(outcome(*runs)) == 0
+    said = capsys.readouterr()
+    assert "8/8 [0.68-1.00]" in said.out and "4.0450 ± 0.0087" in said.out
+    assert "floor 10.00, bar 6.000, reference 2.000" in said.out
+    assert "inspect view --log-dir /out/logs" in said.out
+    assert max(map(len, said.out.splitlines())) <= 80 and said.err == ""
+
+
+def test_data_that_nobody_has_measured_comes_with_the_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    unjudged = Grade(step=2, valid=True, score=4.0)
+    assert print_suite(outcome(result(1, unjudged))) == 0
+    said = capsys.readouterr().out
+    assert "floor and bar not measured" in said
+    assert "mlagentbench baseline numbers --tier mini" in said
+
+
+def test_a_run_that_did_not_end_well_is_no_success_of_the_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    failed = result(1, None).model_copy(
+        update={"outcome": Outcome(kind="failed", cause="sandbox", detail="no memory")}
+    )
+    assert print_suite(outcome(failed, result(2, graded(4.0)))) == 1
+    said = capsys.readouterr().err
+    assert "sandbox: no memory" in said and "1 of 2 runs failed" in said
+    assert print_suite(outcome(result(1, graded(4.0)), expected=2)) == 1
+    assert "directories were deleted" in capsys.readouterr().err
+
+
+def test_json_is_all_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert print_suite(outcome(result(1, graded(4.0))), as_json=True) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["missing"] == 0 and values["cells"][0]["score_mean"] == 4.0
+    assert values["runs"][0]["grade"]["score"] == 4.0
