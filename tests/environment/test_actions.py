@@ -99,6 +99,10 @@ async def test_what_cannot_be_read_or_written_is_said(environment: Environment) 
         ("Write File", {"file_name": "file/x", "content": ""}, "file/x: a part of the path is a"),
         ("Write File", {"file_name": "x", "content": "\ud800"}, "x: the text is not valid Unicode"),
         ("Read File", {"file_name": "file", "start_line_number": 2}, "file has only 1 lines"),
+        ("Read File", {"file_name": "a\ud800"}, "'a\\ud800' is not a path"),
+        ("List Files", {"dir_path": "\ud800"}, "'\\ud800' is not a path"),
+        ("Execute Script", {"script_name": "train.py", "arguments": "a\0"}, "arguments: 'a\\x00'"),
+        ("Execute Script", {"script_name": "train.py", "arguments": ["\ud800"]}, "arguments: "),
     ]:
         assert (await fault(environment, name, **arguments)).startswith(message)
 
@@ -370,6 +374,7 @@ def test_arguments_are_checked_by_type() -> None:
 
 
 async def test_actions_are_inspect_tools(environment: Environment) -> None:
+    from inspect_ai._util.exception import TerminateSampleError
     from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, execute_tools
     from inspect_ai.tool import ToolCall
 
@@ -388,5 +393,5 @@ async def test_actions_are_inspect_tools(environment: Environment) -> None:
     assert "is read-only" in messages[1].error.message
     assert messages[2].error.message == "none does not exist"
     end = ToolCall(id="4", function="final_answer", arguments={"final_answer": "x"})
-    with pytest.raises(RunEnded):
+    with pytest.raises(TerminateSampleError):
         await execute_tools([ChatMessageAssistant(content="", tool_calls=[end])], tools)

@@ -1,6 +1,8 @@
 """The journal: readable whatever crashed, and enough to go on from."""
 
 import json
+import resource
+import signal
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from mlagentbench.environment.journal import (
     read_lines,
 )
 from mlagentbench.environment.object_store import ObjectStore
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.records import Action, Observation, Outcome, Usage
 
 
@@ -100,6 +102,26 @@ def test_torn_at_every_byte_it_reads_and_goes_on(tmp_path: Path) -> None:
         lines = read_lines(torn)
         assert [line.n for line in lines] == list(range(sound + 1))
         assert lines[-1].kind == "event"
+
+
+def test_a_line_that_does_not_fit_on_the_disk_leaves_no_part_behind(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    write_run(path)
+    before = path.read_bytes()
+    journal = Journal(path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 50, hard))
+    try:
+        with pytest.raises(RunFailed, match=r"cannot write .*journal"):
+            journal.append(EventLine, 5.0, event="note", detail="x" * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert path.read_bytes() == before
+    journal.append(EventLine, 6.0, event="note", detail="there is room again")
+    journal.close()
+    assert [line.n for line in read_lines(path)] == list(range(len(before.splitlines()) + 1))
 
 
 def test_a_last_line_of_rubbish_is_dropped(tmp_path: Path) -> None:

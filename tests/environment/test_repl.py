@@ -123,3 +123,13 @@ async def test_after_reopening_it_is_new_and_says_so(open_environment: OpenRun) 
             "[The Python session is new: variables and imports of earlier calls are gone.]\n1"
         )
         assert (await repl(environment, "1")).text == "1"
+
+
+async def test_files_of_the_workspace_do_not_stand_in_for_the_standard_library(
+    environment: Environment,
+) -> None:
+    for name in ("queue", "socket", "mine"):
+        arguments = {"file_name": f"{name}.py", "content": "print('mine')"}
+        await environment.execute(Action(name="Write File", arguments=arguments))
+    assert (await repl(environment, "1 + 1")).text == "2"
+    assert (await repl(environment, "import mine")).text == "mine"

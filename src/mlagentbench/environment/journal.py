@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from mlagentbench.environment.object_store import ObjectStore, write_all
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.files import fsync_directory
 from mlagentbench.records import Action, Json, Observation, Outcome, Record, Step, Tier, Usage
 
@@ -129,16 +129,27 @@ class Journal:
         if is_new:
             fsync_directory(path.parent)
         self._next = len(lines)
+        self._size = size
 
     def append(self, line_type: type[Line], clock: float, **fields: Json) -> None:
-        """Write one line; where its kind asks for it, it is on disk on return."""
+        """Write one line; where its kind asks for it, it is on disk on return.
+
+        A line that cannot be written whole, as on a full disk, leaves nothing behind and is a
+        RunFailed.
+        """
         line = line_type(n=self._next, at=time.time(), clock=round(clock, 6), **fields)
         values = {"v": VERSION, "n": line.n, "kind": line_type.model_fields["kind"].default}
         values |= line.model_dump(exclude_defaults=True)
-        write_all(self._handle, json.dumps(values, separators=(",", ":")).encode() + b"\n")
-        if line_type in _SYNCED:
-            os.fdatasync(self._handle)
+        raw = json.dumps(values, separators=(",", ":")).encode() + b"\n"
+        try:
+            write_all(self._handle, raw)
+            if line_type in _SYNCED:
+                os.fdatasync(self._handle)
+        except OSError as error:
+            os.ftruncate(self._handle, self._size)
+            raise RunFailed("harness", f"cannot write {self.path}: {error.strerror}") from error
         self._next += 1
+        self._size += len(raw)
 
     def close(self) -> None:
         os.close(self._handle)

@@ -3,8 +3,9 @@
 The walk compares each file's inode, size and ctime, which no process can set, with what they were
 last time; only files that differ are read. A file that changed so shortly before it was read that a
 second change could bear the same ctime is read again next time, and so is one that is open for
-writing: what is written to mapped memory need not change the ctime once more. Directories are entered by
-descriptor and links are never followed, since processes in the workspace may still be at work.
+writing: what is written to mapped memory need not change the ctime once more. Directories are
+entered by descriptor and links are never followed, since processes in the workspace may still be at
+work.
 """
 
 import errno

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.sandbox.ownership import open_up
 from mlagentbench.environment.scanning import (
     CLOCK_TICK_NS,
     MAX_DEPTH,
@@ -18,7 +19,6 @@ from mlagentbench.environment.scanning import (
     Scan,
     opened,
 )
-from mlagentbench.environment.sandbox.ownership import open_up
 from mlagentbench.environment.snapshot_trees import Entry, copy_to, read_tree
 from mlagentbench.environment.watching import Watch, WatchImpossible
 from mlagentbench.records import Record

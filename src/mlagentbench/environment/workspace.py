@@ -78,7 +78,7 @@ class Workspace:
         the workspace; reading and writing happen in the sandbox, where a link that is swapped
         meanwhile leads to nothing that is not the agent's.
         """
-        if not path.strip() or "\0" in path:
+        if not path.strip() or not can_be_handed_over(path):
             raise ActionError(f"{path!r} is not a path")
         here = () if path.startswith("/") else _TOP
         ahead = _parts(path)
@@ -158,6 +158,14 @@ def sandbox_spec(
         ),
         gpus=resources.gpus > 0,
     )
+
+
+def can_be_handed_over(text: str) -> bool:
+    """Whether the system takes it as a path or an argument; models write much in their JSON."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def _parts(path: str) -> list[str]:

@@ -320,6 +320,8 @@ def hide_memory_in_the_kernel() -> Loot:
         yield "System V shared memory"
     if call("msgget", 0, 0o1600):
         yield "a message queue"
+    if succeeds(lambda: os.memfd_create("hidden")):
+        yield "a memory file"
 
 
 @attack

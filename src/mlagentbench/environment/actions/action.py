@@ -15,6 +15,7 @@ for the agent's faults.
 """
 
 import difflib
+import errno
 import inspect
 import json
 import typing
@@ -105,7 +106,9 @@ class ActionContext:
 
     def require_readable_size(self, path: str, found: str) -> None:
         """Raise ActionError when a file is too large to be handled as a text."""
-        size = self.workspace.size(found)
+        self.require_text_size(path, self.workspace.size(found))
+
+    def require_text_size(self, path: str, size: int) -> None:
         if size > MAX_TEXT:
             raise ActionError(
                 f"{path} has {size:,} bytes, more than the {MAX_TEXT:,} of a text; use a script"
@@ -129,6 +132,8 @@ def file_error(path: str, error: OSError) -> str:
             return f"{path} is a directory, not a file"
         case NotADirectoryError() | FileExistsError():
             return f"{path}: a part of the path is a file, not a directory"
+        case OSError(errno=errno.ESPIPE):
+            return f"{path} is a named pipe, not a file"
     return f"{path}: {error.strerror or error}"
 
 

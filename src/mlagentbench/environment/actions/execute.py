@@ -5,6 +5,7 @@ import shlex
 from mlagentbench.environment.actions.action import ActionContext, action
 from mlagentbench.environment.actions.repl import EMPTY_AGAIN
 from mlagentbench.environment.sandbox.sandbox import CommandResult
+from mlagentbench.environment.workspace import can_be_handed_over
 from mlagentbench.errors import ActionError
 from mlagentbench.records import Observation
 
@@ -44,12 +45,15 @@ async def execute_script(
 
 
 def _split(arguments: str | list[str | int | float]) -> list[str]:
-    if isinstance(arguments, list):
-        return [str(argument) for argument in arguments]
     try:
-        return shlex.split(arguments)
+        words = shlex.split(arguments) if isinstance(arguments, str) else map(str, arguments)
     except ValueError as error:
         raise ActionError(f"arguments: {error}") from error
+    found = list(words)
+    for word in found:
+        if not can_be_handed_over(word):
+            raise ActionError(f"arguments: {word[:100]!r} cannot be an argument")
+    return found
 
 
 def _observation(at: ActionContext, result: CommandResult) -> Observation:

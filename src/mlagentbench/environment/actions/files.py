@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mlagentbench.environment.actions.action import ActionContext, action, file_error
+from mlagentbench.environment.sandbox.sandbox import CommandResult
 from mlagentbench.environment.snapshot_trees import entry_at
 from mlagentbench.errors import ActionError
 
@@ -31,8 +32,7 @@ async def list_files(at: ActionContext, dir_path: str = ".") -> str:
         ["find", f"./{folder}/.", *only_inside, "-printf", r"%f\0%y\0%s\0%l\0"]
     )
     if result.exit_code != 0:
-        reason = "is not a directory" if "Not a directory" in result.output else "does not exist"
-        raise ActionError(f"{dir_path} {reason}")
+        raise ActionError(f"{dir_path} {_why_not_listed(result)}")
     fields = result.stdout.decode(errors="replace").split("\0")[:-1]
     items = sorted(zip(*(fields[place::4] for place in range(4)), strict=True))
     if not items:
@@ -44,6 +44,16 @@ async def list_files(at: ActionContext, dir_path: str = ".") -> str:
     if len(items) > MAX_LISTED:
         lines.append(f"... and {len(items) - MAX_LISTED:,} more")
     return "\n".join(lines)
+
+
+def _why_not_listed(result: CommandResult) -> str:
+    if result.limit is not None:
+        return f"cannot be listed: {result.limit}"
+    reasons = {
+        "Not a directory": "is not a directory",
+        "Permission denied": "cannot be read: permission denied",
+    }
+    return next((reasons[said] for said in reasons if said in result.output), "does not exist")
 
 
 def _listed(name: str, kind: str, size: str, target: str) -> str:
@@ -177,6 +187,7 @@ async def undo_edit_script(at: ActionContext, script_name: str) -> str:
     elif before.kind != "file":
         raise ActionError(f"{script_name} was not a file before its last change")
     else:
+        at.require_text_size(f"{script_name} before its last change", store.size(before.value))
         await at.write(script_name, found, store.read(before.value))
         done = f"{script_name} is again as it was before its last change"
     at.notes.edited, at.notes.undone = None, found

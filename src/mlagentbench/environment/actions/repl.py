@@ -93,7 +93,7 @@ class Repl:
 
     def _start(self) -> None:
         self._address = f"/tmp/.python-{secrets.token_hex(8)}"
-        command = [self._python, "-u", "-c", _source(), "serve", self._address]
+        command = [self._python, "-P", "-u", "-c", _source(), "serve", self._address]
         self._server = asyncio.create_task(self._sandbox.run(command, timeout=SERVER_SECONDS))
 
     def _cancel(self) -> None:

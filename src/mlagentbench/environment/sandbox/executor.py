@@ -254,6 +254,8 @@ def read_file(connection: socket.socket, request: Request, _stdio: list[int]) ->
         status = os.fstat(descriptor)
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if stat.S_ISFIFO(status.st_mode):
+            raise OSError(errno.ESPIPE, os.strerror(errno.ESPIPE))
         if status.st_size > request["max_bytes"]:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
     except OSError as error:

@@ -1,8 +1,9 @@
 """A small seccomp filter, as bytes for bubblewrap: system calls that reach past our limits.
 
-System V shared memory and message queues are memory that belongs to no process and no tmpfs; the
-kernel keyrings are shared with the user's session outside; the rest is kernel surface that no
-experiment needs. Programs for another architecture than the machine's own do not run at all.
+System V shared memory, message queues and memory files are memory that belongs to no process and no
+tmpfs; the kernel keyrings are shared with the user's session outside; the rest is kernel surface
+that no experiment needs. Programs for another architecture than the machine's own do not run at
+all.
 """
 
 import errno
@@ -23,6 +24,7 @@ _REFUSED = {
     "request_key": {"x86_64": 249, "aarch64": 218},
     "keyctl": {"x86_64": 250, "aarch64": 219},
     "perf_event_open": {"x86_64": 298, "aarch64": 241},
+    "memfd_create": {"x86_64": 319, "aarch64": 279},
     "bpf": {"x86_64": 321, "aarch64": 280},
     "userfaultfd": {"x86_64": 323, "aarch64": 282},
     "io_uring_setup": {"x86_64": 425, "aarch64": 425},
