@@ -1,15 +1,30 @@
 """The command line: each verb says what it does and hands the work to a module."""
 
+import errno
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperGroup
 
 from mlagentbench.errors import RunFailed, UsageError
 
+
+class InterruptibleGroup(TyperGroup):
+    """Commands that say how to go on when a person stops them."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            typer.echo("\nmlagentbench: stopped; to go on, type the same command again", err=True)
+            raise typer.Exit(130) from None
+
+
 app = typer.Typer(
     name="mlagentbench",
+    cls=InterruptibleGroup,
     help="Can language-model agents do machine-learning experimentation?",
     no_args_is_help=True,
     add_completion=False,
@@ -30,6 +45,13 @@ TaskNames = Annotated[
     list[str], typer.Argument(metavar="TASK...", help="Ids, or paths of task folders.")
 ]
 OutOption = Annotated[Path, typer.Option("--out", help="Where runs, logs and snapshots go.")]
+PERSONS_DISK = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EROFS: "make it writable",
+    errno.EACCES: "make it accessible to you",
+}
+"""What only the person can mend, wherever it comes up."""
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -217,4 +239,14 @@ def main() -> None:
         sys.exit(2)
     except RunFailed as error:
         typer.echo(f"mlagentbench: failed ({error.cause}): {error.detail}", err=True)
+        sys.exit(1)
+    except OSError as error:
+        if error.errno not in PERSONS_DISK:
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        typer.echo(
+            f"mlagentbench: {where}{error.strerror}; {PERSONS_DISK[error.errno]}, then type the "
+            "same command again",
+            err=True,
+        )
         sys.exit(1)

@@ -38,10 +38,16 @@ def graded(score: float | None, **more: object) -> Grade:
     return Grade.model_validate(fields | more)
 
 
-def outcome(*results: RunResult, expected: int | None = None) -> SuiteOutcome:
-    number = len(results) if expected is None else expected
+def outcome(
+    *results: RunResult, expected: int | None = None, disk_full: bool = False
+) -> SuiteOutcome:
     return SuiteOutcome(
-        out=Path("/out"), results=results, expected=number, interrupted=False, paper_rule=False
+        out=Path("/out"),
+        results=results,
+        expected=len(results) if expected is None else expected,
+        interrupted=False,
+        disk_full=disk_full,
+        paper_rule=False,
     )
 
 
@@ -109,6 +115,8 @@ def test_a_run_that_did_not_end_well_is_no_success_of_the_command(
     assert "sandbox: no memory" in said and "1 of 2 runs failed" in said
     assert print_suite(outcome(result(1, graded(4.0)), expected=2)) == 1
     assert "directories were deleted" in capsys.readouterr().err
+    assert print_suite(outcome(result(1, None), disk_full=True)) == 1
+    assert "the disk of /out is full" in capsys.readouterr().err
 
 
 def test_json_is_all_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

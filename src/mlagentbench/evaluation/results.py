@@ -29,6 +29,7 @@ class SuiteOutcome(Record):
     results: tuple[RunResult, ...]
     expected: int
     interrupted: bool
+    disk_full: bool
     paper_rule: bool
 
     @property

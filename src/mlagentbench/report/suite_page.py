@@ -37,6 +37,8 @@ def print_suite(outcome: SuiteOutcome, *, as_json: bool = False) -> int:
         failed = f"{end.cause}: {end.detail}" if end and end.kind == "failed" else "did not end"
         why = result.failure or failed
         console.print(f"{result.path}: {why}", style="red", highlight=False, markup=False)
+    if outcome.disk_full:
+        console.print(f"the disk of {_shown(outcome.out)} is full; free some space", style="red")
     console.print(f"{outcome.missing} of {outcome.expected} runs failed; to try them again, type:")
     console.print(f"  {_command()}", highlight=False, soft_wrap=True)
     if len(outcome.results) < outcome.expected:

@@ -136,7 +136,7 @@ def print_tables(console: Console, lines: Sequence[Cell], *, paper: bool = False
 
 
 def _heading(line: Cell) -> tuple[str, str]:
-    figures = "floor and bar not measured on this data"
+    figures = "floor and bar not measured on this data" if line.graded else "not graded"
     if line.floor is not None:
         figures = (
             f"floor {_figure(line.floor)}, bar {_figure(line.bar)}, "

@@ -30,7 +30,6 @@ class LiveProgress:
         self.console = console
         self.total = total
         self.done = 0
-        self.stopped = False
         self.views: list[RunView] = []
         self._live = Live(
             console=console, get_renderable=self._table, refresh_per_second=4, transient=True
@@ -66,11 +65,6 @@ class LiveProgress:
             markup=False,
             soft_wrap=True,
         )
-
-    def give_up(self, name: str, *, stopped: bool) -> None:
-        """A run is over without a grade: it failed, or a person stopped it."""
-        self.stopped = self.stopped or stopped
-        self.end(name, "stopped" if stopped else "failed")
 
     def _table(self) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim")

@@ -199,5 +199,5 @@ async def close_run(state: TaskState) -> None:
         return
     await opened.close()
     if LiveProgress.current is not None:
-        stopped = opened.environment.outcome is None
-        LiveProgress.current.give_up(opened.run.shown_name, stopped=stopped)
+        ended = opened.environment.outcome
+        LiveProgress.current.end(opened.run.shown_name, ended.kind if ended else "did not end")

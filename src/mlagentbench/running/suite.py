@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from shutil import disk_usage
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from inspect_ai.model import ModelCost
 
 NO_MODEL = "none"
+DISK_IS_FULL = 100_000
+"""Bytes: with less, a failed run most likely failed for want of space."""
 DEMO_TASKS = ("vectorization", "house-price", "spaceship-titanic")
 
 
@@ -139,6 +142,7 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
             results=tuple(_results(request, ready)),
             expected=len(request.cells) * request.runs,
             interrupted=interrupted,
+            disk_full=disk_usage(request.out).free < DISK_IS_FULL,
             paper_rule=settings.protocol == "paper",
         )
 
@@ -187,7 +191,7 @@ def _evaluate(request: SuiteRequest, ready: Mapping[str, Ready], console: Consol
     # What Inspect itself prints about its log directory would only stand in the way.
     live = LiveProgress(console, total=len(tasks) * request.runs)
     with live, redirect_stdout(StringIO()), _prerequisites_explained():
-        eval_set(
+        _, logs = eval_set(
             tasks,
             log_dir=str(request.out / "logs"),
             log_dir_allow_dirty=True,
@@ -204,7 +208,8 @@ def _evaluate(request: SuiteRequest, ready: Mapping[str, Ready], console: Consol
             log_level="error",
             score_display=False,
         )
-    return live.stopped
+    # When a person stops it, Inspect gives back no logs, or those of the tasks that had ended.
+    return len(logs) < len(tasks) or any(log.status == "cancelled" for log in logs)
 
 
 @contextmanager
