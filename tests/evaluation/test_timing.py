@@ -188,6 +188,38 @@ def test_brings_nothing(trial: Trial, cheat: str) -> None:
     assert (trial.task.starter / "serve.py").read_bytes() == serve
 
 
+RESISTS_BEING_STOPPED = {
+    "forking away": """
+        import os
+        for _ in range(3):
+            if os.fork() == 0:
+                while os.fork() == 0:
+                    pass
+                os._exit(0)
+        forward = slow
+    """,
+    "a timer that lets it go on": """
+        import ctypes, os, signal, struct
+        if os.fork() == 0:
+            signal.signal(signal.SIGCONT, lambda *_: None)
+            event, timer = struct.pack("qii48x", 0, signal.SIGCONT, 0), ctypes.c_void_p()
+            libc = ctypes.CDLL(None)
+            libc.timer_create(1, event, ctypes.byref(timer))
+            while True:
+                libc.timer_settime(timer, 0, struct.pack("qqqq", 0, 0, 0, 3_000_000), None)
+        forward = slow
+    """,
+}
+
+
+@pytest.mark.parametrize("cheat", RESISTS_BEING_STOPPED)
+def test_who_resists_being_stopped_gains_nothing_or_is_found_out(trial: Trial, cheat: str) -> None:
+    try:
+        assert trial.grade(SLOW + code(RESISTS_BEING_STOPPED[cheat]))["score"] > 0.4
+    except InvalidSubmissionReported as invalid:
+        assert "ran while others were timed" in str(invalid)
+
+
 WRONG = {
     "outputs made up from the shapes": (
         """

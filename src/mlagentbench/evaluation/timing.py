@@ -7,7 +7,8 @@
     timed           each request to all three in turn, forwards, then backwards
     check           other requests, not timed
 
-Only the server that is asked runs; all processes of the others are stopped. The clock is the
+Only the server that is asked runs; all processes of the others are stopped, and a submission that
+nevertheless used the processor meanwhile is invalid. The clock is the
 harness's. It starts before the first byte of a request is written and stops after the last byte of
 the reply is read, so that nothing of a request is known before its time counts. A control that is
 off says that the machine was not calm: another sitting follows, with new servers and requests.
@@ -136,6 +137,8 @@ async def _sit(
         for turn, (name, request) in enumerate(requests.items()):
             for server in _in_turn(servers, turn, name):
                 replies[server.role][name] = await server.answer(name, request)
+        for server in servers:
+            server.require_stillness()
     for role in ("submission", "starter"):
         _write_replies(outputs / role, replies[role])
     timed = {
@@ -200,6 +203,7 @@ class Server:
     async def answer(self, name: str, request: bytes) -> Reply:
         """Send a request and wait for its reply; the first may take as long as starting does."""
         limit = self._collect.timeout + (START_LIMIT if self._answered == 0 else 0)
+        self.require_stillness()
         self._sandbox.thaw()
         try:
             async with asyncio.timeout(limit):
@@ -216,6 +220,14 @@ class Server:
             self._sandbox.freeze()
         self._answered += 1
         return reply
+
+    def require_stillness(self) -> None:
+        """Stopped programs can set themselves going again, but not without using the processor.
+
+        Before the first reply, a program may have been stopped while it was still being started.
+        """
+        if self._answered and not self._sandbox.kept_still():
+            raise self._failure("ran while others were timed")
 
     async def _exchange(self, frame: bytes) -> Reply:
         start = time.perf_counter()

@@ -22,7 +22,7 @@ from mlagentbench.environment.sandbox.command import Command, OutputPipe
 from mlagentbench.environment.sandbox.files import read_file, write_file
 from mlagentbench.environment.sandbox.instance import Instance
 from mlagentbench.environment.sandbox.layout import HOME, Layout
-from mlagentbench.environment.sandbox.limits import PERIOD, Watch, hit
+from mlagentbench.environment.sandbox.limits import PERIOD, Thread, Watch, hit, stayed_at_rest
 from mlagentbench.environment.sandbox.ownership import give_to, open_up
 from mlagentbench.environment.sandbox.prerequisites import find_bwrap, isolation, unprivileged_uid
 from mlagentbench.environment.sandbox.process import SandboxProcess
@@ -39,6 +39,7 @@ from mlagentbench.records import Json
 
 MAX_READ = 1_000_000_000
 KILL_GRACE = 5.0
+STOP_TIMEOUT = 5.0
 _LONGEST = 1e7
 T = TypeVar("T")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -60,6 +61,7 @@ class BubblewrapSandbox:
         self._first_hit = self._last_hit = -math.inf
         self._left_running: list[OutputPipe] = []
         self._starting = asyncio.Lock()
+        self._at_rest: dict[str, Thread] = {}
 
     @property
     def isolation(self) -> str:
@@ -349,8 +351,24 @@ class BubblewrapSandbox:
     # Time
 
     def freeze(self) -> None:
-        """Stop every process inside, so that none can take time from another sandbox's."""
-        signal_tree(self.identity.pid, signal.SIGSTOP)
+        """Stop every process inside, so that none can take time from another sandbox's.
+
+        Programs can resist for a while: fork faster than they are found, be deep in a system call,
+        or have a timer send them the signal to go on. `kept_still` tells afterwards.
+        """
+        instance = self._running()
+        deadline = time.monotonic() + STOP_TIMEOUT
+        while True:
+            signal_tree(instance.identity.pid, signal.SIGSTOP)
+            self._at_rest = instance.view.threads()
+            at_rest = all(one.stopped or one.ended for one in self._at_rest.values())
+            if at_rest or time.monotonic() > deadline:
+                return
+
+    def kept_still(self) -> bool:
+        """Whether nothing has run since `freeze`; also so when everything inside has ended."""
+        now = self._running().view.threads()
+        return not now or stayed_at_rest(self._at_rest, now)
 
     def thaw(self) -> None:
         """Let the processes go on."""

@@ -13,6 +13,7 @@ import platform
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from mlagentbench.environment.sandbox.layout import TMPFS_PLACES
 from mlagentbench.environment.sandbox.sandbox import CommandResult, LimitHit, LimitName, Limits
@@ -21,6 +22,8 @@ from mlagentbench.records import Record
 PERIOD = 0.1
 FIRST_WALK = 0.5
 WALK_SHARE = 20
+LAST_STEPS = 5_000_000
+_EXECUTOR = "1"
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _NPROC_IS_PER_NAMESPACE = (5, 14)
 
@@ -78,6 +81,30 @@ class Usage(Record):
     tasks: int
 
 
+class Thread(NamedTuple):
+    """A thread's state as the kernel's letter, and the nanoseconds that it has run."""
+
+    state: str
+    ran: int
+
+    @property
+    def ended(self) -> bool:
+        return self.state in "ZX"
+
+    @property
+    def stopped(self) -> bool:
+        return self.state in "Tt"
+
+
+def stayed_at_rest(before: dict[str, Thread], now: dict[str, Thread]) -> bool:
+    """Whether these are the same threads, and none has run but for its last steps into rest."""
+    living = [
+        {name: one.ran for name, one in seen.items() if not one.ended} for seen in (before, now)
+    ]
+    then, since = living
+    return then.keys() == since.keys() and sum(since.values()) - sum(then.values()) < LAST_STEPS
+
+
 class View:
     """A look into a running sandbox from outside: its own /proc and its tmpfs."""
 
@@ -107,6 +134,21 @@ class View:
                 memory += int(fields[21]) * _PAGE
         return Usage(memory=memory, processes=len(pids), tasks=tasks)
 
+    def threads(self) -> dict[str, Thread]:
+        """All threads but the executor's, by their numbers inside.
+
+        A program that forks and exits all the time cannot hide: numbers are listed upwards, and
+        its next one is always higher.
+        """
+        found = {}
+        for pid in self.pids():
+            with contextlib.suppress(OSError):
+                for number in self._list(f"{pid}/task") if pid != _EXECUTOR else ():
+                    state = self._read(f"{pid}/task/{number}/stat").rpartition(b")")[2].split()[0]
+                    ran = self._read(f"{pid}/task/{number}/schedstat").split()[0]
+                    found[number] = Thread(state.decode(), int(ran))
+        return found
+
     def proportional_memory(self) -> int:
         """Memory with each shared page counted once; dear, so only asked when it matters."""
         total = 0
@@ -121,6 +163,13 @@ class View:
         except PermissionError:
             return int(self._read(f"{pid}/statm").split()[1]) * _PAGE
         return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(b"Pss:"))
+
+    def _list(self, name: str) -> list[str]:
+        descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._proc)
+        try:
+            return os.listdir(descriptor)  # noqa: PTH208
+        finally:
+            os.close(descriptor)
 
     def _read(self, name: str) -> bytes:
         descriptor = os.open(name, os.O_RDONLY, dir_fd=self._proc)
