@@ -277,6 +277,18 @@ async def test_a_full_disk_is_the_harness_failing(open_environment: OpenRun) -> 
         environment.store.directory = objects
 
 
+async def test_output_that_cannot_be_kept_is_the_harness_failing(
+    open_environment: OpenRun,
+) -> None:
+    async with open_environment() as environment:
+        log = environment._output_log
+        environment._output_log = Path("/dev/full").open("wb", buffering=0)  # noqa: SIM115
+        with pytest.raises(RunFailed, match=r"cannot write .*output\.log: No space left"):
+            await do(environment, "Execute Script", script_name="train.py")
+        environment._output_log.close()
+        environment._output_log = log
+
+
 KILLED = """
 import sys
 from pathlib import Path
@@ -305,7 +317,7 @@ async def test_a_killed_process_leaves_a_run_that_goes_on(
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])},
     )
     ran = environment.run.work / "ran.txt"
-    for _ in range(400):
+    for _ in range(2000):
         if ran.exists():
             break
         await anyio.sleep(0.05)

@@ -79,6 +79,7 @@ def test_what_cannot_be_stored_is_a_failure_and_not_left_out(
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, ignored)
+    assert not list((snapshots.store.directory / "new").iterdir())
 
 
 def test_a_workspace_closed_to_its_owner_is_opened_again(work: Path, snapshots: Snapshots) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 import statistics
 import sys
@@ -217,7 +218,7 @@ def test_who_resists_being_stopped_gains_nothing_or_is_found_out(trial: Trial, c
     try:
         assert trial.grade(SLOW + code(RESISTS_BEING_STOPPED[cheat]))["score"] > 0.4
     except InvalidSubmissionReported as invalid:
-        assert "ran while others were timed" in str(invalid)
+        assert re.search("ran while others were timed|limit on processes", str(invalid))
 
 
 WRONG = {

@@ -137,6 +137,7 @@ class Environment:
         )
         self._journal: Journal | None = None
         self._output_log: BinaryIO | None = None
+        self._output_lost: OSError | None = None
         self._snapshot = ""
         self._ended: RunEnded | None = None
         self._one_at_a_time = asyncio.Lock()
@@ -289,7 +290,11 @@ class Environment:
 
     async def _observe(self, action: Action) -> Observation:
         try:
-            return await self.actions.run(self._context, action)
+            observation = await self.actions.run(self._context, action)
+            if self._output_lost is not None:
+                reason = f"cannot write {self.run.output_log}: {self._output_lost.strerror}"
+                raise RunFailed("harness", reason)
+            return observation
         except Refused as refused:
             self._event("refused", str(refused))
             return Observation(text=str(refused), status="refused")
@@ -388,7 +393,10 @@ class Environment:
 
     def _take_output(self, output: bytes) -> None:
         if self._output_log is not None:
-            self._output_log.write(output)
+            try:
+                self._output_log.write(output)
+            except OSError as error:
+                self._output_lost = error
         for listener in self.on_output:
             listener(output)
 

@@ -49,8 +49,13 @@ class ObjectStore:
         digest = hashlib.sha256(contents).hexdigest()
         if not self.has(digest):
             temporary, handle = self._temporary()
-            with os.fdopen(handle, "wb") as file:
-                file.write(contents)
+            try:
+                write_all(handle, contents)
+            except BaseException:
+                temporary.unlink()
+                raise
+            finally:
+                os.close(handle)
             self._waiting[digest] = temporary
         return digest
 
