@@ -151,3 +151,15 @@ def test_a_venv_shows_its_own_packages_only(tmp_path: Path) -> None:
             return (await sandbox.run(["python", "-c", script])).output
 
     assert asyncio.run(run()) == f"42 {venv}\n"
+
+
+def test_what_people_keep_below_usr_is_hidden(tmp_path: Path) -> None:
+    async def listed() -> str:
+        async with sandbox_on(tmp_path / "workspace") as sandbox:
+            return (await sandbox.run(["ls", "-A", "/usr/src", "/usr/local/src"])).stdout.decode()
+
+    kept = [path for top in ("/usr/src", "/usr/local/src") for path in Path(top).glob("*")]
+    if not kept:
+        pytest.skip("there is nothing in /usr/src and /usr/local/src")
+    names = asyncio.run(listed()).split()
+    assert not [path for path in kept if path.name in names]

@@ -32,6 +32,10 @@ _OURS = Path(__file__).resolve().parents[2]
 _PREFIX_PARTS = ("bin", "lib", "lib64", "include")
 _NO_PACKAGES_BELOW = {"share", "include", "src", "node_modules", "__pycache__"}
 _PACKAGE_DIRECTORIES = ("site-packages", "dist-packages")
+_NOT_THE_SYSTEMS = tuple(
+    place for place in (Path("/usr/src"), Path("/usr/local/src")) if place.is_dir()
+)
+"""Below /usr, but where containers keep an application, with its tasks, data and results."""
 
 
 class Python:
@@ -50,7 +54,7 @@ class Python:
         else:
             prefixes.add(self.environment)
         parts = [prefix / part for prefix in sorted(prefixes) for part in _PREFIX_PARTS]
-        return [part for part in parts if part.is_dir() and not part.is_relative_to("/usr")]
+        return [part for part in parts if part.is_dir() and not _is_of_the_system(part)]
 
     def _home(self) -> Path:
         text = (self.environment / "pyvenv.cfg").read_text(encoding="utf-8")
@@ -97,6 +101,7 @@ class Layout:
             *self._python(),
             *self._workspace(),
             *(("--remount-ro", "/proc") if self.uid is None else ()),
+            *(word for place in _NOT_THE_SYSTEMS for word in ("--remount-ro", str(place))),
             "--remount-ro", "/dev", "--remount-ro", "/",
             "--chdir", WORKSPACE if self.uid is None else "/",
         ]  # fmt: skip
@@ -118,6 +123,8 @@ class Layout:
 
     def _system(self) -> Iterator[str]:
         yield from ("--ro-bind", "/usr", "/usr")
+        for place in _NOT_THE_SYSTEMS:
+            yield from ("--perms", "0755", "--tmpfs", str(place))
         for name in ("bin", "sbin", "lib", "lib32", "lib64"):
             place = Path("/", name)
             if place.is_symlink():
@@ -175,7 +182,7 @@ class Layout:
         """Create the parents of a mount point; left to itself, root's bubblewrap closes them."""
         for parent in reversed(Path(path).parents):
             name = str(parent)
-            if name not in self._directories and not parent.is_relative_to("/usr") and name != "/":
+            if name not in self._directories and not _is_of_the_system(parent) and name != "/":
                 self._directories.add(name)
                 yield from ("--perms", "0755", "--dir", name)
 
@@ -184,6 +191,12 @@ class Layout:
             return ()
         devices = sorted(Path("/dev").glob("nvidia*"))
         return [word for device in devices for word in ("--dev-bind-try", str(device), str(device))]
+
+
+def _is_of_the_system(path: Path) -> bool:
+    """Whether it is shown because /usr is."""
+    own = any(path.is_relative_to(place) for place in _NOT_THE_SYSTEMS)
+    return path.is_relative_to("/usr") and not own
 
 
 def _hide(place: Path) -> Sequence[str]:
