@@ -2,22 +2,9 @@
 
 from pathlib import Path
 
-TASK_TOML = """
-id = "{id}"
-title = "Numbers"
-category = "custom"
-task_type = "regression"
-modality = "tabular"
-kind = "predictions"
-version = 1
-[metric]
-name = "mean absolute error"
-better = "lower"
-[submission]
-path = "submission.csv"
-[commands]
-starter = "python train.py"
-solution = "python solution.py"
+from task_folders import GENERATED, task_toml, with_replaced, write_task_folder
+
+TABLES = f"""
 [limits]
 steps = 10
 time = "10m"
@@ -25,10 +12,7 @@ command_time = "2m"
 [resources]
 cpus = 1
 memory = "1GB"
-[python]
-requirements = ["numpy>=2"]
-[[sources]]
-kind = "generated"
+{GENERATED}
 """
 MAKE = """
 def make(raw, rng):
@@ -99,19 +83,14 @@ def slow_starter(seconds: float) -> str:
 def write_number_task(top: Path, task_id: str = "numbers", **replaced: str) -> Path:
     """Write the task folder; keyword arguments replace files, with `_py` for `.py`."""
     files = {
-        "task.toml": TASK_TOML.format(id=task_id),
         "problem.md": "Predict y from x for the rows of test.csv; write submission.csv (id, y).",
         "mini.py": MAKE,
-        "full.py": MAKE,
         "prepare.py": PREPARE,
         "trivial.py": TRIVIAL,
         "grade.py": GRADE,
         "starter/train.py": replaced.pop("starter", STARTER),
         "solution/solution.py": SOLUTION,
     }
-    files |= {name.replace("_py", ".py"): text for name, text in replaced.items()}
-    for name, text in files.items():
-        path = top / task_id / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    toml = task_toml(task_id, requirements=["numpy>=2"], tables=TABLES)
+    write_task_folder(top / task_id, toml, with_replaced(files, replaced))
     return top / task_id

@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+from task_folders import task_toml, write_files, write_task_folder
+
 from mlagentbench.environment.budget import Budget, BudgetLimits
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import Feedback
@@ -17,22 +19,7 @@ from mlagentbench.tasks.task import Task, load_folder
 
 OpenRun = Callable[..., AbstractAsyncContextManager[Environment]]
 
-TASK_TOML = """
-id = "small-task"
-title = "A small task"
-category = "custom"
-task_type = "regression"
-modality = "tabular"
-kind = "predictions"
-version = 1
-[metric]
-name = "mean absolute error"
-better = "lower"
-[submission]
-path = "submission.csv"
-[commands]
-starter = "python train.py"
-solution = "python train.py"
+TABLES = """
 [limits]
 steps = 40
 time = "10m"
@@ -40,8 +27,6 @@ command_time = "20s"
 [resources]
 cpus = 1
 memory = "1GB"
-[python]
-requirements = []
 [read_only]
 paths = ["fixed.py"]
 [[sources]]
@@ -102,8 +87,6 @@ def hold_out(public, held_public, held_private, rng):
 
 
 TASK_FILES = {
-    "task.toml": TASK_TOML,
-    "problem.md": "Predict y.",
     "prepare.py": PREPARE,
     "mini.py": "",
     "trivial.py": "",
@@ -121,15 +104,9 @@ DATA_FILES = {
 }
 
 
-def write_files(top: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        path = top / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-
 def small_task(top: Path) -> Task:
-    write_files(top / "small-task", TASK_FILES)
+    toml = task_toml("small-task", solution="python train.py", requirements=[], tables=TABLES)
+    write_task_folder(top / "small-task", toml, TASK_FILES)
     return load_folder(top / "small-task")
 
 

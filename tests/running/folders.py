@@ -1,31 +1,10 @@
 """Two task folders: one whose scores are its seeds, and one with real data to be learnt from."""
 
-import textwrap
 from pathlib import Path
 
-from mlagentbench.tasks.task import Task, load_folder
+from task_folders import task_toml, write_task_folder
 
-TASK_TOML = """
-id = "{id}"
-title = "A small task"
-category = "custom"
-task_type = "classification"
-modality = "tabular"
-kind = "predictions"
-version = 1
-[metric]
-name = "score"
-better = "higher"
-[submission]
-path = "{submission}"
-[commands]
-starter = "python train.py"
-solution = "python solution.py"
-[python]
-requirements = ["numpy", "scikit-learn"]
-[[sources]]
-kind = "generated"
-"""
+from mlagentbench.tasks.task import Task, load_folder
 
 SEED_TASK = {
     "mini.py": """
@@ -158,10 +137,12 @@ LEARNING_TASK = {
 
 def write_folder(folder: Path, files: dict[str, str], submission: str = "submission.csv") -> Task:
     """Write a task folder; its name is its id."""
-    for name in ("starter", "solution"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    toml = TASK_TOML.format(id=folder.name, submission=submission)
-    extra = {"task.toml": toml, "problem.md": "Predict.", "full.py": files["mini.py"]}
-    for name, text in {**extra, **files}.items():
-        (folder / name).write_text(textwrap.dedent(text))
+    toml = task_toml(
+        folder.name,
+        metric="score",
+        better="higher",
+        submission=submission,
+        requirements=["numpy", "scikit-learn"],
+    )
+    write_task_folder(folder, toml, files)
     return load_folder(folder)

@@ -1,11 +1,11 @@
 """A home of its own for each test, and task folders written for it."""
 
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
-from small_tasks import GENERATED, MAKE, PREPARE, TASK_TOML, WriteTask
+from small_tasks import MAKE, PREPARE, WriteTask
+from task_folders import GENERATED, task_toml, with_replaced, write_task_folder
 
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task, load_folder
@@ -24,20 +24,9 @@ def write_task(tmp_path: Path) -> WriteTask:
 
     def write(task_id: str = "small-task", sources: str = GENERATED, **files: str) -> Task:
         folder = tmp_path / "tasks" / task_id
-        for name in ("starter", "solution"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        contents = {
-            "task.toml": TASK_TOML.format(id=task_id, sources=sources),
-            "problem.md": "Predict y.",
-            "mini.py": MAKE,
-            "full.py": MAKE,
-            "prepare.py": PREPARE,
-            "trivial.py": "",
-            "grade.py": "",
-        }
-        contents |= {name.replace("_py", ".py"): text for name, text in files.items()}
-        for name, text in contents.items():
-            (folder / name).write_text(textwrap.dedent(text))
+        own = {"mini.py": MAKE, "prepare.py": PREPARE, "trivial.py": "", "grade.py": ""}
+        toml = task_toml(task_id, tables=sources)
+        write_task_folder(folder, toml, with_replaced(own, files))
         return load_folder(folder)
 
     return write

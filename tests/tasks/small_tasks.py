@@ -12,27 +12,6 @@ from mlagentbench.records import Json
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
 
-TASK_TOML = """
-id = "{id}"
-title = "A small task"
-category = "custom"
-task_type = "regression"
-modality = "tabular"
-kind = "predictions"
-version = 1
-[metric]
-name = "mean absolute error"
-better = "lower"
-[submission]
-path = "submission.csv"
-[commands]
-starter = "python train.py"
-solution = "python solution.py"
-[python]
-requirements = ["numpy"]
-{sources}
-"""
-GENERATED = '[[sources]]\nkind = "generated"\n'
 MAKE = """
 def make(raw, rng):
     rows = [f"{k},{value}" for k, value in enumerate(rng.normal(size=20))]

@@ -30,7 +30,7 @@ def prepare(raw, public, private, rng):
 BY_HAND = (
     "Or place the files by hand: get data/train.csv from "
     "https://www.kaggle.com/competitions/small-competition/data into a directory DIR, and type: "
-    "mlagentbench prepare small-task --tier full --from DIR"
+    "mlagentbench prepare {task} --tier full --from DIR"
 )
 NO_TOKEN = "Authentication required to call the Kaggle API.\n\nFirst, you will need an account."
 NO_TOKEN_BEFORE_2 = "OSError: Could not find kaggle.json. Make sure it's located in /home/x/.kaggle"
@@ -118,7 +118,7 @@ def test_failures_say_the_next_step(
         make(task, this_env)
     first, by_hand = str(raised.value).splitlines()
     assert first.startswith("small-task: ") and next_step in first
-    assert by_hand == BY_HAND
+    assert by_hand == BY_HAND.format(task=task.address)
 
 
 @pytest.mark.skipif(
@@ -130,4 +130,4 @@ def test_missing_client(write_task: WriteTask, this_env: PythonEnv, client: Path
     with pytest.raises(UsageError) as raised:
         make(task, this_env)
     assert "type: pip install 'mlagentbench[kaggle]'" in str(raised.value)
-    assert str(raised.value).endswith(BY_HAND)
+    assert str(raised.value).endswith(BY_HAND.format(task=task.address))

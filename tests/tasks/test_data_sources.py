@@ -110,7 +110,7 @@ def test_missing_file(write_task: WriteTask, this_env: PythonEnv, own: Path) -> 
         make(task, this_env, own)
     assert str(raised.value) == (
         f"small-task: train.csv not found in {own}; expected the files of Kaggle's "
-        "small-competition (see: mlagentbench tasks show small-task)"
+        f"small-competition (see: mlagentbench tasks show {task.address})"
     )
     with pytest.raises(UsageError, match="no such directory"):
         make(task, this_env, own / "nowhere")

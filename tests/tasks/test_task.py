@@ -5,12 +5,13 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from small_tasks import GENERATED, TASK_TOML, WriteTask
+from small_tasks import WriteTask
+from task_folders import task_toml
 
 from mlagentbench.errors import UsageError
 from mlagentbench.tasks.task import SUITE, load_folder, load_task, task_folders
 
-VALID = TASK_TOML.format(id="small-task", sources=GENERATED)
+VALID = task_toml("small-task")
 MEASURED = """
 [measured.mini]
 data = "abc"
