@@ -1,6 +1,8 @@
 """Which paths are the agent's: decided once, whatever the spelling."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -157,3 +159,14 @@ def test_a_read_only_path_inside_a_folder_is_refused(task: Task, data: PreparedD
     file.write_text(file.read_text().replace('"fixed.py"', '"notes/ideas.txt"'))
     with pytest.raises(UsageError, match=r"notes/ideas.txt.*is inside a folder"):
         Workspace(load_folder(task.folder), data.public, Path(os.devnull))
+
+
+def test_it_is_laid_out_anew_whatever_is_there(workspace: Workspace) -> None:
+    subprocess.run(
+        [sys.executable, "-c", "import os\nfor _ in range(1500): os.mkdir('d'); os.chdir('d')"],
+        cwd=workspace.directory,
+        check=True,
+    )
+    workspace.directory.chmod(0)
+    workspace.lay_out()
+    assert sorted(path.name for path in workspace.directory.iterdir()) == ["notes", "train.py"]

@@ -14,6 +14,7 @@ from mlagentbench.environment.feedback import Feedback
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.sandbox import WORKSPACE, Bind, Limits, SandboxSpec
 from mlagentbench.errors import ActionError, UsageError
+from mlagentbench.files import remove_tree
 from mlagentbench.tasks.data import PreparedData
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -57,7 +58,7 @@ class Workspace:
     def lay_out(self, owner: int | None = None) -> None:
         """Make the directory anew, with those of the starter's files that are not protected."""
         if self.directory.exists():
-            shutil.rmtree(self.directory)
+            remove_tree(self.directory)
         self.directory.mkdir(parents=True)
         for source in sorted(self.task.starter.iterdir()):
             if source.name not in self.protected and source.name != "__pycache__":
