@@ -79,12 +79,6 @@ class AgentChoice(Record):
     name: str
     settings: dict[str, Json] = {}
 
-    def __str__(self) -> str:
-        if not self.settings:
-            return self.name
-        inner = ", ".join(f"{key}={json.dumps(value)}" for key, value in self.settings.items())
-        return f"{self.name}({inner})"
-
 
 def parse_agents(text: str) -> list[AgentChoice]:
     """Read `baseline,research(retrieval=false, steps=3)`."""
