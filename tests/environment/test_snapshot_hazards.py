@@ -1,5 +1,6 @@
 """What must not happen to snapshots: parts lost without a word, and stale or dangerous files."""
 
+import hashlib
 import mmap
 import resource
 import signal
@@ -165,3 +166,21 @@ def test_looking_whether_a_file_is_written_kills_nobody(work: Path, snapshots: S
     finally:
         writer.kill()
         writer.wait()
+
+
+def test_holes_stay_holes(work: Path, snapshots: Snapshots) -> None:
+    with (work / "sparse").open("wb") as file:
+        file.seek(50_000_000)
+        file.write(b"in the middle")
+        file.truncate(100_000_000)
+    before = (work / "sparse").read_bytes()
+    taken = snapshots.take().id
+    snapshots.store.commit()
+    (work / "sparse").unlink()
+    snapshots.restore(taken)
+    assert (work / "sparse").read_bytes() == before
+    stored = entry_at(snapshots.store, taken, "sparse")
+    assert stored is not None
+    assert stored.value == hashlib.sha256(before).hexdigest()
+    for path in (snapshots.store.path(stored.value), work / "sparse"):
+        assert path.stat().st_blocks * 512 < 10_000_000

@@ -10,11 +10,13 @@ import fcntl
 import hashlib
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 FICLONE = 0x40049409
 CHUNK = 1 << 20
 SMALL = 4 << 20
+_HOLE = bytes(CHUNK)
 SYNC_EACH = 16
 """Up to so many new files are synced one by one; more of them with one syncfs."""
 
@@ -135,14 +137,26 @@ def write_all(target: int, contents: bytes) -> None:
         view = view[os.write(target, view) :]
 
 
+def copy_bytes(source: int, target: int) -> Iterator[bytes]:
+    """Copy to an empty file part by part, each of which is given; holes stay holes."""
+    while part := os.read(source, CHUNK):
+        if part == _HOLE:
+            os.lseek(target, CHUNK, os.SEEK_CUR)
+        else:
+            write_all(target, part)
+        yield part
+    os.ftruncate(target, os.lseek(target, 0, os.SEEK_CUR))
+
+
 def _copy(source: int, target: int) -> str:
     """Copy, then name the copy by what is in it: the source may change in between."""
     sha = hashlib.sha256()
-    shared = clone_blocks(source, target)
-    while part := os.read(target if shared else source, CHUNK):
-        sha.update(part)
-        if not shared:
-            write_all(target, part)
+    if clone_blocks(source, target):
+        while part := os.read(target, CHUNK):
+            sha.update(part)
+    else:
+        for part in copy_bytes(source, target):
+            sha.update(part)
     return sha.hexdigest()
 
 

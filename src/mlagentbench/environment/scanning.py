@@ -28,8 +28,10 @@ CLOCK_TICK_NS = 20_000_000
 MAX_DEPTH = 100
 """Directories nested deeper are left out, and noted: they come from mistakes or attacks."""
 MAX_NOTES = 20
-KEPT_FROM_US = {errno.EACCES, errno.EPERM, errno.EAGAIN, errno.ELOOP, errno.ENXIO}
-"""Modes, leases, and names that turn into links or sockets while we look."""
+KEPT_FROM_US = {
+    errno.EACCES, errno.EPERM, errno.EAGAIN, errno.EINVAL, errno.ELOOP, errno.ENXIO,
+}  # fmt: skip
+"""Modes, leases, and names that turn into something else while we look."""
 OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -205,7 +207,11 @@ class Scan:
         status = os.stat(name, dir_fd=here, follow_symlinks=False)
         clean = status.st_ctime_ns < self.clean_before
         if stat.S_ISLNK(status.st_mode):
-            target = os.readlink(name, dir_fd=here)
+            try:
+                target = os.readlink(name, dir_fd=here)
+            except OSError as error:
+                self.note_unless_ours(f"{path}{name}", error)
+                return None
             return KnownFile(status, Entry(name, "link", 0o777, target), clean)
         if not stat.S_ISREG(status.st_mode):
             self.notes.append(f"{path}{name}: {_kind_of(status.st_mode)}")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
-from mlagentbench.environment.object_store import CHUNK, ObjectStore, clone_blocks, write_all
+from mlagentbench.environment.object_store import ObjectStore, clone_blocks, copy_bytes
 from mlagentbench.errors import MLAgentBenchError
 
 Kind = Literal["file", "directory", "link"]
@@ -145,7 +145,7 @@ def copy_to(store: ObjectStore, digest: str, target: int) -> None:
     try:
         if clone_blocks(source, target):
             return
-        while part := os.read(source, CHUNK):
-            write_all(target, part)
+        for _ in copy_bytes(source, target):
+            continue
     finally:
         os.close(source)
