@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mlagentbench.environment.environment import Environment
+    from mlagentbench.environment.actions.action import action_tools
+    from mlagentbench.environment.environment import Environment, current_environment
     from mlagentbench.errors import ActionError, RunEnded, RunFailed, UsageError
     from mlagentbench.records import Action, Grade, Observation, Outcome, RunRecord, Step, Usage
     from mlagentbench.tasks.task import Task, load_task
@@ -16,6 +17,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Environment": "mlagentbench.environment.environment",
+    "action_tools": "mlagentbench.environment.actions.action",
+    "current_environment": "mlagentbench.environment.environment",
     "Task": "mlagentbench.tasks.task",
     "load_task": "mlagentbench.tasks.task",
     **dict.fromkeys(("ActionError", "RunEnded", "RunFailed", "UsageError"), "mlagentbench.errors"),
@@ -39,6 +42,8 @@ __all__ = [
     "Task",
     "Usage",
     "UsageError",
+    "action_tools",
+    "current_environment",
     "load_task",
 ]
 

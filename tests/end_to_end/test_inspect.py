@@ -12,8 +12,7 @@ from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
 from number_task import STARTER, write_number_task
 
-from mlagentbench.environment.actions.action import as_tool
-from mlagentbench.environment.environment import current_environment
+from mlagentbench import action_tools, current_environment
 from mlagentbench.evaluation.results import collect
 from mlagentbench.inspect_plugin import grade_submission, oracle, registered_task
 from mlagentbench.running.settings import RunSettings
@@ -42,9 +41,7 @@ def calls(*planned: tuple[str, dict[str, str]]) -> Model:
 @agent
 def with_our_actions() -> Agent:
     async def execute(state: AgentState) -> AgentState:
-        environment = current_environment()
-        tools = [as_tool(environment, spec) for spec in environment.actions.specs.values()]
-        return await react(tools=tools)(state)
+        return await react(tools=action_tools(current_environment()))(state)
 
     return execute
 

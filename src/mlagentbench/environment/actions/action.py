@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from mlagentbench.environment.actions.repl import Repl
     from mlagentbench.environment.actions.submission import SubmissionCheck
+    from mlagentbench.environment.environment import Environment
 
 MAX_TEXT = 50_000_000
 """Bytes of the largest file that file actions read."""
@@ -236,6 +237,11 @@ class Executes(Protocol):
     """What carries actions out: an Environment."""
 
     async def execute(self, action: Action) -> Observation: ...
+
+
+def action_tools(environment: "Environment") -> "list[Tool]":
+    """All actions that a run offers, as Inspect tools."""
+    return [as_tool(environment, spec) for spec in environment.actions.specs.values()]
 
 
 def as_tool(environment: Executes, spec: ActionSpec) -> "Tool":
