@@ -161,7 +161,7 @@ def _table(lines: Sequence[Cell], with_model: bool, paper: bool) -> Table:
             line.agent, *([line.model] if with_model else []),
             f"{line.valid}/{line.runs}", *(reversed(rates) if paper else rates),
             _figure(line.score_mean, line.score_error),
-            _figure(line.normalised_mean, line.normalised_error), _duration(line.seconds_mean),
+            _normalised(line.normalised_mean, line.normalised_error), _duration(line.seconds_mean),
         )  # fmt: skip
     return table
 
@@ -183,6 +183,12 @@ def _figure(value: float | None, error: float | None = None) -> str:
     places = min(max(places, 0), 6)
     plus_minus = "" if error is None else f" ± {error:,.{places}f}"
     return f"{value:,.{places}f}{plus_minus}"
+
+
+def _normalised(value: float | None, error: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if error is None else f"{value:.2f} ± {error:.2f}"
 
 
 def _duration(seconds: float) -> str:
