@@ -79,7 +79,7 @@ def test_full_is_the_papers_layer_and_mini_the_same_with_a_smaller_batch(tmp_pat
 
 def test_preparing_twice_gives_the_same_bytes(mini: Prepared, tmp_path: Path) -> None:
     assert VECTOR.prepare_mini(tmp_path).files() == mini.files()
-    assert sorted(file.name for file in mini.public.iterdir()) == ["examples.npz", "layer.json"]
+    assert sorted(file.name for file in mini.public.iterdir()) == ["examples.json", "layer.json"]
 
 
 @pytest.mark.parametrize("name", SOURCES)

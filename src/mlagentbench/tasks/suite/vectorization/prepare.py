@@ -3,8 +3,10 @@
 Nothing is secret here: what is graded is drawn anew by requests.py at every grading.
 """
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,15 +22,30 @@ EXAMPLES = (
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
     shutil.copyfile(raw / "layer.json", public / "layer.json")
     shutil.copyfile(raw / "requests.json", private / "requests.json")
-    arrays: dict[str, np.ndarray] = {"count": np.array(len(EXAMPLES))}
-    for n, (shape, (rows, columns, count), stride, padding) in enumerate(EXAMPLES):
-        images = rng.integers(0, 256, size=shape, dtype=np.uint8)
-        filters = rng.normal(size=(rows, columns, shape[3], count))
-        bias = rng.normal(size=count)
-        arrays[f"images_{n}"], arrays[f"filters_{n}"], arrays[f"bias_{n}"] = images, filters, bias
-        arrays[f"settings_{n}"] = np.array([stride, padding])
-        arrays[f"outputs_{n}"] = convolve(images / 255.0, filters, bias, stride, padding)
-    np.savez(public / "examples.npz", **arrays)
+    examples = [_example(*settings, rng) for settings in EXAMPLES]
+    (public / "examples.json").write_text(json.dumps(examples))
+
+
+def _example(
+    shape: tuple[int, ...],
+    filter_shape: tuple[int, int, int],
+    stride: int,
+    padding: int,
+    rng: np.random.Generator,
+) -> dict[str, Any]:
+    """Inputs and right outputs; all are multiples of 1/128, so that no machine has to round."""
+    rows, columns, count = filter_shape
+    inputs = rng.integers(0, 17, size=shape) / 16
+    filters = rng.integers(-8, 9, size=(rows, columns, shape[3], count)) / 8
+    bias = rng.integers(-8, 9, size=count) / 8
+    return {
+        "inputs": inputs.tolist(),
+        "filters": filters.tolist(),
+        "bias": bias.tolist(),
+        "stride": stride,
+        "padding": padding,
+        "outputs": convolve(inputs, filters, bias, stride, padding).tolist(),
+    }
 
 
 def convolve(

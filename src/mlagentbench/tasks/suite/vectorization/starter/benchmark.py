@@ -22,19 +22,17 @@ def main() -> None:
 def largest_error() -> float:
     """The largest difference from the right outputs, over all examples."""
     errors = []
-    with np.load("examples.npz", allow_pickle=False) as examples:
-        for n in range(int(examples["count"])):
-            stride, padding = (int(value) for value in examples[f"settings_{n}"])
-            images, filters, bias = (
-                examples[f"{name}_{n}"] for name in ("images", "filters", "bias")
-            )
-            outputs = forward(images / 255.0, filters, bias, stride, padding)
-            expected = examples[f"outputs_{n}"]
-            if outputs.shape != expected.shape:
-                raise SystemExit(f"example {n}: shape {outputs.shape}, expected {expected.shape}")
-            if outputs.dtype != np.float64:
-                raise SystemExit(f"example {n}: dtype {outputs.dtype}, expected float64")
-            errors.append(float(np.abs(outputs - expected).max()))
+    for n, example in enumerate(json.loads(Path("examples.json").read_text())):
+        inputs, filters, bias, expected = (
+            np.array(example[name], dtype=np.float64)
+            for name in ("inputs", "filters", "bias", "outputs")
+        )
+        outputs = forward(inputs, filters, bias, example["stride"], example["padding"])
+        if outputs.shape != expected.shape:
+            raise SystemExit(f"example {n}: shape {outputs.shape}, expected {expected.shape}")
+        if outputs.dtype != np.float64:
+            raise SystemExit(f"example {n}: dtype {outputs.dtype}, expected float64")
+        errors.append(float(np.abs(outputs - expected).max()))
     return max(errors)
 
 
