@@ -177,6 +177,8 @@ def _figure(value: float | None, error: float | None = None) -> str:
     """A number with as many digits as its error supports, else four."""
     if value is None:
         return "-"
+    if error == 0:
+        return f"{_figure(value)} ± 0"
     scale = abs(value) if error is None else error
     digits = 4 if error is None else 2
     places = digits - 1 - math.floor(math.log10(scale)) if scale > 0 else 2
