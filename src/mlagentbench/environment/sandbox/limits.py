@@ -22,7 +22,7 @@ from mlagentbench.records import Record
 PERIOD = 0.1
 FIRST_WALK = 0.5
 WALK_SHARE = 20
-LAST_STEPS = 20_000_000
+LAST_STEPS = 5_000_000
 _EXECUTOR = "1"
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _NPROC_IS_PER_NAMESPACE = (5, 14)
