@@ -15,6 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+CANARY = (
+    "MLAgentBench canary 83f6ec88-ff3f-48f9-a86a-6927058999e7: "
+    "benchmark data must not be in training corpora"
+)
+"""Stands in every problem text, solution and answer file; a model that knows it has read them."""
+CANARY_LINE = f"# {CANARY}"
+"""The first line of every CSV file in private/, put there after prepare()."""
 MAX_FILE_BYTES = 2_000_000_000
 CONTROL_TOLERANCE = 0.05
 """Starter against starter: timed grading is repeated when the ratio is further from 1."""
@@ -35,7 +42,7 @@ class Grade:
 def read_table(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
     """Read a CSV file that must have exactly these columns, in any order, as text.
 
-    Raises InvalidSubmission when the file is missing, is not a regular file, is not UTF-8, or its
+    A canary in its first line is passed over. Raises InvalidSubmission when the file is missing, is not a regular file, is not UTF-8, or its
     header or a row does not fit.
     """
     require_file(path)
@@ -43,6 +50,8 @@ def read_table(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
         with path.open(newline="", encoding="utf-8-sig") as handle:
             reader = csv.reader(handle, strict=True)
             header = next(reader, None)
+            if header is not None and ",".join(header) == CANARY_LINE:
+                header = next(reader, None)
             if header is None:
                 raise InvalidSubmission(f"{path.name} is empty")
             if sorted(header) != sorted(columns):

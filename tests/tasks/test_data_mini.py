@@ -8,6 +8,7 @@ import pytest
 from small_tasks import PREPARE, WriteTask, plain_call
 
 from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.mlagentbench_task import CANARY_LINE
 from mlagentbench.tasks.data import PreparedData, find_prepared, prepare, require_prepared
 from mlagentbench.tasks.data_files import SEED_FILE, data_hash, read_facts
 from mlagentbench.tasks.python_env import PythonEnv
@@ -26,8 +27,8 @@ def test_generates_splits_and_describes(write_task: WriteTask, this_env: PythonE
         "data.json", "private", "public",
     ]  # fmt: skip
     public = (data.public / "train.csv").read_text().split()
-    private = (data.private / "answers.csv").read_text().split()
-    assert len(public) == 16 and len(private) == 6
+    canary, *private = (data.private / "answers.csv").read_text().splitlines()
+    assert canary == CANARY_LINE and len(public) == 16 and len(private) == 6
     assert not set(public[1:]) & set(private[1:])
     assert data.files == 2
     assert data.bytes == sum(file.stat().st_size for file in data.directory.rglob("*.csv"))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from mlagentbench.mlagentbench_task import CANARY_LINE
 from mlagentbench.tasks.data_files import SEED_FILE
 
 ANSWERS = ("answers.csv", "answers.npy", "labels.npy")
@@ -74,11 +75,18 @@ def read_tables(root: Path, files: list[str] | None = None) -> Iterator[Table]:
 
 
 def read_csv(file: Path) -> pd.DataFrame | None:
-    """All values as text; None for what is no table."""
+    """All values as text, without a canary's line; None for what is no table."""
     separator = "\t" if file.suffix == ".tsv" else ","
+    with file.open("rb") as handle:
+        marked = handle.readline().decode("utf-8", "replace").strip() == CANARY_LINE
     try:
         return pd.read_csv(
-            file, sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig"
+            file,
+            sep=separator,
+            skiprows=int(marked),
+            dtype=str,
+            keep_default_na=False,
+            encoding="utf-8-sig",
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError):
         return None

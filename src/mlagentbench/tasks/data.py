@@ -168,6 +168,7 @@ class _Making:
             seed=_derived(seed, "prepare"),
         )
         rmtree(raw)
+        data_files.mark_answers(made_private)
         final = self._directory("final")
         public = data_files.write_anew(made_public, final / "public")
         private = data_files.write_anew(made_private, final / "private")

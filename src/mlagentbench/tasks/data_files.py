@@ -12,10 +12,14 @@ from pathlib import Path
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.files import fsync_directory
+from mlagentbench.mlagentbench_task import CANARY, CANARY_LINE
 from mlagentbench.records import Record
 
 SEED_FILE = ".mini_seed"
 """Holds a secret mini seed, in private/; not part of the data and of its hash."""
+
+CANARY_FILE = "CANARY.txt"
+"""Beside answers that cannot hold a line of text, such as arrays."""
 
 _CHUNK = 1 << 20
 
@@ -48,6 +52,15 @@ def write_anew(source: Path, target: Path) -> list[FileFacts]:
         _settle(target / directory)
     _settle(target)
     return facts
+
+
+def mark_answers(private: Path) -> None:
+    """Put the canary into all answers: the first line of each table, and a file beside the rest."""
+    if not any(private.iterdir()):
+        return
+    for table in sorted(private.glob("*.csv")):
+        table.write_bytes(f"{CANARY_LINE}\n".encode() + table.read_bytes())
+    (private / CANARY_FILE).write_text(f"{CANARY}\n", encoding="utf-8")
 
 
 def data_hash(public: list[FileFacts], private: list[FileFacts]) -> str:

@@ -19,7 +19,7 @@ import anyio
 
 from mlagentbench.environment.sandbox.channel import Answer, ExecutorGone
 from mlagentbench.environment.sandbox.command import Command, OutputPipe
-from mlagentbench.environment.sandbox.files import read_file, write_file
+from mlagentbench.environment.sandbox.files import listening_socket, read_file, write_file
 from mlagentbench.environment.sandbox.instance import Instance
 from mlagentbench.environment.sandbox.layout import HOME, Layout
 from mlagentbench.environment.sandbox.limits import PERIOD, Thread, Watch, hit, stayed_at_rest
@@ -31,6 +31,7 @@ from mlagentbench.environment.sandbox.sandbox import (
     CommandResult,
     Identity,
     LimitHit,
+    LoopbackServer,
     SandboxSpec,
 )
 from mlagentbench.environment.sandbox.tree import signal_tree
@@ -48,8 +49,9 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 class BubblewrapSandbox:
     """A sandbox for one spec; `async with` starts and stops it."""
 
-    def __init__(self, spec: SandboxSpec) -> None:
+    def __init__(self, spec: SandboxSpec, server: LoopbackServer | None = None) -> None:
         self.spec = spec
+        self._server = server
         self._bwrap = find_bwrap()
         self._uid = unprivileged_uid()
         self._env = _environment(spec)
@@ -123,6 +125,8 @@ class BubblewrapSandbox:
         self._watch = Watch(
             instance.view, self.spec.limits, self.spec.workspace, self.spec.placeholders
         )
+        if self._server is not None:
+            await self._server.serve(await listening_socket(instance.control, self._server.port))
 
     def _running(self) -> Instance:
         if self._instance is None:

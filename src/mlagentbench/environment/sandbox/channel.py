@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import os
 import secrets
 import socket
 import struct
 from collections.abc import Sequence
 
+from mlagentbench.environment.sandbox.readiness import readable
 from mlagentbench.records import Json, Record
 
 LENGTH = struct.Struct(">I")
@@ -67,6 +69,15 @@ class Request:
         if length > max_bytes:
             raise ExecutorGone(f"a frame of {length} bytes")
         return await self._exactly(length)
+
+    async def passed_socket(self) -> socket.socket:
+        """The socket that follows an answer."""
+        await readable(self._connection.fileno())
+        _message, descriptors, _flags, _address = socket.recv_fds(self._connection, 1, 1)
+        if not descriptors:
+            raise ExecutorGone("closed before it handed a socket over")
+        os.set_inheritable(descriptors[0], False)
+        return socket.socket(fileno=descriptors[0])
 
     async def _exactly(self, length: int) -> bytes:
         loop = asyncio.get_running_loop()

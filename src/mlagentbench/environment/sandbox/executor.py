@@ -29,6 +29,7 @@ from typing import Any
 
 LENGTH = struct.Struct(">I")
 CHUNK = 1 << 20
+BACKLOG = 64
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 RESTORED_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
@@ -91,7 +92,7 @@ def serve(descriptors: list[int]) -> None:
     """Serve one request on its own socket."""
     connection = socket.socket(fileno=descriptors[0])
     request = json.loads(receive(connection))
-    kinds = {"run": run, "read": read_file, "write": write_file}
+    kinds = {"run": run, "read": read_file, "write": write_file, "listen": listen}
     try:
         kinds[request["kind"]](connection, request, descriptors[1:])
     except BrokenPipeError:
@@ -242,6 +243,23 @@ def descendants_of(ancestor: int) -> list[int]:
     for pid in found:
         found.extend(children.get(pid, ()))
     return found
+
+
+# Services
+
+
+def listen(connection: socket.socket, request: Request, _stdio: list[int]) -> None:
+    """Open a port of the sandbox's loopback and hand it out: the harness itself answers there."""
+    server = socket.socket()
+    try:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind(("127.0.0.1", request["port"]))
+        server.listen(BACKLOG)
+    except OSError as error:
+        answer(connection, request, errno=error.errno)
+        return
+    answer(connection, request, errno=0)
+    socket.send_fds(connection, [b"s"], [server.fileno()])
 
 
 # Files

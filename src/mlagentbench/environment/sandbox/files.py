@@ -1,4 +1,4 @@
-"""Reading and writing files through the executor, with the sandbox's eyes and rights."""
+"""Files and ports through the executor, with the sandbox's eyes and rights."""
 
 import errno
 import os
@@ -29,6 +29,17 @@ async def write_file(control: socket.socket, path: str, contents: bytes) -> None
     try:
         await request.send(contents, kind="write", path=path, size=len(contents))
         _raise_for((await request.answer()).errno, path)
+    finally:
+        request.close()
+
+
+async def listening_socket(control: socket.socket, port: int) -> socket.socket:
+    """A socket that listens on a port of the sandbox's own loopback, to be served from here."""
+    request = Request(control)
+    try:
+        await request.send(kind="listen", port=port)
+        _raise_for((await request.answer()).errno, f"port {port}")
+        return await request.passed_socket()
     finally:
         request.close()
 

@@ -1,5 +1,6 @@
 """What the harness asks of a sandbox, and the records it speaks in."""
 
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal, Protocol
@@ -82,6 +83,17 @@ class CommandResult(Record):
     start_error: int = 0
     """The errno why the command could not be started at all; 0 when it was."""
     restarted: bool = False
+
+
+class LoopbackServer(Protocol):
+    """A server of the harness's that is reached inside, on a port of the sandbox's loopback."""
+
+    @property
+    def port(self) -> int: ...
+
+    async def serve(self, listening: socket.socket) -> None:
+        """Answer on this socket from now on; again for each sandbox started anew."""
+        ...
 
 
 class Sandbox(Protocol):

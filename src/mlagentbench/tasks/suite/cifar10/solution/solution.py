@@ -1,3 +1,4 @@
+# MLAgentBench canary 83f6ec88-ff3f-48f9-a86a-6927058999e7: benchmark data must not be in training corpora
 """Trains a convolutional network with batch normalisation on shifted and mirrored images."""
 
 import csv
