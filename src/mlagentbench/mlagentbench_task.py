@@ -42,8 +42,8 @@ class Grade:
 def read_table(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
     """Read a CSV file that must have exactly these columns, in any order, as text.
 
-    A canary in its first line is passed over. Raises InvalidSubmission when the file is missing, is not a regular file, is not UTF-8, or its
-    header or a row does not fit.
+    A canary in its first line is passed over. Raises InvalidSubmission when the file is missing,
+    is not a regular file, is not UTF-8, or its header or a row does not fit.
     """
     require_file(path)
     try:

@@ -56,11 +56,11 @@ def write_anew(source: Path, target: Path) -> list[FileFacts]:
 
 def mark_answers(private: Path) -> None:
     """Put the canary into all answers: the first line of each table, and a file beside the rest."""
-    if not any(private.iterdir()):
-        return
-    for table in sorted(private.glob("*.csv")):
-        table.write_bytes(f"{CANARY_LINE}\n".encode() + table.read_bytes())
-    (private / CANARY_FILE).write_text(f"{CANARY}\n", encoding="utf-8")
+    for entry in sorted(private.iterdir()):
+        if entry.suffix == ".csv":
+            entry.write_bytes(f"{CANARY_LINE}\n".encode() + entry.read_bytes())
+        else:
+            (private / CANARY_FILE).write_text(f"{CANARY}\n", encoding="utf-8")
 
 
 def data_hash(public: list[FileFacts], private: list[FileFacts]) -> str:
