@@ -1,6 +1,7 @@
 """Submitted programs on hidden inputs: what they leave, and what they would like to be graded."""
 
 import asyncio
+import shutil
 import sys
 import textwrap
 from pathlib import Path
@@ -114,3 +115,64 @@ def test_a_bottomless_directory_is_refused_and_removed(
     with pytest.raises(InvalidSubmissionReported, match="deeper than 100"):
         trial.collect(program)
     assert not list(scratch.iterdir())
+
+
+VARIANTS = """
+    from mlagentbench_task import InvalidSubmission
+
+    def make(submission, directory, rng):
+        lines = submission.read_text().splitlines()
+        if len(lines) != 1:
+            raise InvalidSubmission(f"{len(lines)} lines")
+        for name in ("as-it-is", "tripled", "drawn"):
+            number = {"as-it-is": 1, "tripled": 3, "drawn": int(rng.integers(10**9))}[name]
+            (directory / name).write_text(f"{lines[0]} * {number}")
+"""
+CLOCKS = """
+import os, pathlib
+number = int(pathlib.Path("/inputs/number.txt").read_text())
+answer = eval(pathlib.Path("predict.py").read_text())
+pathlib.Path("outputs", "answer.txt").write_text(str(answer))
+times = [os.stat(path).st_mtime for path in (".", "predict.py", "run.py")]
+pathlib.Path("outputs", "times.txt").write_text(str(times))
+"""
+
+
+@pytest.fixture
+def varied(trial: Trial) -> Trial:
+    """The submission is an expression, which the task's own program evaluates."""
+    own = {
+        "collect": {"command": "python run.py", "inputs": "inputs"},
+        "read_only": {"paths": ["run.py"]},
+    }
+    trial.task = Task(trial.task.folder, TaskSpec.model_validate({**SPEC, **own}))
+    (trial.task.folder / "variants.py").write_text(textwrap.dedent(VARIANTS))
+    (trial.task.starter / "run.py").write_text(CLOCKS)
+    return trial
+
+
+def test_every_variant_of_a_submission_is_run(varied: Trial) -> None:
+    first = varied.collect("number")
+    shutil.rmtree(varied.outputs)
+    varied.outputs.mkdir()
+    second = varied.collect("number")
+    for found in (first, second):
+        assert (found["as-it-is/answer.txt"], found["tripled/answer.txt"]) == ("21", "63")
+        assert len(found) == 6
+    assert first["drawn/answer.txt"] != second["drawn/answer.txt"]
+
+
+def test_times_do_not_tell_the_variants_apart(varied: Trial) -> None:
+    found = varied.collect("number")
+    times = {text for name, text in found.items() if name.endswith("times.txt")}
+    assert times == {"[0.0, 0.0, 0.0]"}
+
+
+def test_a_submission_that_cannot_be_varied_is_invalid(varied: Trial) -> None:
+    with pytest.raises(InvalidSubmissionReported, match="2 lines"):
+        varied.collect("number\n+ number")
+
+
+def test_a_variant_that_fails_is_named(varied: Trial) -> None:
+    with pytest.raises(InvalidSubmissionReported, match=r"variant tripled: .*exit status 1"):
+        varied.collect("type('T', (), {'__mul__': lambda self, n: 1 // (n - 3)})()")

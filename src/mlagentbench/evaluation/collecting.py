@@ -1,4 +1,11 @@
-"""Running a submitted program on hidden inputs: in a fresh sandbox, without answers."""
+"""Running a submitted program on hidden inputs: in a fresh sandbox, without answers.
+
+Where the task has a variants.py, the variants that it makes are run in the submission's place, each
+in a sandbox of its own.
+
+OUTPUTS/            what the program wrote; or, with variants,
+OUTPUTS/VARIANT/    what the program wrote when it was run on that variant
+"""
 
 import os
 import shlex
@@ -9,6 +16,7 @@ from pathlib import Path
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.sandbox import Bind, CommandResult, Limits, SandboxSpec
 from mlagentbench.errors import RunFailed
+from mlagentbench.evaluation.variants import make_variants
 from mlagentbench.files import scratch_directory
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -28,6 +36,22 @@ async def collect_program(
 
     Raises InvalidSubmissionReported when the program fails or breaks a limit.
     """
+    if not task.has_variants:
+        await _collect_one(task, python_env, submitted, private, outputs)
+        return
+    with scratch_directory("mlagentbench-variants-") as directory:
+        for variant in await make_variants(task, python_env, submitted, directory):
+            place = outputs / variant.name
+            place.mkdir()
+            try:
+                await _collect_one(task, python_env, variant, private, place)
+            except InvalidSubmissionReported as invalid:
+                raise InvalidSubmissionReported(f"variant {variant.name}: {invalid}") from invalid
+
+
+async def _collect_one(
+    task: Task, python_env: PythonEnv, submitted: Path, private: Path, outputs: Path
+) -> None:
     collect = task.spec.collect
     if collect is None or collect.inputs is None:
         raise RunFailed("task", f"{task.id}: task.toml needs collect.command and collect.inputs")
@@ -35,6 +59,7 @@ async def collect_program(
         workspace = directory / "workspace"
         lay_out_submission(task, submitted, workspace)
         (workspace / OUTPUTS).mkdir()
+        _forget_times(workspace)
         spec = SandboxSpec(
             workspace=workspace,
             python_env=python_env.directory,
@@ -58,6 +83,12 @@ def lay_out_submission(task: Task, submitted: Path, workspace: Path) -> None:
             shutil.copytree(source, target, dirs_exist_ok=True)
         else:
             shutil.copyfile(source, target)
+
+
+def _forget_times(workspace: Path) -> None:
+    """When a file was written could tell which variant of a submission it belongs to."""
+    for path in (workspace, *workspace.rglob("*")):
+        os.utime(path, (0, 0), follow_symlinks=False)
 
 
 def collect_limits(task: Task, timeout: float) -> Limits:

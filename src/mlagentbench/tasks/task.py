@@ -15,6 +15,11 @@
   trivial.py   predictors(public) -> {name: submission}
   grade.py     grade(outputs, private) -> Grade; check_format(submission, public)
   requests.py  make(directory, private, rng): only for timed tasks, the requests of one grading
+  variants.py  make(submission, directory, rng): optional, for programs; writes variants of the
+               submission to directory/NAME, at every grading with an unforeseeable rng. Instead of
+               the submission, each is run by [collect], in a sandbox of its own, and grade() finds
+               what it wrote in outputs/NAME. The files of all variants, the unchanged one's too,
+               have to be written in one way, so that no program can tell which it is.
   solution/    laid over the workspace, it proves that the task can be solved
 """
 
@@ -235,6 +240,11 @@ class Task:
     @property
     def solution(self) -> Path:
         return self.folder / "solution"
+
+    @property
+    def has_variants(self) -> bool:
+        """Whether variants of a submission are run in its place."""
+        return (self.folder / "variants.py").is_file()
 
     @property
     def generated(self) -> bool:

@@ -1,0 +1,39 @@
+"""Variants of a submission, made by the task's variants.py, such as one with its weights shuffled.
+
+The submitted program must not know which of them it is run with. So they are made outside of the
+sandboxes in which it runs, from a seed that did not exist before, and run in random order.
+"""
+
+import random
+import secrets
+from pathlib import Path
+
+from mlagentbench.environment.sandbox.task_process import call_task
+from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.tasks.task import Task
+
+
+async def make_variants(
+    task: Task, python_env: PythonEnv, submitted: Path, directory: Path
+) -> list[Path]:
+    """Directories below `directory`, named like their variants, each laid out like `submitted`.
+
+    Raises InvalidSubmissionReported when what was submitted cannot be varied.
+    """
+    path, made = task.spec.submission.path, directory / "made"
+    await call_task(
+        task,
+        python_env,
+        "variants.make",
+        read={"submission": submitted / path},
+        write={"directory": made},
+        seed=secrets.randbits(128),
+    )
+    variants = []
+    for variant in sorted(made.iterdir()):
+        home = directory / "variants" / variant.name
+        (home / path).parent.mkdir(parents=True)
+        variant.rename(home / path)
+        variants.append(home)
+    random.SystemRandom().shuffle(variants)
+    return variants
