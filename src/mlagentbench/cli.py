@@ -42,8 +42,13 @@ SeedOption = Annotated[
     SeedName, typer.Option("--mini-seed", help="public: same for all; secret: drawn here.")
 ]
 TaskNames = Annotated[
-    list[str], typer.Argument(metavar="TASK...", help="Ids, or paths of task folders.")
+    list[str] | None, typer.Argument(metavar="TASK...", help="Ids, or paths of task folders.")
 ]
+SuiteOption = Annotated[
+    str | None,
+    typer.Option("--suite", help="All tasks of a suite: paper, v1, quick, demo, all, or a file."),
+]
+AllOption = Annotated[bool, typer.Option("--all", help="All tasks there are: --suite all.")]
 OutOption = Annotated[Path, typer.Option("--out", help="Where runs, logs and snapshots go.")]
 PERSONS_DISK = {
     errno.ENOSPC: "free some space",
@@ -52,18 +57,28 @@ PERSONS_DISK = {
     errno.EACCES: "make it accessible to you",
 }
 """What only the person can mend, wherever it comes up."""
+ToolOption = Annotated[
+    list[str] | None, typer.Option("--role", help="tool=MODEL: for tasks whose programs use one.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def _chosen(tasks: list[str] | None, suite: str | None, every: bool) -> list[str]:
+    from mlagentbench.tasks.suites import chosen_tasks
+
+    return chosen_tasks(tasks or [], "all" if every and suite is None else suite)
 
 
 @tasks_app.command("list")
 def tasks_list(
-    tasks: Annotated[str, typer.Option("--tasks", help="Only these ids or folders.")] = "",
+    tasks: TaskNames = None,
+    suite: SuiteOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """List the tasks, with their Inspect names."""
+    """List the tasks: what they are, need and measured, and their Inspect names."""
     from mlagentbench.report.task_pages import print_task_list
 
-    print_task_list(tasks, as_json=json_output)
+    print_task_list(_chosen(tasks, suite, not tasks and suite is None), as_json=json_output)
 
 
 @tasks_app.command("show")
@@ -84,8 +99,9 @@ def agents(json_output: JsonOption = False) -> None:
 
 @app.command()
 def prepare(
-    tasks: Annotated[list[str] | None, typer.Argument(metavar="TASK...")] = None,
-    every: Annotated[bool, typer.Option("--all", help="All tasks of the suite.")] = False,
+    tasks: TaskNames = None,
+    suite: SuiteOption = None,
+    every: AllOption = False,
     tier: TierOption = "mini",
     from_dir: Annotated[Path | None, typer.Option("--from", help="Files that you have.")] = None,
     mini_seed: SeedOption = "public",
@@ -98,15 +114,16 @@ def prepare(
     from mlagentbench.running.prepare import prepare_from_command_line
 
     prepare_from_command_line(
-        tasks or [], every=every, tier=tier, from_dir=from_dir, mini_seed=mini_seed,
+        _chosen(tasks, suite, every), tier=tier, from_dir=from_dir, mini_seed=mini_seed,
         accept_unverified=accept_unverified, use_uv=uv,
     )  # fmt: skip
 
 
 @app.command()
 def run(
-    tasks: Annotated[str, typer.Option("--tasks", help="Ids or folders, comma separated; or all.")],
     agents: Annotated[str, typer.Option("--agents", help="E.g. baseline,oracle.")],
+    tasks: Annotated[str, typer.Option("--tasks", help="Ids or folders, comma separated.")] = "",
+    suite: SuiteOption = None,
     models: Annotated[str, typer.Option("--models", help="Inspect model names.")] = "none",
     runs: Annotated[int | None, typer.Option("--runs", min=1, help="Runs per cell.")] = None,
     tier: TierOption = "mini",
@@ -135,7 +152,7 @@ def run(
     from mlagentbench.running.suite import SuiteRequest, run_suite
 
     request = SuiteRequest.read(
-        tasks=tasks, agents=agents, models=models, runs=runs, tier=tier, out=out,
+        tasks=tasks, suite=suite, agents=agents, models=models, runs=runs, tier=tier, out=out,
         max_steps=max_steps, max_time=max_time, max_tokens=max_tokens, max_cost=max_cost,
         prices=prices, jobs=jobs, sandbox=sandbox, feedback=feedback, protocol=protocol,
         roles=role or [], mini_seed=mini_seed,
@@ -160,36 +177,44 @@ def score(
 
 @app.command()
 def baseline(
-    tasks: TaskNames,
+    tasks: TaskNames = None,
+    suite: SuiteOption = None,
+    every: AllOption = False,
     tier: TierOption = "mini",
     runs: Annotated[int | None, typer.Option("--runs", min=2, help="Starter runs.")] = None,
     reference_runs: Annotated[int, typer.Option(min=1, help="Runs of the solution.")] = 8,
     write: Annotated[bool, typer.Option("--write", help="Into task.toml, not the home.")] = False,
     mini_seed: SeedOption = "public",
+    role: ToolOption = None,
 ) -> None:
     """Measure trivial predictors, starter, reference and bar by running them."""
     from mlagentbench.report.figures_page import print_measured
     from mlagentbench.running.baseline import measure_tasks
 
     for measured in measure_tasks(
-        tasks, tier=tier, runs=runs, reference_runs=reference_runs, write=write,
-        mini_seed=mini_seed,
+        _chosen(tasks, suite, every), tier=tier, runs=runs, reference_runs=reference_runs, write=write,
+        mini_seed=mini_seed, roles=role or [],
     ):  # fmt: skip
         print_measured(measured)
 
 
 @app.command()
 def check(
-    tasks: TaskNames,
+    tasks: TaskNames = None,
+    suite: SuiteOption = None,
+    every: AllOption = False,
     tier: TierOption = "mini",
     mini_seed: SeedOption = "public",
+    role: ToolOption = None,
     json_output: JsonOption = False,
 ) -> None:
     """Check that tasks are sound: figures, fairness, leaks."""
     from mlagentbench.report.check_page import print_checked
     from mlagentbench.running.check import check_tasks
 
-    checked = check_tasks(tasks, tier=tier, mini_seed=mini_seed)
+    checked = check_tasks(
+        _chosen(tasks, suite, every), tier=tier, mini_seed=mini_seed, roles=role or []
+    )
     raise typer.Exit(print_checked(checked, as_json=json_output))
 
 

@@ -12,9 +12,10 @@
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.evaluation.competence import ROOM, bar_of, floor_of, on_scale
+from mlagentbench.evaluation.competence import ROOM, bar_of, floor_of, judge, on_scale
 from mlagentbench.evaluation.stats import noise_factor
 from mlagentbench.records import Record, Tier
 from mlagentbench.tasks.task import Measured, Metric, ReferenceFigures, StarterFigures
@@ -50,6 +51,8 @@ def figures_from(
     starter: Sequence[TimedScore],
     reference: Sequence[TimedScore],
     ceiling: float | None,
+    tool: str | None = None,
+    data_bytes: int | None = None,
 ) -> Measured:
     """The figures of these runs; RunFailed when the solution is no better than the floor."""
     starter_scores = [run.score for run in starter]
@@ -61,8 +64,9 @@ def figures_from(
             f"the solution's mean score {reference_mean:.6g} is not better than the floor "
             f"{floor:.6g}, so there is no bar",
         )
-    return Measured(
+    measured = Measured(
         data=data_hash,
+        bytes=data_bytes,
         trivial={name: _rounded(score) for name, score in trivial.items()},
         starter=StarterFigures(
             **_summary(starter),
@@ -72,10 +76,19 @@ def figures_from(
         reference=ReferenceFigures(**_summary(reference), runs=len(reference), source="ours"),
         bar=_rounded(bar_of(metric, starter_scores, list(trivial.values()), reference_mean)),
         ceiling=None if ceiling is None else _rounded(ceiling),
+        tool=tool,
     )
+    judged = [judge(metric, measured, score) for score in starter_scores]
+    counted = measured.starter.model_copy(
+        update={
+            "over_bar": sum(bool(run.success) for run in judged),
+            "over_paper_bar": sum(bool(run.paper_success) for run in judged),
+        }
+    )
+    return measured.model_copy(update={"starter": counted})
 
 
-def _summary(runs: Sequence[TimedScore]) -> dict[str, float]:
+def _summary(runs: Sequence[TimedScore]) -> dict[str, Any]:
     scores = [run.score for run in runs]
     return {
         "mean": _rounded(statistics.fmean(scores)),

@@ -48,7 +48,14 @@ def figures_table(metric: Metric, measured: Measured) -> Table:
 
 def _starter(starter: StarterFigures) -> str:
     spread = "deterministic" if starter.deterministic else f"± {starter.std:.3g}"
-    return f"{spread}, {_runs(starter.runs)}{_times(starter)}"
+    return f"{spread}, {_runs(starter.runs)}{passing(starter)}{_times(starter)}"
+
+
+def passing(starter: StarterFigures) -> str:
+    """How many runs of the starter would be a success, by our rule and by the paper's."""
+    if starter.over_bar is None:
+        return ""
+    return f" ({starter.over_bar} reach the bar, {starter.over_paper_bar} the paper's)"
 
 
 def _reference(reference: ReferenceFigures) -> str:

@@ -139,8 +139,8 @@ def _heading(line: Cell) -> tuple[str, str]:
     figures = "floor and bar not measured on this data" if line.graded else "not graded"
     if line.floor is not None:
         figures = (
-            f"floor {_figure(line.floor)}, bar {_figure(line.bar)}, "
-            f"reference {_figure(line.reference)}"
+            f"floor {figure_text(line.floor)}, bar {figure_text(line.bar)}, "
+            f"reference {figure_text(line.reference)}"
         )
     return f"[bold]{line.task}[/bold] ({line.data_words}): {line.metric}", figures
 
@@ -160,7 +160,7 @@ def _table(lines: Sequence[Cell], with_model: bool, paper: bool) -> Table:
         table.add_row(
             line.agent, *([line.model] if with_model else []),
             f"{line.valid}/{line.runs}", *(reversed(rates) if paper else rates),
-            _figure(line.score_mean, line.score_error),
+            figure_text(line.score_mean, line.score_error),
             _normalised(line.normalised_mean, line.normalised_error), _duration(line.seconds_mean),
         )  # fmt: skip
     return table
@@ -173,12 +173,12 @@ def _rate(successes: int, n: int) -> str:
     return f"{successes}/{n} [{interval.low:.2f}-{interval.high:.2f}]"
 
 
-def _figure(value: float | None, error: float | None = None) -> str:
+def figure_text(value: float | None, error: float | None = None) -> str:
     """A number with as many digits as its error supports, else four."""
     if value is None:
         return "-"
     if error == 0:
-        return f"{_figure(value)} ± 0"
+        return f"{figure_text(value)} ± 0"
     scale = abs(value) if error is None else error
     digits = 4 if error is None else 2
     places = digits - 1 - math.floor(math.log10(scale)) if scale > 0 else 2

@@ -1,23 +1,26 @@
 """`mlagentbench tasks list` and `tasks show`."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.markdown import Markdown
 from rich.table import Table
 
 from mlagentbench.evaluation.competence import floor_of
 from mlagentbench.records import Json, Tier
+from mlagentbench.report.figures_page import passing
 from mlagentbench.report.json_page import print_json
+from mlagentbench.report.tables import figure_text
 from mlagentbench.tasks.baselines import measured_figures
 from mlagentbench.tasks.data import find_prepared
-from mlagentbench.tasks.task import Measured, Task, load_task, task_folders
+from mlagentbench.tasks.task import Measured, Task, load_task
 
 TIERS: tuple[Tier, ...] = ("mini", "full")
 
 
-def print_task_list(names: str, *, as_json: bool) -> None:
-    """All tasks, or those named, one line each."""
-    chosen = [name.strip() for name in names.split(",") if name.strip()] or sorted(task_folders())
-    tasks = [load_task(name) for name in chosen]
+def print_task_list(names: Sequence[str], *, as_json: bool) -> None:
+    """These tasks, a few lines each."""
+    tasks = [load_task(name) for name in names]
     console = Console()
     if as_json:
         print_json([_facts(task) for task in tasks])
@@ -25,27 +28,49 @@ def print_task_list(names: str, *, as_json: bool) -> None:
     for task in tasks:
         _print_entry(console, task)
     console.print(
-        "↑ higher is better, ↓ lower is better. More on one: mlagentbench tasks show ID",
+        "↑ higher is better, ↓ lower is better; ± is a standard deviation over runs.\n"
+        "More on one: mlagentbench tasks show ID",
         style="dim",
     )
 
 
 def _print_entry(console: Console, task: Task) -> None:
-    """A task in three lines: what it is, and how it stands in each tier."""
+    """A task in a few lines: what it is and needs, and how it stands in each tier."""
     metric = task.spec.metric
     arrow = "↑" if metric.better == "higher" else "↓"
-    needs = f", needs {', '.join(_needs(task))}" if _needs(task) else ""
     console.print(
         f"[bold]{task.id}[/bold]  {task.inspect_name}  [dim]{task.spec.category}[/dim]\n"
-        f"  {metric.name} {arrow}{needs}",
+        f"  {metric.name} {arrow}; needs {', '.join(_needs(task)) or 'nothing more'}",
         highlight=False,
     )
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for tier in TIERS:
         here = "prepared" if find_prepared(task, tier) else "not prepared"
-        table.add_row(f"  {tier}", here, _figures_text(task, tier))
+        table.add_row(f"  {tier}", here, _size(task, tier), _figures_text(task, tier))
     console.print(table)
-    console.print()
+    console.print(f"  licence: {_licences(task)}\n", style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def _size(task: Task, tier: Tier) -> str:
+    """Of the prepared data; of what must be fetched, where nobody has prepared them."""
+    data, measured = find_prepared(task, tier), task.spec.measured.get(tier)
+    size = data.bytes if data else measured.bytes if measured else None
+    if size is None and tier == "full":
+        known = [file.bytes for source in task.spec.sources for file in source.files]
+        size = sum(size for size in known if size is not None)
+    return _bytes_text(size) if size else "size unknown"
+
+
+def _bytes_text(size: int) -> str:
+    for unit, factor in (("GB", 1e9), ("MB", 1e6)):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size / 1e3:.1f} KB"
+
+
+def _licences(task: Task) -> str:
+    """Of the full tier's sources; the mini tier is generated, and under the project's own."""
+    return "; ".join(dict.fromkeys(source.licence for source in task.spec.sources))
 
 
 def print_task(name: str, *, as_json: bool) -> None:
@@ -128,14 +153,15 @@ def _figures_text(task: Task, tier: Tier, *, long: bool = False) -> str:
         command = f" (mlagentbench baseline {task.address} --tier {tier})" if long else ""
         return f"not measured{command}"
     floor, reference = floor_of(task.spec.metric, measured), measured.reference
-    if not long:
-        return f"floor {floor:.4g}, bar {measured.bar:.4g}, reference {reference.mean:.4g}"
     starter = measured.starter
+    if not long:
+        baseline = figure_text(starter.mean, starter.std)
+        return f"starter {baseline}, reference {figure_text(reference.mean, reference.std)}"
     trivial = ", ".join(f"{name} {score:.4g}" for name, score in measured.trivial.items())
     ceiling = f"; ceiling {measured.ceiling:.4g}" if measured.ceiling is not None else ""
     return (
         f"floor {floor:.4g}; starter {starter.mean:.4g} ± {starter.std:.2g} "
-        f"({starter.runs} runs); bar {measured.bar:.4g}; reference {reference.mean:.4g} ± "
+        f"({starter.runs} runs{passing(starter)}); bar {measured.bar:.4g}; reference {reference.mean:.4g} ± "
         f"{reference.std:.2g} ({reference.runs} runs, {reference.source}){ceiling}"
         + (f"; trivial: {trivial}" if trivial else "")
     )
@@ -148,6 +174,7 @@ def _facts(task: Task) -> dict[str, Json]:
         measured, data = _measured(task, tier), find_prepared(task, tier)
         tiers[tier] = {
             "prepared": data is not None,
+            "size": _size(task, tier),
             "data_hash": data.hash if data else None,
             "measured": measured.model_dump(mode="json") if measured else None,
         }

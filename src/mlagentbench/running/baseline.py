@@ -11,6 +11,7 @@ from mlagentbench.errors import RunFailed
 from mlagentbench.evaluation.figures import MeasuredTask, TimedScore, figures_from
 from mlagentbench.records import Tier
 from mlagentbench.running.prepare import TerminalProgress, ensure_ready
+from mlagentbench.running.settings import tool_role
 from mlagentbench.running.trials import Trial, Trials
 from mlagentbench.tasks.baselines import store_in_home, write_to_task
 from mlagentbench.tasks.data import MiniSeed, PreparedData
@@ -33,12 +34,14 @@ def measure_tasks(
     reference_runs: int,
     write: bool,
     mini_seed: MiniSeed,
+    roles: Sequence[str] = (),
 ) -> Iterator[MeasuredTask]:
     """Measure tasks one after the other, keep their figures and give them back.
 
     `write` puts them into task.toml, else they go to this machine's home. What fails is a
     RunFailed, and nothing of that task is written.
     """
+    tool = tool_role(roles)
     tasks = [load_task(name) for name in names]
     console = Console(stderr=True, highlight=False)
     with TerminalProgress(console) as progress:
@@ -46,7 +49,7 @@ def measure_tasks(
             data, python_env = ensure_ready(task, tier, mini_seed, progress=progress)
             starter_runs = runs or STARTER_RUNS[tier]
             measured = asyncio.run(
-                measure(task, data, python_env, starter_runs, reference_runs, progress.say)
+                measure(task, data, python_env, starter_runs, reference_runs, progress.say, tool)
             )
             keep = write_to_task if write else store_in_home
             yield MeasuredTask(
@@ -65,10 +68,11 @@ async def measure(
     runs: int,
     reference_runs: int,
     announce: Announce,
+    tool: str | None = None,
 ) -> Measured:
     """Run everything and sum it up; RunFailed when something of the task does not work."""
     with tempfile.TemporaryDirectory(prefix="mlagentbench-baseline-") as scratch:
-        trials = Trials(task, data, python_env, Path(scratch))
+        trials = Trials(task, data, python_env, Path(scratch), tool)
         trivial = {}
         for name, submission in (await trials.trivial()).items():
             scored = await trials.score(submission)
@@ -77,7 +81,9 @@ async def measure(
         starter = await _repeat(task, "starter", trials.starter, runs, announce)
         reference = await _repeat(task, "solution", trials.solution, reference_runs, announce)
         ceiling = await trials.ceiling()
-    return figures_from(task.spec.metric, data.hash, trivial, starter, reference, ceiling)
+    return figures_from(
+        task.spec.metric, data.hash, trivial, starter, reference, ceiling, trials.tool, data.bytes
+    )
 
 
 async def measure_secret_draw(

@@ -21,6 +21,7 @@ from mlagentbench.evaluation.figures import TimedScore
 from mlagentbench.evaluation.grading import Scored
 from mlagentbench.records import Tier
 from mlagentbench.running.prepare import Ready, TerminalProgress, ensure_ready
+from mlagentbench.running.settings import tool_role
 from mlagentbench.running.trials import Trial, Trials
 from mlagentbench.tasks.baselines import measured_figures
 from mlagentbench.tasks.data import MiniSeed
@@ -36,31 +37,45 @@ Announce = Callable[[str], None]
 
 
 def check_tasks(
-    names: Sequence[str], *, tier: Tier, mini_seed: MiniSeed = "public"
+    names: Sequence[str],
+    *,
+    tier: Tier,
+    mini_seed: MiniSeed = "public",
+    roles: Sequence[str] = (),
 ) -> Iterator[CheckedTask]:
     """Check tasks one after the other."""
+    tool = tool_role(roles)
     tasks = [load_task(name) for name in names]
     with TerminalProgress(Console(stderr=True, highlight=False)) as progress:
         for task in tasks:
             ready = ensure_ready(task, tier, mini_seed, progress=progress)
-            yield asyncio.run(check_task(task, ready, progress.say))
+            yield asyncio.run(check_task(task, ready, progress.say, tool))
 
 
-async def check_task(task: Task, ready: Ready, announce: Announce) -> CheckedTask:
+async def check_task(
+    task: Task, ready: Ready, announce: Announce, tool: str | None = None
+) -> CheckedTask:
     """Everything that can be checked of a prepared task."""
     with tempfile.TemporaryDirectory(prefix="mlagentbench-check-") as scratch:
-        return await _Check(task, ready, Path(scratch), announce).run()
+        return await _Check(task, ready, Path(scratch), announce, tool).run()
 
 
 class _Check:
     """The checks of one task."""
 
-    def __init__(self, task: Task, ready: Ready, scratch: Path, announce: Announce) -> None:
+    def __init__(
+        self,
+        task: Task,
+        ready: Ready,
+        scratch: Path,
+        announce: Announce,
+        tool: str | None = None,
+    ) -> None:
         self.task = task
         self.data = ready.data
-        self.trials = Trials(task, ready.data, ready.python_env, scratch)
+        self.trials = Trials(task, ready.data, ready.python_env, scratch, tool)
         self.scratch = scratch
-        self.measured = measured_figures(task, ready.data.tier, ready.data.hash)
+        self.measured = measured_figures(task, ready.data.tier, ready.data.hash, tool)
         self._announce = announce
 
     async def run(self) -> CheckedTask:
@@ -70,6 +85,8 @@ class _Check:
         solution = await self._tried(self.trials.solution(1))
         self.say("grading again, with shuffled predictions, and with nothing done")
         results = [*await self._fairness(starter, solution)]
+        if self.task.spec.needs_model:
+            results += await self._model_matters(solution)
         self.say("searching for leaks")
         results += await asyncio.to_thread(self._leaks)
         results.append(await probe.probe_answers(self.task, self.data, self.say))
@@ -101,6 +118,21 @@ class _Check:
             await self._finding(SHUFFLED, self._shuffled(solution, measured)),
             checks.same_when_graded_again(task, solution.scored, again),
             checks.bar_above_noise(task, measured),
+        ]
+
+    async def _model_matters(self, solution: Trial) -> list[CheckResult]:
+        """What tells whether the task is one for a program that uses a model."""
+        self.say("scoring the trivial programs, and the solution without its model")
+        trivial = {
+            name: await self.trials.score(submission)
+            for name, submission in (await self.trials.trivial()).items()
+        }
+        constant = Scored(reason="the solution has no score")
+        if solution.scored.score is not None:
+            constant = await self.trials.score_without_model(solution.submission)
+        return [
+            checks.trivial_is_far(self.task.spec.metric, trivial, solution.scored),
+            checks.solution_needs_its_model(self.task.spec.metric, solution.scored, constant),
         ]
 
     def _leaks(self) -> list[CheckResult]:

@@ -24,7 +24,7 @@ from mlagentbench.tasks.baselines import measured_figures
 from mlagentbench.tasks.data import MiniSeed, PreparedData, prepare, require_prepared
 from mlagentbench.tasks.python_env import PythonEnv, ensure_python_env
 from mlagentbench.tasks.sources import require_files
-from mlagentbench.tasks.task import Task, load_task, task_folders
+from mlagentbench.tasks.task import Task, load_task
 from mlagentbench.tasks.task_call import CallTask
 
 
@@ -38,7 +38,6 @@ class Ready(NamedTuple):
 def prepare_from_command_line(
     names: Sequence[str],
     *,
-    every: bool,
     tier: Tier,
     from_dir: Path | None,
     mini_seed: MiniSeed,
@@ -46,9 +45,7 @@ def prepare_from_command_line(
     use_uv: bool,
 ) -> None:
     """`mlagentbench prepare`: prints what is done, where it is, and what to type next."""
-    if not names and not every:
-        raise UsageError("no task named; type: mlagentbench prepare TASK... or prepare --all")
-    tasks = [load_task(name) for name in (sorted(task_folders()) if every else names)]
+    tasks = [load_task(name) for name in names]
     with TerminalProgress(Console(stderr=True, highlight=False)) as shown:
         ready = prepare_tasks(
             tasks, tier, from_dir=from_dir, accept_unverified=accept_unverified,

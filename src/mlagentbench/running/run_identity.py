@@ -12,6 +12,7 @@ from mlagentbench.environment.actions.action import ActionSpec
 from mlagentbench.environment.actions.standard import PAPER_ACTIONS, STANDARD_ACTIONS
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.run_record import disclose, find_or_create_run
+from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.records import Disclosure, Json
 from mlagentbench.running.output import find_output
@@ -38,6 +39,7 @@ class Identified:
         agent: AgentChoice,
         run: RunDirectory,
         seed: int,
+        tool: str | None = None,
     ) -> None:
         self.task = task
         self.settings = settings
@@ -46,6 +48,7 @@ class Identified:
         self.agent = agent
         self.run = run
         self.seed = seed
+        self.tool = tool
 
     @property
     def actions(self) -> Sequence[ActionSpec]:
@@ -61,12 +64,14 @@ async def identify(task: Task, settings: RunSettings, state: TaskState) -> Ident
     ready = await make_ready(task, settings.tier, settings.mini_seed)
     agent = _agent_of(log)
     model = log.eval.model.removeprefix("none/")
-    disclosure = disclose_run(task, settings, ready, agent, model, _roles_of(log))
+    roles = _roles_of(log)
+    tool = tool_model_name(task, roles, model)
+    disclosure = disclose_run(task, settings, ready, agent, model, roles)
     run = find_or_create_run(find_output(Path(log.location)), task, state.epoch, disclosure)
     state.store.set(RUN_KEY, run.relative.as_posix())
     state.store.set(OUT_KEY, str(run.out))
     seed = task.run_seed(state.epoch)
-    return Identified(task, settings, ready.data, ready.python_env, agent, run, seed)
+    return Identified(task, settings, ready.data, ready.python_env, agent, run, seed, tool)
 
 
 def disclose_run(
@@ -78,6 +83,7 @@ def disclose_run(
     roles: dict[str, str],
 ) -> Disclosure:
     """What the results of such a run will say about it."""
+    tool = tool_model_name(task, roles, model)
     return disclose(
         task,
         ready.data,
@@ -86,7 +92,7 @@ def disclose_run(
         agent=agent.name,
         agent_settings=agent.settings,
         model=model,
-        roles=roles,
+        roles=roles if tool is None else {**roles, ROLE: tool},
         sandbox=settings.sandbox,
         feedback=settings.feedback,
         protocol=settings.protocol,

@@ -20,6 +20,8 @@ from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.journal import read_journal
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.task_process import call_task
+from mlagentbench.environment.services.tool_model import InspectTool
+from mlagentbench.environment.services.tool_services import run_services
 from mlagentbench.environment.workspace import sandbox_spec
 from mlagentbench.evaluation.grading import grade_run
 from mlagentbench.evaluation.results import final_grade, read_run
@@ -93,8 +95,12 @@ async def _open_environment(identified: Identified) -> OpenRun:
         data, python_env = identified.data, identified.python_env
         feedback = await hold_out(task, data, python_env, call_task, calls) if calls else None
         spec = sandbox_spec(task, run, data, python_env, identified.seed, feedback)
-        sandbox = run_sandbox(settings.sandbox, run, spec)
         budget = Budget(settings.limits(task.spec))
+        services = None
+        if identified.tool is not None:
+            services = run_services(task, data.private, InspectTool(identified.tool), budget)
+            held.push_async_callback(services.close)
+        sandbox = run_sandbox(settings.sandbox, run, spec, services)
         environment = Environment(
             task, run, sandbox.contract, budget, data, python_env, call_task, identified.actions,
             feedback,

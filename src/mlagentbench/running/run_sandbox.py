@@ -12,7 +12,13 @@ from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.guardian_client import kill_if_alive
 from mlagentbench.environment.sandbox.inspect_provider import BubblewrapSandboxEnvironment
 from mlagentbench.environment.sandbox.inspect_sandbox import InspectSandbox
-from mlagentbench.environment.sandbox.sandbox import Identity, Sandbox, SandboxSpec
+from mlagentbench.environment.sandbox.sandbox import (
+    Identity,
+    LoopbackServer,
+    Sandbox,
+    SandboxSpec,
+)
+from mlagentbench.errors import UsageError
 from mlagentbench.files import write_atomically
 from mlagentbench.running.settings import SandboxName
 
@@ -28,17 +34,27 @@ class RunSandbox(Protocol):
     async def stop(self) -> None: ...
 
 
-def run_sandbox(name: SandboxName, run: RunDirectory, spec: SandboxSpec) -> RunSandbox:
+def run_sandbox(
+    name: SandboxName, run: RunDirectory, spec: SandboxSpec, server: LoopbackServer | None = None
+) -> RunSandbox:
     """The sandbox of that name for a run, not started."""
-    return OurSandbox(run, spec) if name == "bubblewrap" else NoIsolation(run, spec)
+    if name == "bubblewrap":
+        return OurSandbox(run, spec, server)
+    if server is not None:
+        raise UsageError(
+            f"--sandbox {name}: a task whose programs use a model needs --sandbox bubblewrap"
+        )
+    return NoIsolation(run, spec)
 
 
 class OurSandbox:
     """A bubblewrap sandbox that Inspect's own tools and bridges reach, too."""
 
-    def __init__(self, run: RunDirectory, spec: SandboxSpec) -> None:
+    def __init__(
+        self, run: RunDirectory, spec: SandboxSpec, server: LoopbackServer | None = None
+    ) -> None:
         self.run = run
-        self.contract = BubblewrapSandbox(spec)
+        self.contract = BubblewrapSandbox(spec, server)
 
     async def start(self) -> None:
         """Start it; what a killed harness may have left of an earlier one is ended first."""

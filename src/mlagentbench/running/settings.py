@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
@@ -71,6 +71,23 @@ def read_settings(values: Mapping[str, Json], shown_as: Callable[[str], str]) ->
             raise UsageError(f"{option}: unknown setting; settings are: {known}") from error
         reason = first["msg"].removeprefix("Value error, ").replace("Input should", "it should")
         raise UsageError(f"{option} {first['input']}: {reason}") from error
+
+
+def parse_role(text: str) -> tuple[str, str]:
+    """Read `ROLE=MODEL`."""
+    role, sign, model = text.partition("=")
+    if not sign or not role or "/" not in model:
+        raise UsageError(f"--role {text}: expected ROLE=MODEL, e.g. edit=openai/gpt-5-mini")
+    return role, model
+
+
+def tool_role(texts: Sequence[str]) -> str | None:
+    """The model in the role `tool`, the only role of commands without an agent."""
+    roles = dict(map(parse_role, texts))
+    unknown = sorted(roles.keys() - {"tool"})
+    if unknown:
+        raise UsageError(f"--role {unknown[0]}=...: only the role tool is used here")
+    return roles.get("tool")
 
 
 class AgentChoice(Record):

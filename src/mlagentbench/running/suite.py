@@ -13,6 +13,7 @@ from rich.console import Console
 from mlagentbench.agents.agent import AGENTS, find_agent
 from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.environment.sandbox.prerequisites import find_bwrap
+from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.results import RunResult, SuiteOutcome, collect
 from mlagentbench.records import Disclosure, Record
@@ -25,10 +26,12 @@ from mlagentbench.running.settings import (
     AgentChoice,
     RunSettings,
     parse_agents,
+    parse_role,
     read_settings,
     split_list,
 )
-from mlagentbench.tasks.task import Task, load_task, task_folders
+from mlagentbench.tasks.suites import chosen_tasks
+from mlagentbench.tasks.task import Task, load_task
 
 if TYPE_CHECKING:
     import inspect_ai
@@ -37,7 +40,6 @@ if TYPE_CHECKING:
 NO_MODEL = "none"
 DISK_IS_FULL = 100_000
 """Bytes: with less, a failed run most likely failed for want of space."""
-DEMO_TASKS = ("vectorization", "house-price", "spaceship-titanic")
 
 
 class Cell(Record):
@@ -63,7 +65,8 @@ class SuiteRequest(Record):
     def read(
         cls,
         *,
-        tasks: str,
+        tasks: str = "",
+        suite: str | None = None,
         agents: str,
         models: str,
         runs: int | None,
@@ -77,17 +80,17 @@ class SuiteRequest(Record):
         chosen = read_settings(settings, shown_as=lambda name: f"--{name.replace('_', '-')}")
         if chosen.max_cost is not None and prices is None:
             raise UsageError("--max-cost needs the models' prices: --prices FILE (see the README)")
-        names = sorted(task_folders()) if tasks == "all" else split_list(tasks)
+        names = chosen_tasks(split_list(tasks), suite)
         choices, model_names = parse_agents(agents), split_list(models)
-        if not names or not choices:
-            raise UsageError("--tasks and --agents must each name at least one")
+        if not choices:
+            raise UsageError("--agents must name at least one (see: mlagentbench agents)")
         return cls(
             cells=tuple(_cells(names, choices, model_names)),
             settings=chosen,
             runs=runs or (PAPER_RUNS if chosen.protocol == "paper" else 1),
             out=out.absolute(),
             jobs=jobs,
-            roles=dict(_role(text) for text in roles),
+            roles=dict(map(parse_role, roles)),
             prices=prices,
         )
 
@@ -113,13 +116,6 @@ def _cells(
         for address in addresses:
             for model in usable if info.needs_model else [NO_MODEL]:
                 yield Cell(task=address, agent=choice, model=model)
-
-
-def _role(text: str) -> tuple[str, str]:
-    role, sign, model = text.partition("=")
-    if not sign or not role or "/" not in model:
-        raise UsageError(f"--role {text}: expected ROLE=MODEL, e.g. edit=openai/gpt-5-mini")
-    return role, model
 
 
 def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
@@ -150,6 +146,12 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
 def _require_what_is_needed(request: SuiteRequest) -> None:
     """Find out now, not in the middle of the first run."""
     find_bwrap()
+    for cell in request.cells:
+        if ROLE in _roles(request, cell) and request.settings.sandbox != "bubblewrap":
+            raise UsageError(
+                f"{cell.task} needs --sandbox bubblewrap: the submitted program reaches its model "
+                "on that sandbox's loopback only"
+            )
     if request.settings.feedback_calls():
         for task in _tasks(request).values():
             require_feedback(task)
@@ -164,6 +166,12 @@ def _prices(request: SuiteRequest) -> "dict[str, ModelCost] | None":
 
 def _models(request: SuiteRequest) -> set[str]:
     return {cell.model for cell in request.cells} - {NO_MODEL} | set(request.roles.values())
+
+
+def _roles(request: SuiteRequest, cell: Cell) -> dict[str, str]:
+    """The roles of a cell; a task's tool model is its main model unless a person chose another."""
+    tool = tool_model_name(load_task(cell.task), request.roles, cell.model)
+    return dict(request.roles) if tool is None else {**request.roles, ROLE: tool}
 
 
 def _require_model(name: str) -> None:
@@ -198,7 +206,6 @@ def _evaluate(request: SuiteRequest, ready: Mapping[str, Ready], console: Consol
             retry_attempts=0,
             retry_immediate=False,
             model=None,
-            model_roles=dict(request.roles) or None,
             model_cost_config=_prices(request),
             epochs=request.runs,
             max_tasks=request.jobs,
@@ -234,7 +241,13 @@ def _inspect_task(cell: Cell, request: SuiteRequest, ready: Ready) -> "inspect_a
     solver = find_agent(cell.agent.name).solver(**cell.agent.settings)
     # Inspect keeps finished logs of the same version: those on other data are of another one.
     version = f"{task.version}+{ready.data.hash[:8]}"
-    return task_with(task, solver=solver, model=cell.model, version=version)
+    return task_with(
+        task,
+        solver=solver,
+        model=cell.model,
+        model_roles=_roles(request, cell),
+        version=version,
+    )
 
 
 def _results(request: SuiteRequest, ready: Mapping[str, Ready]) -> list[RunResult]:
@@ -280,8 +293,7 @@ def print_agents(*, as_json: bool) -> None:
 
 def demo_request(*, every: bool, out: Path) -> SuiteRequest:
     """The agents that need no model, on the mini tier; torch tasks only with `every`."""
-    names = sorted(task_folders()) if every else DEMO_TASKS
     return SuiteRequest.read(
-        tasks=",".join(names), agents="nop,baseline,oracle", models=NO_MODEL, runs=1, out=out,
+        suite="paper" if every else "demo", agents="nop,baseline,oracle", models=NO_MODEL, runs=1, out=out,
         jobs=1, roles=[], prices=None, tier="mini",
     )  # fmt: skip

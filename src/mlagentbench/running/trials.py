@@ -13,6 +13,8 @@ from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.sandbox import CommandResult
 from mlagentbench.environment.sandbox.task_process import call_task
+from mlagentbench.environment.services.tool_model import ConstantTool, InspectTool, KeptReplies
+from mlagentbench.environment.services.tool_services import run_services, serving
 from mlagentbench.environment.snapshots import Snapshots
 from mlagentbench.environment.workspace import Workspace, sandbox_spec, workspace_of
 from mlagentbench.errors import RunFailed
@@ -45,8 +47,15 @@ class Trials:
     """Trials of one prepared task; their files stay in `scratch`, which is the caller's."""
 
     def __init__(
-        self, task: Task, data: PreparedData, python_env: PythonEnv, scratch: Path
+        self,
+        task: Task,
+        data: PreparedData,
+        python_env: PythonEnv,
+        scratch: Path,
+        tool: str | None = None,
     ) -> None:
+        self.tool = tool or task.spec.tool_model
+        """The model in the role `tool`, for tasks whose programs use one."""
         self.task = task
         self.data = data
         self.python_env = python_env
@@ -80,7 +89,16 @@ class Trials:
         return None if found is None else float(found)
 
     async def score(self, submission: Path) -> Scored:
-        return await score_submission(self.task, self.data, self.python_env, submission)
+        """Score a submission; what the tool model says is kept for the next time."""
+        kept = submission.with_name("replies.jsonl")
+        tool = None if self.tool is None else KeptReplies(InspectTool(self.tool), kept)
+        return await score_submission(self.task, self.data, self.python_env, submission, tool)
+
+    async def score_without_model(self, submission: Path) -> Scored:
+        """Score a program whose tool model says always the same."""
+        return await score_submission(
+            self.task, self.data, self.python_env, submission, ConstantTool()
+        )
 
     async def call(self, function: str, write: Path | None = None, **read: Path) -> Json:
         """Call a function of the task's folder, in a sandbox."""
@@ -103,8 +121,9 @@ class Trials:
         result = await self._execute(run, epoch, name, command) if command is not None else None
         store = ObjectStore(run.objects)
         snapshot = Snapshots(store, run.work, skip=workspace.protected).take()
+        tool = None if self.tool is None else KeptReplies(InspectTool(self.tool), run.replies)
         scored = await score_snapshot(
-            self.task, self.data, self.python_env, store, snapshot.id, run.outputs
+            self.task, self.data, self.python_env, store, snapshot.id, run.outputs, tool
         )
         shutil.rmtree(run.work)
         return Trial(
@@ -119,8 +138,13 @@ class Trials:
     ) -> CommandResult:
         seed = self.task.run_seed(epoch)
         spec = sandbox_spec(self.task, run, self.data, self.python_env, seed)
-        async with BubblewrapSandbox(spec) as sandbox:
+        services = None
+        if self.tool is not None:
+            services = run_services(self.task, self.data.private, InspectTool(self.tool))
+        async with serving(services), BubblewrapSandbox(spec, services) as sandbox:
             result = await sandbox.run(shlex.split(command))
+        if services is not None and services.failure is not None:
+            raise services.failure
         if result.exit_code != 0 or result.limit is not None:
             how = str(result.limit) if result.limit else f"ended with status {result.exit_code}"
             raise RunFailed(

@@ -13,7 +13,8 @@
   mini.py      make(raw, rng): a small raw directory in the official layout
   full.py      make(raw, rng): only where the full tier is generated, too
   trivial.py   predictors(public) -> {name: submission}
-  grade.py     grade(outputs, private) -> Grade; check_format(submission, public)
+  grade.py     grade(outputs, private) -> Grade; of a timed task grade(outputs, private, public);
+               check_format(submission, public)
   requests.py  make(directory, private, rng): only for timed tasks, the requests of one grading
   variants.py  make(submission, directory, rng): optional, for programs; writes variants of the
                submission to directory/NAME, at every grading with an unforeseeable rng. Instead of
@@ -109,6 +110,21 @@ class Collect(Record):
     timeout: Seconds = 120.0
 
 
+class Tool(Record):
+    """A model and a paper search that the submitted program uses; papers are below private/.
+
+    While the agent works, the search knows the development papers; at grading the hidden ones, and
+    the limits hold for all hidden inputs together.
+    """
+
+    model: str
+    """What `check` and `baseline` use unless told otherwise."""
+    development_papers: RelativePath
+    papers: RelativePath
+    searches: Annotated[int, Field(gt=0)]
+    tokens: Annotated[int, Field(gt=0)]
+
+
 class TaskLimits(Record):
     steps: Annotated[int, Field(gt=0)] = 50
     time: Seconds = 5 * 3600.0
@@ -153,6 +169,10 @@ class StarterFigures(Record):
     std: float
     runs: int
     deterministic: bool = False
+    over_bar: int | None = None
+    """How many of these runs would count as a success."""
+    over_paper_bar: int | None = None
+    """How many would do so by the paper's rule."""
     seconds: float | None = None
     cpu_seconds: float | None = None
 
@@ -170,11 +190,15 @@ class Measured(Record):
     """Figures that `mlagentbench baseline` measured on one prepared data set."""
 
     data: str
+    bytes: int | None = None
+    """Size of the prepared data, public and private."""
     trivial: dict[str, float]
     starter: StarterFigures
     reference: ReferenceFigures
     bar: float
     ceiling: float | None = None
+    tool: str | None = None
+    """The model in the role `tool` that they were measured with."""
 
 
 class TaskSpec(Record):
@@ -195,6 +219,7 @@ class TaskSpec(Record):
     submission: Submission
     commands: Commands
     collect: Collect | None = None
+    tool: Tool | None = None
     limits: TaskLimits = TaskLimits()
     resources: Resources = Resources()
     python: PythonNeeds
@@ -207,7 +232,23 @@ class TaskSpec(Record):
     def _kind_fits(self) -> "TaskSpec":
         if self.kind in ("program", "timed") and self.collect is None:
             raise ValueError(f"kind = {self.kind!r} needs a [collect] table")
+        if self.needs_model != (self.tool is not None):
+            raise ValueError("needs_model = true and a [tool] table go together")
+        if self.needs_model and self.kind != "program":
+            raise ValueError(f"needs_model = true needs kind = 'program', not {self.kind!r}")
         return self
+
+    @property
+    def required_tool(self) -> Tool:
+        """The [tool] table of a task that has one."""
+        if self.tool is None:
+            raise ValueError(f"{self.id} has no [tool] table")
+        return self.tool
+
+    @property
+    def tool_model(self) -> str | None:
+        """What `check` and `baseline` use in the role `tool`."""
+        return None if self.tool is None else self.tool.model
 
 
 class Task:
