@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from prepared import write_data
 
 from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.errors import RunFailed
@@ -41,18 +42,20 @@ class Trial:
         self.task = task
         self.env = PythonEnv(directory=Path(sys.prefix), hash="-", python_version="-", packages={})
         self.submitted, self.outputs = directory / "submitted", directory / "outputs"
-        self.private = directory / "private"
-        for path in (self.submitted, self.outputs, self.private):
+        for path in (self.submitted, self.outputs):
             path.mkdir(parents=True)
-        wanted = {"timed": 9, "layer": SMALL_LAYER}
-        (self.private / "requests.json").write_text(json.dumps(wanted))
+        self.data = write_data(
+            directory / "data",
+            public={"layer.json": json.dumps(SMALL_LAYER), "tables/kept.json": "[1.5]"},
+            private={"requests.json": json.dumps({"timed": 9, "layer": SMALL_LAYER})},
+        )
 
     def submit(self, source: str) -> None:
         (self.submitted / "convolution.py").write_text(source)
 
     async def collect(self, source: str) -> None:
         self.submit(source)
-        await collect_timed(self.task, self.env, self.submitted, self.private, self.outputs)
+        await collect_timed(self.task, self.data, self.env, self.submitted, self.outputs)
 
     def grade(self, source: str) -> Json:
         """Grade by what the program does alone; what it says is judged by the task's tests."""
@@ -60,7 +63,8 @@ class Trial:
         async def run() -> Json:
             await self.collect(source)
             (self.outputs / "convolution.py").write_text(STARTER)
-            read = {"outputs": self.outputs, "private": self.private}
+            data = {"private": self.data.private, "public": self.data.public}
+            read = {"outputs": self.outputs, **data}
             return await call_task(self.task, self.env, "grade.grade", read=read)
 
         return asyncio.run(run())
@@ -115,11 +119,13 @@ def test_nobody_but_the_server_that_is_asked_runs(trial: Trial, tmp_path: Path) 
         (workspace / "convolution.py").write_text(source)
         await call_task(
             trial.task, trial.env, "requests.make",
-            read={"private": trial.private}, write={"directory": trial.outputs}, seed=1,
+            read={"private": trial.data.private}, write={"directory": trial.outputs}, seed=1,
         )  # fmt: skip
         request = (trial.outputs / "timed-00.bin").read_bytes()
         before = {child.pid for child in psutil.Process().children(recursive=True)}
-        async with Server("submission", trial.task, trial.env, workspace) as server:
+        async with Server(
+            "submission", trial.task, trial.env, workspace, trial.data.public
+        ) as server:
             await server.answer("timed-00.bin", request)
             inside = [
                 child
@@ -139,6 +145,31 @@ def cpu_seconds(processes: list[psutil.Process]) -> float:
     return sum(sum(process.cpu_times()[:2]) for process in processes)
 
 
+PUBLIC_DATA = SLOW + code("""
+    import json, pathlib
+    here = pathlib.Path(__file__).parent
+    assert json.loads((here / "layer.json").read_text())["filters"] == 8
+    assert json.loads((here / "tables" / "kept.json").read_text()) == [1.5]
+    for name in ("layer.json", "tables/kept.json", "tables/new.json"):
+        try:
+            (here / name).write_text("{}")
+        except OSError:
+            continue
+        raise SystemExit(f"{name} can be written")
+    assert not list(here.glob("**/requests*"))
+    forward = slow
+""")
+
+
+def test_public_data_are_there_for_all_and_read_only(trial: Trial, tmp_path: Path) -> None:
+    folder = tmp_path / "vectorization"
+    shutil.copytree(FOLDER, folder)
+    (folder / "starter" / "convolution.py").write_text(PUBLIC_DATA)
+    trial.task = load_folder(folder)
+    assert trial.grade(PUBLIC_DATA)["score"] > 0.4
+    assert (trial.data.public / "tables" / "kept.json").read_text() == "[1.5]"
+
+
 BRINGS_NOTHING = {
     "a cache keyed by the input": """
         import hashlib
@@ -149,11 +180,34 @@ BRINGS_NOTHING = {
                 seen[key.digest()] = slow(*arguments)
             return seen[key.digest()]
     """,
+    "outputs of the public examples, computed before": """
+        import json, pathlib
+        layer = json.loads(pathlib.Path("layer.json").read_text())
+        shape = [layer[name] for name in ("batch", "height", "width", "channels")]
+        rng = np.random.default_rng(0)
+        filters = rng.normal(size=(3, 3, layer["channels"], layer["filters"]))
+        table = {}
+        for value in range(20):
+            inputs = np.full(shape, value / 255.0)
+            table[inputs.tobytes()] = slow(inputs, filters, filters[0, 0, 0], 2, 2)
+        def forward(inputs, *rest):
+            known = table.get(inputs.tobytes())
+            return slow(inputs, *rest) if known is None else known
+    """,
     "clocks that stand still": """
         import time
         for name in ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns"):
             setattr(time, name, lambda: 0)
         forward = slow
+    """,
+    "being slow while it warms up": """
+        import time
+        calls = []
+        def forward(*arguments):
+            calls.append(1)
+            if len(calls) <= 2:
+                time.sleep(0.5)
+            return slow(*arguments)
     """,
     "prints": """
         import os, sys
@@ -247,6 +301,18 @@ WRONG = {
             calls.append(1)
             outputs = slow(*arguments)
             return outputs if len(calls) <= 2 else outputs * (1 + 1e-8)
+        """,
+        "wrong outputs",
+    ),
+    "wrong only when it takes itself to be timed": (
+        """
+        import json, pathlib
+        layer = json.loads(pathlib.Path("layer.json").read_text())
+        calls = []
+        def forward(inputs, *rest):
+            outputs = slow(inputs, *rest)
+            calls.append(inputs.shape[1] == layer["height"])
+            return outputs * 0 if len(calls) > 2 and calls[-1] else outputs
         """,
         "wrong outputs",
     ),

@@ -2,8 +2,8 @@
 
     snapshot --submission only, regular files--> outputs/step-N/
     [collect]   agent code that must run, does so in a fresh sandbox that has inputs, no answers
-    grade.py    in a sandbox of its own, sees outputs/step-N/ and private/, imports nothing of the
-                agent's
+    grade.py    in a sandbox of its own, sees outputs/step-N/ and private/ (of a timed task also
+                public/), imports nothing of the agent's
     Grade       the score seen against floor, bar and reference; appended to grades.jsonl
 
 An invalid submission is a Grade with a reason. A grader that fails is a RunFailed, never a score.
@@ -112,17 +112,22 @@ async def score_submission(
     if task.spec.kind in ("timed", "program"):
         outputs = submitted.with_name(f"{submitted.name}-collected")
         fresh_directory(outputs)
-        collect = collect_timed if task.spec.kind == "timed" else collect_program
         try:
-            await collect(task, python_env, submitted, data.private, outputs)
+            if task.spec.kind == "timed":
+                await collect_timed(task, data, python_env, submitted, outputs)
+            else:
+                await collect_program(task, python_env, submitted, data.private, outputs)
         except InvalidSubmissionReported as invalid:
             return Scored(reason=str(invalid))
+    read = {"outputs": outputs, "private": data.private}
+    if task.spec.kind == "timed":
+        read["public"] = data.public
     try:
         result = await call_task(
             task,
             python_env,
             "grade.grade",
-            read={"outputs": outputs, "private": data.private},
+            read=read,
             timeout=GRADING_TIMEOUT,
         )
     except InvalidSubmissionReported as invalid:

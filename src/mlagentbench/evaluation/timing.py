@@ -2,7 +2,7 @@
 
     requests.make   draws the requests of this sitting, from a seed that did not exist before
     three servers   the submission, the starter, and the starter once more as a control, each the
-                    task's collect command in a fresh sandbox of its own
+                    task's collect command in a fresh sandbox of its own, beside the public data
     warm-up         not timed
     timed           each request to all three in turn, forwards, then backwards
     check           other requests, not timed
@@ -19,6 +19,7 @@ OUTPUTS/
 
 import asyncio
 import os
+import posixpath
 import shlex
 import shutil
 import statistics
@@ -31,7 +32,7 @@ from typing import Literal
 
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.process import ProcessEnded, SandboxProcess
-from mlagentbench.environment.sandbox.sandbox import SandboxSpec
+from mlagentbench.environment.sandbox.sandbox import WORKSPACE, Bind, SandboxSpec
 from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.errors import RunFailed
 from mlagentbench.evaluation.collecting import collect_limits, lay_out_submission
@@ -39,6 +40,7 @@ from mlagentbench.files import scratch_directory
 from mlagentbench.home import holding
 from mlagentbench.mlagentbench_task import CONTROL_TOLERANCE
 from mlagentbench.records import Record
+from mlagentbench.tasks.data import PreparedData
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Collect, Task
 from mlagentbench.tasks.task_call import InvalidSubmissionReported
@@ -74,7 +76,7 @@ class Reply(Record):
 
 
 async def collect_timed(
-    task: Task, python_env: PythonEnv, submitted: Path, private: Path, outputs: Path
+    task: Task, data: PreparedData, python_env: PythonEnv, submitted: Path, outputs: Path
 ) -> None:
     """Time the submitted program against the starter; what they answered goes to `outputs`.
 
@@ -83,19 +85,19 @@ async def collect_timed(
     """
     shutil.copytree(submitted, outputs, dirs_exist_ok=True)
     async with holding("timing"):
-        timings = await _sit_until_sound(task, python_env, submitted, private, outputs)
+        timings = await _sit_until_sound(task, data, python_env, submitted, outputs)
     (outputs / "timings.json").write_text(timings.model_dump_json(indent=2))
 
 
 async def _sit_until_sound(
-    task: Task, python_env: PythonEnv, submitted: Path, private: Path, outputs: Path
+    task: Task, data: PreparedData, python_env: PythonEnv, submitted: Path, outputs: Path
 ) -> Timings:
     """Sit again when the machine was not quiet, or the submission did not keep still."""
     for sitting in range(1, SITTINGS + 1):
         last = sitting == SITTINGS
-        requests = await _draw_requests(task, python_env, private, outputs / "requests")
+        requests = await _draw_requests(task, data, python_env, outputs / "requests")
         try:
-            timings = await _sit(task, python_env, submitted, outputs, requests, sitting)
+            timings = await _sit(task, data, python_env, submitted, outputs, requests, sitting)
         except _NotStill as reason:
             # Once may be the fault of a busy machine, every time is the program's own.
             if last:
@@ -107,7 +109,7 @@ async def _sit_until_sound(
 
 
 async def _draw_requests(
-    task: Task, python_env: PythonEnv, private: Path, directory: Path
+    task: Task, data: PreparedData, python_env: PythonEnv, directory: Path
 ) -> dict[str, bytes]:
     """New requests by name, in the order in which they are sent."""
     if directory.exists():
@@ -117,7 +119,7 @@ async def _draw_requests(
         task,
         python_env,
         "requests.make",
-        read={"private": private},
+        read={"private": data.private},
         write={"directory": directory},
         seed=int.from_bytes(os.urandom(16), "big"),
     )
@@ -130,6 +132,7 @@ async def _draw_requests(
 
 async def _sit(
     task: Task,
+    data: PreparedData,
     python_env: PythonEnv,
     submitted: Path,
     outputs: Path,
@@ -147,7 +150,7 @@ async def _sit(
                 lay_out_submission(task, submitted, workspace)
             else:
                 shutil.copytree(task.starter, workspace)
-            server = Server(role, task, python_env, workspace)
+            server = Server(role, task, python_env, workspace, data.public)
             servers.append(await stack.enter_async_context(server))
         for turn, (name, request) in enumerate(requests.items()):
             for server in _in_turn(servers, turn, name):
@@ -184,7 +187,9 @@ class Server:
     A frame is its length (8 bytes, big-endian) and that many bytes.
     """
 
-    def __init__(self, role: Role, task: Task, python_env: PythonEnv, workspace: Path) -> None:
+    def __init__(
+        self, role: Role, task: Task, python_env: PythonEnv, workspace: Path, public: Path
+    ) -> None:
         self.role = role
         self._task = task
         self._collect = _collect_of(task)
@@ -192,6 +197,7 @@ class Server:
             SandboxSpec(
                 workspace=workspace,
                 python_env=python_env.directory,
+                binds=_public_binds(public),
                 limits=collect_limits(task, self._collect.timeout),
             )
         )
@@ -273,3 +279,11 @@ def _collect_of(task: Task) -> Collect:
     if task.spec.collect is None:
         raise RunFailed("task", f"{task.id}: task.toml needs collect.command")
     return task.spec.collect
+
+
+def _public_binds(public: Path) -> tuple[Bind, ...]:
+    """The public data as the agent had them: read-only, at the top of the workspace."""
+    return tuple(
+        Bind(source=entry, target=posixpath.join(WORKSPACE, entry.name))
+        for entry in sorted(public.iterdir())
+    )

@@ -161,7 +161,7 @@ def graded(requests: Path, directory: Path, source: str = SOURCES["starter"].rea
     (outputs / "convolution.py").write_text(source)
     times = {"submission": [0.5] * 9, "starter": [1.0] * 9, "control": [1.0] * 9, "sittings": 1}
     (outputs / "timings.json").write_text(json.dumps(times))
-    return VECTOR.grade.grade(outputs, directory)
+    return VECTOR.grade.grade(outputs, directory, directory)
 
 
 def test_right_replies_are_scored_by_time(requests: Path, tmp_path: Path) -> None:
