@@ -135,6 +135,71 @@ def test_optional_file_is_used_when_it_is_there(
     assert data.unverified == ("notes/about.txt",) and not data.verified
 
 
+ARCHIVE_SOURCE = """
+[[sources]]
+kind = "url"
+ref = "https://example.org/photos.tar.gz"
+[[sources.files]]
+path = "photos.tar.gz"
+md5 = "0123456789abcdef0123456789abcdef"
+unpacked = ["photos/train", "photos/names.txt"]
+[[sources]]
+kind = "huggingface"
+ref = "someone/tiny-model@0123abcd"
+files = [{ path = "config.json" }]
+"""
+COPY_ALL = """
+import shutil
+def prepare(raw, public, private, rng):
+    shutil.copytree(raw, public, dirs_exist_ok=True)
+"""
+
+
+def unpacked(own: Path) -> None:
+    """An archive as tar leaves it, beside a clone of a model's repository."""
+    (own / "photos/train/deep").mkdir(parents=True)
+    (own / "photos/train/deep/1.png").write_bytes(b"one")
+    (own / "photos/test").mkdir()
+    (own / "photos/names.txt").write_text("a b")
+    (own / "tiny-model").mkdir()
+    (own / "tiny-model/config.json").write_text("{}")
+
+
+def test_an_unpacked_archive_does_instead_of_it(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    unpacked(own)
+    data = make(write_task(sources=ARCHIVE_SOURCE, prepare_py=COPY_ALL), this_env, own)
+    files = sorted(path for path in data.public.rglob("*") if path.is_file())
+    assert [str(file.relative_to(data.public)) for file in files] == [
+        "config.json", "photos/names.txt", "photos/train/deep/1.png",
+    ]  # fmt: skip
+    assert data.unverified == ("photos/train", "photos/names.txt", "config.json")
+
+
+def test_the_top_folder_of_an_archive_can_be_named_itself(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    unpacked(own)
+    (own / "tiny-model/config.json").rename(own / "photos/config.json")
+    task = write_task(sources=ARCHIVE_SOURCE, prepare_py=COPY_ALL)
+    data = make(task, this_env, own / "photos")
+    assert (data.public / "photos/train/deep/1.png").read_bytes() == b"one"
+
+
+def test_what_an_unpacked_archive_lacks_is_named(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    task = write_task(sources=ARCHIVE_SOURCE, prepare_py=COPY_ALL)
+    unpacked(own)
+    (own / "photos/names.txt").unlink()
+    with pytest.raises(UsageError, match=f"photos/names.txt not found in {own}; expected"):
+        make(task, this_env, own)
+    (own / "photos").rename(own / "pictures")
+    with pytest.raises(UsageError, match=r"photos\.tar\.gz not found in"):
+        make(task, this_env, own)
+
+
 def test_wrong_checksum_is_refused(
     write_task: WriteTask, this_env: PythonEnv, own: Path, home: Path
 ) -> None:

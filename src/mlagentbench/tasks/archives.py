@@ -22,7 +22,7 @@ _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMA
 
 
 class Place(Record):
-    """A file, or a member of an archive; `ours` when it may be linked and removed."""
+    """A file, a folder, or a member of an archive; `ours` when it may be linked and removed."""
 
     file: Path
     size: int
@@ -74,6 +74,20 @@ def find_in_directory(directory: Path, name: str) -> Place | None:
             place = _find_member(archive, name)
             if place is not None:
                 return place
+    return None
+
+
+def find_unpacked(directory: Path, name: str) -> Place | None:
+    """The file or folder that an archive unpacks to: in `directory`, or in its only sub directory.
+
+    `directory` may also be the archive's top folder itself.
+    """
+    top, _, below = name.partition("/")
+    for folder in [directory, *_only_folder(directory)]:
+        if (folder / name).exists():
+            return Place(file=folder / name, size=(folder / name).stat().st_size)
+    if directory.name == top and (directory / below).exists():
+        return Place(file=directory / below, size=(directory / below).stat().st_size)
     return None
 
 

@@ -4,12 +4,12 @@ import errno
 import hashlib
 import os
 from pathlib import Path
-from shutil import disk_usage
+from shutil import copyfile, copytree, disk_usage
 
 from mlagentbench.errors import UsageError
 from mlagentbench.home import downloads_dir
 from mlagentbench.records import Record
-from mlagentbench.tasks.archives import Place, find_in_directory
+from mlagentbench.tasks.archives import Place, find_in_directory, find_unpacked
 from mlagentbench.tasks.progress import Progress
 from mlagentbench.tasks.task import Source, SourceFile, Task
 
@@ -78,15 +78,34 @@ def _find_all(task: Task, source: Source, directory: Path) -> list[tuple[SourceF
         raise UsageError(f"{task.id}: --from {directory}: no such directory")
     found = []
     for file in source.files:
-        place = find_in_directory(directory, file.path)
+        place = _find(source, directory, file.path)
+        parts = {part: find_unpacked(directory, part) for part in file.unpacked}
         if place is not None:
             found.append((file, place))
+        elif any(parts.values()):
+            for part, place in parts.items():
+                if place is None:
+                    raise UsageError(_missing(task, source, directory, part))
+                found.append((SourceFile(path=part), place))
         elif not file.optional:
-            raise UsageError(
-                f"{task.id}: {file.path} not found in {directory}; expected the files of "
-                f"{_spoken(source)} (see: mlagentbench tasks show {task.address})"
-            )
+            raise UsageError(_missing(task, source, directory, file.path))
     return found
+
+
+def _find(source: Source, directory: Path, name: str) -> Place | None:
+    """A file in the directory, or in the folder that a clone of its repository makes there."""
+    place = find_in_directory(directory, name)
+    clone = directory / source.ref.partition("@")[0].rpartition("/")[2]
+    if place is None and source.kind == "huggingface" and clone.is_dir():
+        place = find_in_directory(clone, name)
+    return place
+
+
+def _missing(task: Task, source: Source, directory: Path, name: str) -> str:
+    return (
+        f"{task.id}: {name} not found in {directory}; expected the files of "
+        f"{_spoken(source)} (see: mlagentbench tasks show {task.address})"
+    )
 
 
 async def _fetch_all(
@@ -109,6 +128,9 @@ async def _fetch_all(
 def _take(place: Place, target: Path, file: SourceFile) -> str | None:
     """Bring one file into raw/; returns what is wrong with it, None when it agrees."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    if place.file.is_dir():
+        copytree(place.file, target, copy_function=copyfile)
+        return None
     digests = {"md5": hashlib.md5(usedforsecurity=False), "sha256": hashlib.sha256()}
     size = 0
     linked = place.ours and _link(place.file, target)

@@ -154,6 +154,8 @@ class SourceFile(Record):
     sha256: str | None = None
     bytes: int | None = None
     optional: bool = False
+    unpacked: tuple[RelativePath, ...] = ()
+    """Files and folders of an archive that do instead of it, unverified, with `--from`."""
 
 
 class Source(Record):
