@@ -1,0 +1,137 @@
+"""Turns OGB's tables into arrays; nodes get new numbers, and test nodes lose their labels.
+
+The order of the official nodes is published together with the papers' ids (the archive's mapping/),
+so that a node number of OGB's is as good as a title. All nodes are renumbered at random, and the
+citations sorted by the new numbers; mapping/ is never read.
+"""
+
+import csv
+import gzip
+import json
+import shutil
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+ARCHIVE = "arxiv.zip"
+EDGES, FEATURES, LABELS, YEARS = (
+    f"arxiv/raw/{name}.csv.gz" for name in ("edge", "node-feat", "node-label", "node_year")
+)
+TRAIN, VALID, TEST = (f"arxiv/split/time/{name}.csv.gz" for name in ("train", "valid", "test"))
+COLUMNS = ["node", "label"]
+HELD_SHARE = 0.5
+PAPERS_TRAINING = {"learning_rate": 1.0, "epochs": 4, "batch_size": 128}
+
+
+class Graph(NamedTuple):
+    """The official tables."""
+
+    features: np.ndarray
+    edges: np.ndarray
+    labels: np.ndarray
+    years: np.ndarray
+    labelled: np.ndarray
+    """The nodes of OGB's training and validation part."""
+    test: np.ndarray
+
+
+def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
+    graph = read_graph(raw)
+    original = rng.permutation(len(graph.features))
+    number = np.argsort(original)
+    features, labels = graph.features[original], graph.labels[original]
+    labelled, test = np.sort(number[graph.labelled]), np.sort(number[graph.test])
+    edges = number[graph.edges]
+
+    np.save(public / "node_features.npy", features)
+    np.save(public / "node_years.npy", graph.years[original].astype(np.int16))
+    np.save(public / "edges.npy", edges[np.lexsort(edges.T[::-1])].astype(np.int32))
+    np.save(public / "train_nodes.npy", labelled)
+    np.save(public / "train_labels.npy", labels[labelled])
+    np.save(public / "test_nodes.npy", test)
+    given = raw / "training.json"
+    training = json.loads(given.read_text()) if given.is_file() else PAPERS_TRAINING
+    (public / "training.json").write_text(json.dumps(training, indent=2) + "\n")
+    write_table(public / "sample_submission.csv", COLUMNS, test, np.zeros_like(test))
+
+    write_answers(private, test, labels[test], features, labelled)
+    write_table(private / "mapping.csv", ["node", "original"], np.arange(len(original)), original)
+    if (raw / "classes.npy").is_file():
+        classes = np.load(raw / "classes.npy")[original]
+        write_table(private / "classes.csv", ["node", "class"], test, classes[test])
+
+
+def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:
+    """Hold half of the newest labelled papers back, to be asked for a score on them in a run.
+
+    The other half stays, for validation without asking.
+    """
+    nodes, labels = np.load(public / "train_nodes.npy"), np.load(public / "train_labels.npy")
+    years = np.load(public / "node_years.npy")[nodes]
+    newest = np.flatnonzero(years == years.max())
+    held = np.sort(rng.permutation(newest)[: int(len(newest) * HELD_SHARE)])
+    for file in sorted(public.iterdir()):
+        if not file.name.startswith("train_"):
+            shutil.copyfile(file, held_public / file.name)
+    np.save(held_public / "train_nodes.npy", np.delete(nodes, held))
+    np.save(held_public / "train_labels.npy", np.delete(labels, held))
+    np.save(held_public / "validation_nodes.npy", nodes[held])
+    sample = held_public / "validation_sample_submission.csv"
+    write_table(sample, COLUMNS, nodes[held], np.zeros_like(held))
+    features = np.load(public / "node_features.npy")
+    write_answers(held_private, nodes[held], labels[held], features, np.delete(nodes, held))
+
+
+def read_graph(raw: Path) -> Graph:
+    graph = Graph(
+        features=read_numbers(raw, FEATURES, np.float32),
+        edges=read_numbers(raw, EDGES, np.int64),
+        labels=read_numbers(raw, LABELS, np.int64).ravel(),
+        years=read_numbers(raw, YEARS, np.int64).ravel(),
+        labelled=np.concatenate([read_numbers(raw, part, np.int64).ravel()
+                                 for part in (TRAIN, VALID)]),
+        test=read_numbers(raw, TEST, np.int64).ravel(),
+    )  # fmt: skip
+    nodes = len(graph.features)
+    for name, rows in ((LABELS, graph.labels), (YEARS, graph.years)):
+        if len(rows) != nodes:
+            raise ValueError(f"{name} has {len(rows)} rows, {FEATURES} has {nodes}")
+    if graph.edges.shape[1] != 2 or graph.edges.min() < 0 or graph.edges.max() >= nodes:
+        raise ValueError(f"{EDGES} is not a table of pairs of nodes below {nodes}")
+    parts = np.concatenate([graph.labelled, graph.test])
+    if not np.array_equal(np.sort(parts), np.arange(nodes)):
+        raise ValueError("the parts in arxiv/split/time do not hold every node once")
+    return graph
+
+
+def read_numbers(raw: Path, name: str, dtype: type) -> np.ndarray:
+    """An official table: from its place in the tree, or straight out of the archive."""
+    if (raw / name).is_file():
+        with gzip.open(raw / name) as rows:
+            return np.loadtxt(rows, delimiter=",", dtype=dtype, ndmin=2)
+    if not (raw / ARCHIVE).is_file():
+        raise FileNotFoundError(f"neither {ARCHIVE} nor {name} found among the raw files")
+    with zipfile.ZipFile(raw / ARCHIVE) as archive:
+        if name not in archive.namelist():
+            raise FileNotFoundError(f"{ARCHIVE} lacks {name}")
+        with archive.open(name) as packed, gzip.open(packed) as rows:
+            return np.loadtxt(rows, delimiter=",", dtype=dtype, ndmin=2)
+
+
+def write_answers(
+    private: Path, test: np.ndarray, labels: np.ndarray, features: np.ndarray, labelled: np.ndarray
+) -> None:
+    """The labels, and which test papers have exactly the features of a labelled one."""
+    write_table(private / "answers.csv", COLUMNS, test, labels)
+    known = {features[node].tobytes() for node in labelled}
+    copies = [node for node in test if features[node].tobytes() in known]
+    write_table(private / "copies.csv", ["node"], copies)
+
+
+def write_table(file: Path, columns: list[str], *values: np.ndarray | list[int]) -> None:
+    with file.open("w", newline="") as handle:
+        writer = csv.writer(handle, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*values, strict=True))
