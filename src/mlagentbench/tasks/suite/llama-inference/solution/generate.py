@@ -1,0 +1,103 @@
+# MLAgentBench canary 83f6ec88-ff3f-48f9-a86a-6927058999e7: benchmark data must not be in training corpora
+"""Greedy generation with a cache of keys and values: a new token costs one position, not all.
+
+Matrices that read the same input are joined, the norms' weights are multiplied into them, and
+logits are computed for the last position only.
+"""
+
+import json
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from torch.nn.functional import linear, scaled_dot_product_attention, silu
+
+
+class CachedLlama:
+    """A Llama model that remembers what it has seen of a batch of sequences."""
+
+    def __init__(self, directory: Path) -> None:
+        config = json.loads((directory / "config.json").read_text())
+        self.heads = config["num_attention_heads"]
+        self.key_heads = config["num_key_value_heads"]
+        self.head_size = config.get("head_dim") or config["hidden_size"] // self.heads
+        self.epsilon = config["rms_norm_eps"]
+        self.rope_theta = config.get("rope_theta", 10_000.0)
+        stored = load_file(directory / "model.safetensors")
+        self.embedding = stored["model.embed_tokens.weight"].float()
+        self.layers = [
+            join_layer(stored, f"model.layers.{n}.") for n in range(config["num_hidden_layers"])
+        ]
+        tied = config.get("tie_word_embeddings")
+        head = self.embedding if tied else stored["lm_head.weight"].float()
+        self.head = head * stored["model.norm.weight"].float()
+
+    def start(self, batch: int, length: int) -> None:
+        """Make room for so many sequences of that length."""
+        shape = (len(self.layers), 2, batch, self.key_heads, length, self.head_size)
+        self.cache = torch.empty(shape)
+        half = self.head_size // 2
+        speeds = self.rope_theta ** -(torch.arange(half) / half)
+        angles = torch.arange(length)[:, None] * speeds
+        # One product with both halves, one with the halves exchanged: that is the rotation.
+        self.cos = torch.cat([angles.cos(), angles.cos()], dim=1)
+        self.sin = torch.cat([-angles.sin(), angles.sin()], dim=1)
+
+    def next_tokens(self, tokens: torch.Tensor, seen: int) -> torch.Tensor:
+        """Read more tokens of each sequence, `seen` having been read before; the one to follow."""
+        batch, length = tokens.shape
+        hidden = self.embedding[tokens]
+        for layer, cache in zip(self.layers, self.cache, strict=True):
+            together = linear(self.norm(hidden), layer["qkv"])
+            together = together.view(batch, length, -1, self.head_size).transpose(1, 2)
+            turned = self.rotate(together[:, : self.heads + self.key_heads], seen)
+            cache[0, :, :, seen : seen + length] = turned[:, self.heads :]
+            cache[1, :, :, seen : seen + length] = together[:, self.heads + self.key_heads :]
+            keys, values = cache[:, :, :, : seen + length]
+            looked_up = scaled_dot_product_attention(
+                turned[:, : self.heads], keys, values, is_causal=length > 1, enable_gqa=True
+            )
+            joined = looked_up.transpose(1, 2).reshape(batch, length, -1)
+            hidden = hidden + linear(joined, layer["o"])
+            gate, up = linear(self.norm(hidden), layer["gate_up"]).chunk(2, dim=-1)
+            hidden = hidden + linear(silu(gate) * up, layer["down"])
+        return linear(self.norm(hidden[:, -1:]), self.head).argmax(dim=-1)
+
+    def norm(self, hidden: torch.Tensor) -> torch.Tensor:
+        return hidden * torch.rsqrt(hidden.square().mean(dim=-1, keepdim=True) + self.epsilon)
+
+    def rotate(self, vectors: torch.Tensor, seen: int) -> torch.Tensor:
+        places = slice(seen, seen + vectors.shape[2])
+        exchanged = vectors.roll(self.head_size // 2, dims=-1)
+        return vectors * self.cos[places] + exchanged * self.sin[places]
+
+
+def join_layer(stored: dict[str, torch.Tensor], layer: str) -> dict[str, torch.Tensor]:
+    """A layer's matrices, those with the same input joined, with the norms' weights in them."""
+
+    def joined(norm: str, *names: str) -> torch.Tensor:
+        matrices = torch.cat([stored[f"{layer}{name}_proj.weight"] for name in names]).float()
+        return matrices * stored[f"{layer}{norm}.weight"].float()
+
+    return {
+        "qkv": joined("input_layernorm", *(f"self_attn.{name}" for name in "qkv")),
+        "gate_up": joined("post_attention_layernorm", "mlp.gate", "mlp.up"),
+        "o": stored[f"{layer}self_attn.o_proj.weight"].float(),
+        "down": stored[f"{layer}mlp.down_proj.weight"].float(),
+    }
+
+
+def load(directory: Path) -> CachedLlama:
+    """Read the checkpoint; called once, before any request."""
+    return CachedLlama(directory)
+
+
+@torch.inference_mode()
+def generate(model: CachedLlama, prompts: list[list[int]], new_tokens: int) -> list[list[int]]:
+    """The most probable next token, `new_tokens` times, for each of a batch of prompts."""
+    length = len(prompts[0])
+    model.start(len(prompts), length + new_tokens)
+    generated = [model.next_tokens(torch.tensor(prompts), seen=0)]
+    for n in range(1, new_tokens):
+        generated.append(model.next_tokens(generated[-1], seen=length + n - 1))
+    return torch.cat(generated, dim=1).tolist()
