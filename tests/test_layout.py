@@ -23,7 +23,7 @@ LAYERS = {
     "environment": {"tasks"},
     "tasks": set(),
 }
-SHARED = {"records", "errors", "home", "files", "mlagentbench_task"}
+SHARED = {"records", "errors", "home", "files", "mlagentbench_task", "mlagentbench_papers"}
 """What every layer may import."""
 
 

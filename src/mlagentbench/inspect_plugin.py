@@ -1,12 +1,14 @@
-"""The one entry point that registers tasks, agents, the sandbox and the scorer with Inspect."""
+"""The one entry point that registers tasks, agents, sandbox, models and scorer with Inspect."""
 
 from mlagentbench.agents.baseline import baseline, nop, oracle
 from mlagentbench.environment.sandbox.inspect_provider import BubblewrapSandboxEnvironment
+from mlagentbench.models.provider import OwnModel
 from mlagentbench.running.inspect_task import folder, registered_task
 from mlagentbench.running.run_one import grade_submission, open_run
 
 __all__ = [
     "BubblewrapSandboxEnvironment",
+    "OwnModel",
     "baseline",
     "folder",
     "grade_submission",

@@ -62,6 +62,22 @@ class Usage(Record):
     cost: float | None = None
 
 
+class ToolUsage(Record):
+    """What a program used of the model in the role `tool` and of the paper search.
+
+    `kept` of the calls were answered from the run's directory and cost nothing.
+    """
+
+    model: str
+    calls: int = 0
+    kept: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    searches: int = 0
+    refused_calls: int = 0
+    refused_searches: int = 0
+
+
 class Outcome(Record):
     """How a run ended; `detail` says more, `cause` is set when it failed."""
 
@@ -93,6 +109,8 @@ class Grade(Judgement):
     reason: str | None = None
     extra: dict[str, Json] = {}
     seconds: float = 0.0
+    tool: ToolUsage | None = None
+    """What grading itself used, apart from the run's own usage."""
 
 
 class Disclosure(Record):

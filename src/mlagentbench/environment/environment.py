@@ -329,6 +329,7 @@ class Environment:
             undone=notes.undone,
             started=started,
             seconds=round(seconds, 6),
+            usage=self.usage,
         )
         note_edit(self._context.undo, notes.edited, notes.undone, before)
         self.steps.append(

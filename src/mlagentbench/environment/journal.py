@@ -77,6 +77,7 @@ class EndLine(Line):
     `text` is the hash of the observation's text where that is too long to stand here; `output` of
     everything that a command printed, where the observation shows only a part. `notes` names what
     the snapshot leaves out; `edited` and `undone` the file that the action changed or put back.
+    `usage` is the run's so far: programs that the action ran may have asked a model, too.
     """
 
     kind: Literal["end"] = "end"
@@ -90,6 +91,7 @@ class EndLine(Line):
     undone: str | None = None
     started: float
     seconds: float
+    usage: Usage | None = None
 
 
 class EventLine(Line):
@@ -187,6 +189,7 @@ class History:
                 self.interrupted = line
             case EndLine():
                 self._end(line)
+                used |= _tokens(line.usage)
                 used["steps"] = len(self.steps)
             case EventLine():
                 self.events.append(line)
@@ -194,6 +197,7 @@ class History:
                     self.outcome = None
             case OutcomeLine():
                 self.outcome, self.snapshot = line.outcome, line.snapshot
+                used |= _tokens(line.usage)
         self.usage = self.usage.model_copy(update=used)
 
     def _end(self, line: EndLine) -> None:
@@ -227,6 +231,10 @@ def note_edit(
         undo.setdefault(edited, []).append(before)
     if undone is not None:
         undo[undone].pop()
+
+
+def _tokens(used: Usage | None) -> dict[str, Json]:
+    return {} if used is None else used.model_dump(exclude={"steps", "seconds"})
 
 
 def _with_reply(used: Usage, line: ReplyLine) -> dict[str, Json]:

@@ -20,6 +20,7 @@ class RunDirectory:
         journal.jsonl              what happened, appended and never rewritten
         output.log                 what commands printed, as it came
         grades.jsonl               one Grade a line
+        replies.jsonl              what the tool model said while the run was graded
         outputs/                   the submission, copied out for grading
         work/                      the workspace, as the host sees it
         failure.txt                why the run could not be brought to its grade, until it is
@@ -50,6 +51,10 @@ class RunDirectory:
     @property
     def grades(self) -> Path:
         return self.path / "grades.jsonl"
+
+    @property
+    def replies(self) -> Path:
+        return self.path / "replies.jsonl"
 
     @property
     def outputs(self) -> Path:

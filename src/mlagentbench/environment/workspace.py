@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from mlagentbench.environment.feedback import Feedback
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.sandbox import WORKSPACE, Bind, Limits, SandboxSpec
+from mlagentbench.environment.services.tool_services import ENVIRONMENT
 from mlagentbench.errors import ActionError, UsageError
 from mlagentbench.files import remove_tree
 from mlagentbench.tasks.data import PreparedData
@@ -151,7 +152,10 @@ def sandbox_spec(
         workspace=run.work,
         python_env=python_env.directory,
         binds=workspace_of(task, run, data, feedback).binds(),
-        env={"MLAGENTBENCH_SEED": str(seed)},
+        env={
+            "MLAGENTBENCH_SEED": str(seed),
+            **(ENVIRONMENT if task.spec.needs_model else {}),
+        },
         limits=Limits(
             wall_time=task.spec.limits.command_time,
             memory=int(resources.memory),

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mlagentbench.evaluation.competence import (
     ROOM,
@@ -23,6 +23,12 @@ SAME = 1e-9
 """Scores that differ by no larger share are the same: figures are recorded with ten digits."""
 SIGMAS = 3.0
 """How many standard deviations are more than chance."""
+
+
+TRIVIAL_SHARE = 0.7
+"""Of the solution's score: what a program without a model must stay below."""
+MODEL_SHARE = 0.1
+"""Of its score: what the solution must at least owe to its model."""
 
 
 class CheckResult(Record):
@@ -157,6 +163,33 @@ def bar_above_noise(task: Task, measured: Measured | None) -> CheckResult:
     share = f"{gain / way:.2f} of the way to the reference" if way > 0 else "reference below floor"
     times = f"{gain / noise:.1f} times the noise" if noise > 0 else "no noise"
     return CheckResult(name=name, ok=ok and way > 0, detail=f"{share}, {times}")
+
+
+def trivial_is_far(metric: Metric, trivial: Mapping[str, Scored], solution: Scored) -> CheckResult:
+    """Searching without a model comes nowhere near the solution."""
+    name = "search without a model is far from the solution"
+    scores = {key: one.score for key, one in trivial.items() if one.score is not None}
+    if solution.score is None or not scores:
+        reason = solution.reason or "no trivial program has a score"
+        return CheckResult(name=name, ok=False, detail=f"no score: {reason}")
+    best = max(scores, key=lambda key: on_scale(metric, scores[key]))
+    share = scores[best] / solution.score
+    detail = f"{best}: {scores[best]:.4g}, {share:.2f} of the solution's {solution.score:.4g}"
+    return CheckResult(name=name, ok=share < TRIVIAL_SHARE, detail=detail)
+
+
+def solution_needs_its_model(metric: Metric, solution: Scored, constant: Scored) -> CheckResult:
+    """With a model that says always the same, the solution loses much of its score."""
+    name = "solution needs its model"
+    if solution.score is None:
+        return CheckResult(name=name, ok=False, detail=f"no score: {solution.reason}")
+    if constant.score is None:
+        detail = f"no score with a constant reply: {constant.reason}"
+        return CheckResult(name=name, ok=True, detail=detail)
+    fall = on_scale(metric, solution.score) - on_scale(metric, constant.score)
+    ok = fall >= MODEL_SHARE * abs(on_scale(metric, solution.score))
+    detail = f"{solution.score:.4g}; with a constant reply {constant.score:.4g}"
+    return CheckResult(name=name, ok=ok, detail=detail)
 
 
 def shuffled_like_chance(

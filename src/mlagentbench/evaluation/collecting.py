@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.sandbox import Bind, CommandResult, Limits, SandboxSpec
+from mlagentbench.environment.services.tool_services import ENVIRONMENT, ToolServices, serving
 from mlagentbench.errors import RunFailed
 from mlagentbench.evaluation.variants import make_variants
 from mlagentbench.files import scratch_directory
@@ -30,27 +31,38 @@ LAST_OUTPUT = 1000
 
 
 async def collect_program(
-    task: Task, python_env: PythonEnv, submitted: Path, private: Path, outputs: Path
+    task: Task,
+    python_env: PythonEnv,
+    submitted: Path,
+    private: Path,
+    outputs: Path,
+    services: ToolServices | None = None,
 ) -> None:
     """Run the task's collect command; what it writes, regular files only, goes to `outputs`.
 
-    Raises InvalidSubmissionReported when the program fails or breaks a limit.
+    Raises InvalidSubmissionReported when the program fails or breaks a limit, RunFailed("model",
+    ...) when the model that it uses does not answer.
     """
     if not task.has_variants:
-        await _collect_one(task, python_env, submitted, private, outputs)
+        await _collect_one(task, python_env, submitted, private, outputs, services)
         return
     with scratch_directory("mlagentbench-variants-") as directory:
         for variant in await make_variants(task, python_env, submitted, directory):
             place = outputs / variant.name
             place.mkdir()
             try:
-                await _collect_one(task, python_env, variant, private, place)
+                await _collect_one(task, python_env, variant, private, place, services)
             except InvalidSubmissionReported as invalid:
                 raise InvalidSubmissionReported(f"variant {variant.name}: {invalid}") from invalid
 
 
 async def _collect_one(
-    task: Task, python_env: PythonEnv, submitted: Path, private: Path, outputs: Path
+    task: Task,
+    python_env: PythonEnv,
+    submitted: Path,
+    private: Path,
+    outputs: Path,
+    services: ToolServices | None,
 ) -> None:
     collect = task.spec.collect
     if collect is None or collect.inputs is None:
@@ -65,12 +77,16 @@ async def _collect_one(
             python_env=python_env.directory,
             binds=(Bind(source=private / collect.inputs, target=INPUTS),),
             limits=collect_limits(task, collect.timeout),
+            env=ENVIRONMENT if services is not None else {},
         )
         command = collect.command.format(inputs=INPUTS, outputs=OUTPUTS)
-        async with BubblewrapSandbox(spec) as sandbox:
+        async with serving(services), BubblewrapSandbox(spec, services) as sandbox:
             result = await sandbox.run(shlex.split(command))
+        refused = services.refusals() if services is not None else None
+        if services is not None and services.failure is not None:
+            raise services.failure
         if result.exit_code != 0 or result.limit is not None:
-            raise InvalidSubmissionReported(_reason(command, result))
+            raise InvalidSubmissionReported(_reason(command, result, refused))
         _copy_regular_files(workspace / OUTPUTS, outputs, task.spec.submission.max_bytes)
 
 
@@ -96,8 +112,9 @@ def collect_limits(task: Task, timeout: float) -> Limits:
     return Limits(wall_time=timeout, memory=int(resources.memory), cpus=resources.cpus)
 
 
-def _reason(command: str, result: CommandResult) -> str:
+def _reason(command: str, result: CommandResult, refused: str | None) -> str:
     how = str(result.limit) if result.limit else f"exit status {result.exit_code}"
+    how += f"; {refused}" if refused else ""
     return f"`{command}` failed on the hidden inputs: {how}\n{result.output[-LAST_OUTPUT:]}"
 
 

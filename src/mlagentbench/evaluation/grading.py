@@ -18,13 +18,20 @@ from mlagentbench.environment.journal import History, read_journal
 from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.task_process import call_task
+from mlagentbench.environment.services.tool_model import (
+    InspectTool,
+    KeptReplies,
+    ToolModel,
+    tool_model_name,
+)
+from mlagentbench.environment.services.tool_services import ToolServices, grading_services
 from mlagentbench.environment.snapshot_trees import NotCollected, materialise
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.evaluation.collecting import collect_program
 from mlagentbench.evaluation.competence import judge
 from mlagentbench.evaluation.results import read_record
 from mlagentbench.evaluation.timing import collect_timed
-from mlagentbench.records import Grade, Json, Record
+from mlagentbench.records import Grade, Json, Record, ToolUsage
 from mlagentbench.tasks.baselines import measured_figures
 from mlagentbench.tasks.data import PreparedData, prepared_with_hash
 from mlagentbench.tasks.python_env import PythonEnv, require_python_env
@@ -40,6 +47,7 @@ class Scored(Record):
     score: float | None = None
     reason: str | None = None
     extra: dict[str, Json] = {}
+    tool: ToolUsage | None = None
 
 
 async def grade_run(run: RunDirectory, step: int | None = None) -> Grade:
@@ -58,10 +66,13 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> Grade:
     number, snapshot = _snapshot_after(run, history, step)
     started = time.monotonic()
     outputs = run.outputs / f"step-{number}"
+    tool_name = tool_model_name(task, facts.roles, facts.model)
+    tool = None if tool_name is None else KeptReplies(InspectTool(tool_name), run.replies)
     scored = await score_snapshot(
-        task, data, python_env, ObjectStore(run.objects), snapshot, outputs
+        task, data, python_env, ObjectStore(run.objects), snapshot, outputs, tool
     )
-    judgement = judge(task.spec.metric, measured_figures(task, facts.tier, data.hash), scored.score)
+    measured = measured_figures(task, facts.tier, data.hash, tool_name)
+    judgement = judge(task.spec.metric, measured, scored.score)
     grade = Grade(
         step=number,
         valid=scored.score is not None,
@@ -93,6 +104,7 @@ async def score_snapshot(
     store: ObjectStore,
     snapshot: str,
     outputs: Path,
+    tool: ToolModel | None = None,
 ) -> Scored:
     """Copy the submission out of a snapshot and score it."""
     submission = task.spec.submission
@@ -101,40 +113,65 @@ async def score_snapshot(
         materialise(store, snapshot, outputs, [submission.path], submission.max_bytes)
     except NotCollected as missing:
         return Scored(reason=str(InvalidSubmissionReported(f"no submission: {missing}")))
-    return await score_submission(task, data, python_env, outputs)
+    return await score_submission(task, data, python_env, outputs, tool)
 
 
 async def score_submission(
-    task: Task, data: PreparedData, python_env: PythonEnv, submitted: Path
+    task: Task,
+    data: PreparedData,
+    python_env: PythonEnv,
+    submitted: Path,
+    tool: ToolModel | None = None,
 ) -> Scored:
     """Score the submitted files in a directory; they are data here and are never imported."""
-    outputs = submitted
-    if task.spec.kind in ("timed", "program"):
-        outputs = submitted.with_name(f"{submitted.name}-collected")
+    outputs = outputs_of(task, submitted)
+    services = None if tool is None else grading_services(task, data.private, tool)
+    if outputs != submitted:
         fresh_directory(outputs)
         try:
             if task.spec.kind == "timed":
                 await collect_timed(task, data, python_env, submitted, outputs)
             else:
-                await collect_program(task, python_env, submitted, data.private, outputs)
+                await collect_program(task, python_env, submitted, data.private, outputs, services)
         except InvalidSubmissionReported as invalid:
-            return Scored(reason=str(invalid))
+            return Scored(reason=str(invalid), tool=_used(services))
+    try:
+        result = await call_grader(task, data, python_env, outputs)
+    except InvalidSubmissionReported as invalid:
+        return Scored(reason=str(invalid), tool=_used(services))
+    if not isinstance(result, dict) or not isinstance(result.get("score"), float | int):
+        raise RunFailed("grader", f"{task.id}: grade() returned {result!r} instead of a Grade")
+    return Scored(
+        score=float(result["score"]),
+        extra=_with_refusals(result.get("extra", {}), services),
+        tool=_used(services),
+    )
+
+
+def outputs_of(task: Task, submitted: Path) -> Path:
+    """What the grader is given: the submitted files, or what their program wrote when it ran."""
+    if task.spec.kind in ("timed", "program"):
+        return submitted.with_name(f"{submitted.name}-collected")
+    return submitted
+
+
+async def call_grader(
+    task: Task, data: PreparedData, python_env: PythonEnv, outputs: Path
+) -> Json:
+    """Let the task's grade() judge outputs, in a sandbox of its own."""
     read = {"outputs": outputs, "private": data.private}
     if task.spec.kind == "timed":
         read["public"] = data.public
-    try:
-        result = await call_task(
-            task,
-            python_env,
-            "grade.grade",
-            read=read,
-            timeout=GRADING_TIMEOUT,
-        )
-    except InvalidSubmissionReported as invalid:
-        return Scored(reason=str(invalid))
-    if not isinstance(result, dict) or not isinstance(result.get("score"), float | int):
-        raise RunFailed("grader", f"{task.id}: grade() returned {result!r} instead of a Grade")
-    return Scored(score=float(result["score"]), extra=result.get("extra", {}))
+    return await call_task(task, python_env, "grade.grade", read=read, timeout=GRADING_TIMEOUT)
+
+
+def _used(services: ToolServices | None) -> ToolUsage | None:
+    return None if services is None else services.used
+
+
+def _with_refusals(extra: dict[str, Json], services: ToolServices | None) -> dict[str, Json]:
+    refused = services.refusals() if services is not None else None
+    return extra if refused is None else {**extra, "warning": refused}
 
 
 def fresh_directory(directory: Path) -> None:

@@ -11,26 +11,31 @@ from mlagentbench.records import Tier
 from mlagentbench.tasks.task import Measured, Task
 
 
-def measured_figures(task: Task, tier: Tier, data_hash: str) -> Measured | None:
+def measured_figures(
+    task: Task, tier: Tier, data_hash: str, tool: str | None = None
+) -> Measured | None:
     """The figures that hold for this data: the file's, or this machine's own.
 
-    Speed depends on the machine, so a timed task takes the machine's own figures first.
+    Speed depends on the machine, so a timed task takes the machine's own figures first. What a
+    program reaches depends on the model that it uses: its figures hold for that model only.
     """
+    tool = tool or task.spec.tool_model
     shipped = task.spec.measured.get(tier)
-    if shipped is not None and shipped.data != data_hash:
+    if shipped is not None and (shipped.data != data_hash or shipped.tool != tool):
         shipped = None
-    own = _read(home_file(task, tier, data_hash))
+    own = _read(home_file(task, tier, data_hash, tool))
     return own or shipped if task.spec.kind == "timed" else shipped or own
 
 
 def store_in_home(task: Task, tier: Tier, measured: Measured) -> Path:
-    file = home_file(task, tier, measured.data)
+    file = home_file(task, tier, measured.data, measured.tool)
     write_atomically(file, measured.model_dump_json(indent=2).encode())
     return file
 
 
-def home_file(task: Task, tier: Tier, data_hash: str) -> Path:
-    return baselines_dir(task.id, task.spec.version, tier) / f"{data_hash}.json"
+def home_file(task: Task, tier: Tier, data_hash: str, tool: str | None = None) -> Path:
+    with_tool = "" if tool is None else f"-{tool.replace('/', '_')}"
+    return baselines_dir(task.id, task.spec.version, tier) / f"{data_hash}{with_tool}.json"
 
 
 def write_to_task(task: Task, tier: Tier, measured: Measured) -> Path:

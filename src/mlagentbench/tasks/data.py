@@ -22,7 +22,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from mlagentbench import mlagentbench_task
+from mlagentbench import mlagentbench_papers, mlagentbench_task
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.files import fsync_directory, write_atomically
 from mlagentbench.home import data_dir, holding
@@ -248,6 +248,8 @@ def _recipe(task: Task, tier: Tier) -> str:
     digest = hashlib.sha256(f"1/{task.id}/{task.spec.version}/{tier}\n".encode())
     names = ["prepare.py", "mini.py"] if tier == "mini" else ["prepare.py", "full.py"]
     files = [task.folder / name for name in names] + [Path(mlagentbench_task.__file__)]
+    if task.spec.needs_model:
+        files.append(Path(mlagentbench_papers.__file__))
     for file in files:
         if file.is_file():
             contents = file.read_bytes()

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import mlagentbench.mlagentbench_papers as papers_library
 import mlagentbench.mlagentbench_task as task_library
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.ownership import give_to
@@ -24,7 +25,7 @@ from mlagentbench.tasks.task import Task
 from mlagentbench.tasks.task_call import InvalidSubmissionReported
 
 _DRIVER = Path(__file__).with_name("task_driver.py")
-_LIBRARY = Path(task_library.__file__)
+_LIBRARIES = tuple(Path(str(module.__file__)) for module in (task_library, papers_library))
 _OURS, _TASK, _DATA = "/mlagentbench", "/task", "/data"
 _PREDICTORS = "trivial.predictors"
 _WORLD_READABLE = 0o005
@@ -72,7 +73,8 @@ def _binds(
     task: Task, read: Mapping[str, Path], write: Mapping[str, Path], empty: Path
 ) -> Iterator[Bind]:
     yield Bind(source=_DRIVER, target=f"{_OURS}/{_DRIVER.name}")
-    yield Bind(source=_LIBRARY, target=f"{_OURS}/{_LIBRARY.name}")
+    for library in _LIBRARIES:
+        yield Bind(source=library, target=f"{_OURS}/{library.name}")
     yield Bind(source=task.folder, target=_TASK)
     for name, path in read.items():
         yield from _readable(path, f"{_DATA}/{name}", empty)

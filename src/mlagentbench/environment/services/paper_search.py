@@ -1,0 +1,202 @@
+"""A paper-search service that speaks the query format of arXiv's API, over records of ours.
+
+    GET /api/query?search_query=all:glacier AND ti:"mass balance"&start=0&max_results=10
+    GET /api/query?id_list=2401.00012,2402.01234
+
+    query   = part ((AND | OR | ANDNOT) part)*    from left to right; without an operator: OR
+    part    = "(" query ")" | [field ":"] (word | "a phrase")
+    field   = ti | au | abs | all
+
+Papers that match are ranked by BM25 over the words that were asked for; the answer is an Atom feed.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from xml.etree import ElementTree
+
+from mlagentbench.records import Record
+
+MAX_RESULTS = 25
+DEFAULT_RESULTS = 10
+MAX_QUERY = 2000
+ADDRESS = "http://papers.example/abs/"
+K1, B = 1.2, 0.75
+_OPERATORS = ("AND", "OR", "ANDNOT")
+_ATOM, _OPEN = "http://www.w3.org/2005/Atom", "http://a9.com/-/spec/opensearch/1.1/"
+_ARXIV = "http://arxiv.org/schemas/atom"
+
+
+class Paper(Record):
+    """A record as the service knows it."""
+
+    id: str
+    title: str
+    authors: tuple[str, ...]
+    journal: str
+    year: int
+    published: str
+    abstract: str
+
+
+class BadQuery(Exception):
+    """The query cannot be understood; the text says why."""
+
+
+def words_of(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+(?:[-'.][^\W_]+)*", text.lower())
+
+
+class Match(Record):
+    """The papers that match, by number, with the score of the words asked for."""
+
+    scores: dict[int, float]
+
+
+class PaperSearch:
+    """An index over papers."""
+
+    def __init__(self, papers: Sequence[Paper]) -> None:
+        self.papers = papers
+        self._number = {paper.id: number for number, paper in enumerate(papers)}
+        self._words: dict[str, list[list[str]]] = {
+            "ti": [words_of(paper.title) for paper in papers],
+            "au": [words_of(" ".join(paper.authors)) for paper in papers],
+            "abs": [words_of(paper.abstract) for paper in papers],
+        }
+        self._words["all"] = [
+            [*title, *authors, *abstract]
+            for title, authors, abstract in zip(*self._words.values(), strict=True)
+        ]
+        self._postings = {field: _postings(texts) for field, texts in self._words.items()}
+        self._lengths = {
+            field: [len(text) for text in texts] for field, texts in self._words.items()
+        }
+
+    def answer(self, query: Mapping[str, str]) -> bytes:
+        """The Atom feed for the parameters of a request; BadQuery when they make no sense."""
+        start = _number(query, "start", 0, 10_000)
+        size = _number(query, "max_results", DEFAULT_RESULTS, MAX_RESULTS)
+        text, ids = query.get("search_query", ""), query.get("id_list", "")
+        if not text and not ids:
+            raise BadQuery("search_query or id_list is needed")
+        if len(text) + len(ids) > MAX_QUERY:
+            raise BadQuery(f"the query is longer than {MAX_QUERY} characters")
+        found = self.search(text) if text else None
+        if ids:
+            named = [number for part in ids.split(",") if (number := self._named(part)) is not None]
+            found = named if found is None else [number for number in found if number in named]
+        found = found or []
+        return _feed([self.papers[number] for number in found[start : start + size]], found, start)
+
+    def _named(self, text: str) -> int | None:
+        return self._number.get(re.sub(r"v\d+$", "", text.strip().removeprefix(ADDRESS)))
+
+    def search(self, text: str) -> list[int]:
+        """The numbers of the papers that match, the best first."""
+        parts = re.findall(r'(?:\w+:)?"[^"]*"|[()]|[^\s()"]+', text)
+        match, rest = self._query(parts)
+        if rest:
+            raise BadQuery("a closing bracket without an opening one")
+        return sorted(match.scores, key=lambda number: (-match.scores[number], number))
+
+    def _query(self, parts: list[str]) -> tuple[Match, list[str]]:
+        match, parts = self._part(parts)
+        while parts and parts[0] != ")":
+            operator = parts[0] if parts[0] in _OPERATORS else "OR"
+            other, parts = self._part(parts[1:] if parts[0] in _OPERATORS else parts)
+            match = _combined(match, operator, other)
+        return match, parts
+
+    def _part(self, parts: list[str]) -> tuple[Match, list[str]]:
+        if not parts or parts[0] in (*_OPERATORS, ")"):
+            raise BadQuery("a search term is missing")
+        if parts[0] == "(":
+            match, rest = self._query(parts[1:])
+            if not rest:
+                raise BadQuery("a bracket is not closed")
+            return match, rest[1:]
+        return self._term(parts[0]), parts[1:]
+
+    def _term(self, part: str) -> Match:
+        field, sign, value = part.partition(":")
+        if not sign or part.startswith('"'):
+            field, value = "all", part
+        if field not in self._words:
+            raise BadQuery(f"unknown field {field!r}; known: {', '.join(self._words)}")
+        words = words_of(value)
+        if not words:
+            return Match(scores={})
+        scores = self._scores(field, words[0])
+        for word in words[1:]:
+            scores = _combined(
+                Match(scores=scores), "AND", Match(scores=self._scores(field, word))
+            ).scores
+        if len(words) > 1:
+            texts = self._words[field]
+            scores = {
+                number: score for number, score in scores.items() if _holds(texts[number], words)
+            }
+        return Match(scores=scores)
+
+    def _scores(self, field: str, word: str) -> dict[int, float]:
+        postings = self._postings[field].get(word, {})
+        lengths = self._lengths[field]
+        mean = sum(lengths) / max(1, len(lengths))
+        rarity = math.log(1 + (len(lengths) - len(postings) + 0.5) / (len(postings) + 0.5))
+        return {
+            number: rarity * count * (K1 + 1) / (count + K1 * (1 - B + B * lengths[number] / mean))
+            for number, count in postings.items()
+        }
+
+
+def _postings(texts: Iterable[list[str]]) -> dict[str, dict[int, int]]:
+    found: dict[str, dict[int, int]] = {}
+    for number, text in enumerate(texts):
+        for word, count in Counter(text).items():
+            found.setdefault(word, {})[number] = count
+    return found
+
+
+def _holds(text: list[str], phrase: list[str]) -> bool:
+    size = len(phrase)
+    return any(text[place : place + size] == phrase for place in range(len(text) - size + 1))
+
+
+def _combined(one: Match, operator: str, other: Match) -> Match:
+    if operator == "ANDNOT":
+        return Match(scores={n: s for n, s in one.scores.items() if n not in other.scores})
+    both = one.scores.keys() & other.scores.keys()
+    numbers = both if operator == "AND" else one.scores.keys() | other.scores.keys()
+    return Match(scores={n: one.scores.get(n, 0.0) + other.scores.get(n, 0.0) for n in numbers})
+
+
+def _number(query: Mapping[str, str], name: str, default: int, most: int) -> int:
+    text = query.get(name, str(default))
+    if not text.isdecimal() or len(text) > 9:
+        raise BadQuery(f"{name} must be a whole number, not {text[:50]!r}")
+    return min(int(text), most)
+
+
+def _feed(papers: Sequence[Paper], found: Sequence[int], start: int) -> bytes:
+    feed = ElementTree.Element(
+        "feed", {"xmlns": _ATOM, "xmlns:opensearch": _OPEN, "xmlns:arxiv": _ARXIV}
+    )
+    for name, value in (
+        ("totalResults", len(found)),
+        ("startIndex", start),
+        ("itemsPerPage", len(papers)),
+    ):
+        ElementTree.SubElement(feed, f"opensearch:{name}").text = str(value)
+    for paper in papers:
+        entry = ElementTree.SubElement(feed, "entry")
+        ElementTree.SubElement(entry, "id").text = f"{ADDRESS}{paper.id}"
+        ElementTree.SubElement(entry, "published").text = paper.published
+        ElementTree.SubElement(entry, "title").text = paper.title
+        ElementTree.SubElement(entry, "summary").text = paper.abstract
+        for name in paper.authors:
+            author = ElementTree.SubElement(entry, "author")
+            ElementTree.SubElement(author, "name").text = name
+        ElementTree.SubElement(entry, "arxiv:journal_ref").text = f"{paper.journal} ({paper.year})"
+    return bytes(ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True))

@@ -1,0 +1,207 @@
+"""What a task with `needs_model` has on the sandbox's loopback: a model and a paper search.
+
+    POST http://127.0.0.1:8420/v1/chat/completions   as OpenAI's, so that its clients work, too
+    GET  http://127.0.0.1:8420/api/query             as arXiv's
+
+The sandbox has no network: its executor opens the port and hands it out, and the harness answers
+there. So the papers, the model's key and the counts of what was used stay outside.
+"""
+
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from mlagentbench.environment.budget import Budget
+from mlagentbench.environment.services.http_server import HttpAnswer, HttpRequest, HttpServer
+from mlagentbench.environment.services.paper_search import BadQuery, Paper, PaperSearch
+from mlagentbench.environment.services.tool_model import (
+    ChatReply,
+    ChatRequest,
+    InspectTool,
+    ToolModel,
+)
+from mlagentbench.errors import RunFailed
+from mlagentbench.records import Json, Record, ToolUsage
+from mlagentbench.tasks.task import Task
+
+PORT = 8420
+ENVIRONMENT = {
+    "OPENAI_BASE_URL": f"http://127.0.0.1:{PORT}/v1",
+    "OPENAI_API_KEY": "none",
+    "PAPER_SEARCH_URL": f"http://127.0.0.1:{PORT}/api/query",
+}
+"""The environment variables that tell programs inside where to ask."""
+COMPLETIONS, QUERY = "/v1/chat/completions", "/api/query"
+_IGNORED = {"model", "stream", "n", "user", "max_completion_tokens"}
+_PAPERS = TypeAdapter(tuple[Paper, ...])
+
+
+class ServiceLimits(Record):
+    """What may be used in all; `None` is no limit."""
+
+    searches: int | None = None
+    tokens: int | None = None
+
+
+class ToolServices:
+    """The server of one sandbox; it counts what is used and refuses what is too much."""
+
+    port = PORT
+
+    def __init__(
+        self,
+        tool: ToolModel,
+        papers: Path,
+        limits: ServiceLimits,
+        budget: Budget | None = None,
+    ) -> None:
+        self.tool = tool
+        self.limits = limits
+        self.used = ToolUsage(model=tool.name)
+        self.failure: RunFailed | None = None
+        """Why the model did not answer, the last time that it did not."""
+        self._budget = budget
+        self._search = PaperSearch(_PAPERS.validate_json(papers.read_bytes()))
+        self._server = HttpServer(self._answer)
+
+    async def serve(self, listening: socket.socket) -> None:
+        await self._server.serve(listening)
+
+    async def close(self) -> None:
+        await self._server.close()
+
+    def refusals(self) -> str | None:
+        """In words, what was refused because a limit was used up."""
+        found = []
+        if self.used.refused_searches:
+            found.append(f"{self.used.refused_searches} searches beyond {self.limits.searches}")
+        if self.used.refused_calls:
+            found.append(
+                f"{self.used.refused_calls} model calls beyond {self.limits.tokens:,} tokens"
+            )
+        return f"refused: {', '.join(found)}" if found else None
+
+    async def _answer(self, request: HttpRequest) -> HttpAnswer:
+        if request.path == QUERY and request.method == "GET":
+            return self._searched(request)
+        if request.path == COMPLETIONS and request.method == "POST":
+            return await self._completed(request)
+        known = f"known: GET {QUERY}, POST {COMPLETIONS}"
+        return HttpAnswer.error(404, f"{request.method} {request.path[:200]} is not here; {known}")
+
+    def _searched(self, request: HttpRequest) -> HttpAnswer:
+        limit = self.limits.searches
+        if limit is not None and self.used.searches >= limit:
+            self._count(refused_searches=1)
+            return HttpAnswer.error(429, f"all {limit} searches are used", "insufficient_quota")
+        try:
+            feed = self._search.answer(request.query)
+        except BadQuery as error:
+            return HttpAnswer.error(400, str(error))
+        self._count(searches=1)
+        return HttpAnswer(content_type="application/atom+xml", body=feed)
+
+    async def _completed(self, request: HttpRequest) -> HttpAnswer:
+        try:
+            asked = read_request(request.body)
+        except ValueError as error:
+            return HttpAnswer.error(400, str(error))
+        limit = self.limits.tokens
+        if self._budget is not None and self._budget.remaining().tokens == 0:
+            return HttpAnswer.error(429, "the run's tokens are used up", "insufficient_quota")
+        if limit is not None and self.used.input_tokens + self.used.output_tokens >= limit:
+            self._count(refused_calls=1)
+            return HttpAnswer.error(429, f"all {limit:,} tokens are used", "insufficient_quota")
+        try:
+            reply = await self.tool.ask(asked)
+        except RunFailed as failure:
+            self.failure = failure
+            return HttpAnswer.error(503, failure.detail, "server_error")
+        self._count(
+            calls=1,
+            kept=int(reply.cached),
+            input_tokens=reply.input_tokens,
+            output_tokens=reply.output_tokens,
+        )
+        if self._budget is not None:
+            self._budget.add_reply(reply.input_tokens, reply.output_tokens, reply.cost)
+        return HttpAnswer.of_json(_completion(self.tool.name, reply))
+
+    def _count(self, **more: int) -> None:
+        counts = {name: getattr(self.used, name) + number for name, number in more.items()}
+        self.used = self.used.model_copy(update=counts)
+
+
+@asynccontextmanager
+async def serving(services: ToolServices | None) -> AsyncIterator[None]:
+    """Close the services, where there are any, at the end."""
+    try:
+        yield
+    finally:
+        if services is not None:
+            await services.close()
+
+
+def read_request(body: bytes) -> ChatRequest:
+    """The request in a body; ValueError says what is wrong with it."""
+    try:
+        values = json.loads(body)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"the body is not JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise ValueError("the body is not a JSON object")
+    if values.get("stream") or values.get("n", 1) != 1:
+        raise ValueError("stream and n are not supported: one whole reply comes at a time")
+    values = {name: value for name, value in values.items() if value is not None}
+    if "max_completion_tokens" in values:
+        values["max_tokens"] = values["max_completion_tokens"]
+    if isinstance(values.get("stop"), str):
+        values["stop"] = [values["stop"]]
+    kept = {name: value for name, value in values.items() if name not in _IGNORED}
+    try:
+        return ChatRequest.model_validate(kept)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{place}: {first['msg']}") from error
+
+
+def _completion(model: str, reply: ChatReply) -> Json:
+    return {
+        "id": "chatcmpl-tool",
+        "object": "chat.completion",
+        "created": 0,
+        "model": model,
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": reply.text},
+                "finish_reason": reply.stop_reason,
+            }
+        ],
+        "usage": {
+            "prompt_tokens": reply.input_tokens,
+            "completion_tokens": reply.output_tokens,
+            "total_tokens": reply.input_tokens + reply.output_tokens,
+        },
+    }
+
+
+def run_services(
+    task: Task, private: Path, tool: InspectTool, budget: Budget | None = None
+) -> ToolServices:
+    """The services while an agent works: development papers, and the run's own budget."""
+    tool.find()  # takes seconds, which are not the agent's
+    needs = task.spec.required_tool
+    return ToolServices(tool, private / needs.development_papers, ServiceLimits(), budget)
+
+
+def grading_services(task: Task, private: Path, tool: ToolModel) -> ToolServices:
+    """The services while a submission is graded: hidden papers, and the task's limits."""
+    needs = task.spec.required_tool
+    limits = ServiceLimits(searches=needs.searches, tokens=needs.tokens)
+    return ToolServices(tool, private / needs.papers, limits)
