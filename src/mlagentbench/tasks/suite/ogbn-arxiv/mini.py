@@ -1,9 +1,10 @@
 """The mini tier: a generated citation graph in the official layout.
 
 Forty fields of research in eight areas. A paper's features lie around the centre of its field, and
-that moves with the years, so that what was learnt from old papers fits new ones less well. Papers cite
-older ones: of their own field, of the same area, or of any. Neither the features nor the citations
-tell the field alone. A share of the labels is redrawn, so that no honest classifier reaches 1.
+that moves with the years, so that what was learnt from old papers fits new ones less well. Papers
+cite older ones: of their own field, of the same area, or of any. Neither the features nor the
+citations tell the field alone. A share of the labels is redrawn, so that no honest classifier
+reaches 1.
 """
 
 import gzip
