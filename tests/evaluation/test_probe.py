@@ -81,6 +81,13 @@ def test_files_that_look_different(tmp_path: Path) -> None:
         assert result.ok is False and "nearest neighbours on file" in result.detail
 
 
+def test_ratings_in_file_names(tmp_path: Path) -> None:
+    files = {f"texts/{i}_{5 * k + int(RNG.integers(0, 5))}.txt": "a text"
+             for i, k in zip(IDS, CLASSES, strict=True)}  # fmt: skip
+    result = probe(tmp_path, dict(files), answers(CLASSES))
+    assert result.ok is False and "nearest neighbours on name" in result.detail
+
+
 def test_labels_without_ids(tmp_path: Path) -> None:
     result = probe(
         tmp_path, {"test_images.npy": np.zeros((N, 2))}, {"labels.npy": np.sort(CLASSES)}

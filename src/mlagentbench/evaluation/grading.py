@@ -155,9 +155,7 @@ def outputs_of(task: Task, submitted: Path) -> Path:
     return submitted
 
 
-async def call_grader(
-    task: Task, data: PreparedData, python_env: PythonEnv, outputs: Path
-) -> Json:
+async def call_grader(task: Task, data: PreparedData, python_env: PythonEnv, outputs: Path) -> Json:
     """Let the task's grade() judge outputs, in a sandbox of its own."""
     read = {"outputs": outputs, "private": data.private}
     if task.spec.kind == "timed":

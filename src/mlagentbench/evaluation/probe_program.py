@@ -8,6 +8,7 @@
 | id       | the numbers in it, their lowest bits, its length, its first and last characters      |
 | file     | of each public file that bears its id: size, inode, change time, place in the        |
 |          | directory, and what the header of a PNG, JPEG, GIF or npy file says                  |
+| name     | what else stands in the names of these files and of their folders                    |
 
 Gradient boosting, which sees everything, and the nearest neighbours in each sight learn from one
 half of the answers and predict the other (rows whose ids share a first part, like 0012_01 and
@@ -55,6 +56,7 @@ def main() -> None:
         "position": positions(public, ids),
         "id": id_features(ids),
         "file": file_features(public, ids),
+        "name": name_features(public, ids),
     }
     sights = {name: as_matrix(columns) for name, columns in seen.items()}
     rows = np.random.default_rng(0).permutation(len(ids))[:MAX_ROWS]
@@ -136,10 +138,29 @@ def file_features(public: Path, ids: list[str]) -> list[np.ndarray]:
     return found
 
 
+def name_features(public: Path, ids: list[str]) -> list[np.ndarray]:
+    """What the names say beside the id: their kind, and the numbers in them."""
+    row_of = {value: row for row, value in enumerate(ids)}
+    rest: list[set[str]] = [set() for _ in ids]
+    for file in sorted(public.rglob("*")):
+        path = file.relative_to(public)
+        named = id_in(path, row_of)
+        if file.is_file() and named is not None:
+            rest[row_of[named]].add(str(path).replace(named, "{id}", 1))
+    texts = [" ".join(sorted(names)) for names in rest]
+    kinds = {text: place for place, text in enumerate(sorted(set(texts)))}
+    numbers = [list(map(float, re.findall(r"\d{1,15}", text)))[:NUMBERS] for text in texts]
+    columns = [[float(kinds[text]) for text in texts]]
+    for place in range(NUMBERS):
+        columns.append([row[place] if place < len(row) else -1.0 for row in numbers])
+    return list(np.array(columns, dtype=float))
+
+
 def id_in(path: Path, known: dict[str, int]) -> str | None:
-    """The id that a file or one of its folders is named by."""
+    """The id that a file or one of its folders is named by, alone or with other words."""
     for part in reversed(path.parts):
-        for name in (part, part.split(".")[0], Path(part).stem):
+        words = re.split(r"[^0-9A-Za-z]+", Path(part).stem)
+        for name in (part, part.split(".")[0], Path(part).stem, *words):
             if name in known:
                 return name
     return None

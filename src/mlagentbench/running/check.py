@@ -13,12 +13,12 @@ from pathlib import Path
 from rich.console import Console
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.evaluation import checks, copies, leaks, probe
+from mlagentbench.evaluation import checks, copies, leaks, probe, traps
 from mlagentbench.evaluation.checks import CheckedTask, CheckResult
 from mlagentbench.evaluation.competence import floor_of
 from mlagentbench.evaluation.data_tables import read_answers, read_csv, write_csv_text
 from mlagentbench.evaluation.figures import TimedScore
-from mlagentbench.evaluation.grading import Scored
+from mlagentbench.evaluation.grading import Scored, outputs_of
 from mlagentbench.records import Tier
 from mlagentbench.running.prepare import Ready, TerminalProgress, ensure_ready
 from mlagentbench.running.settings import tool_role
@@ -117,6 +117,13 @@ class _Check:
             await self._finding(SAMPLE_IS_SOUND, self._sample_submission()),
             await self._finding(SHUFFLED, self._shuffled(solution, measured)),
             checks.same_when_graded_again(task, solution.scored, again),
+            await traps.grading_runs_nothing(
+                task,
+                self.data,
+                self.trials.python_env,
+                outputs_of(task, solution.submission),
+                self.scratch,
+            ),
             checks.bar_above_noise(task, measured),
         ]
 
