@@ -1,0 +1,92 @@
+"""Trains a small GPT-2 from scratch on the BabyLM text and saves it, with its tokenizer."""
+
+import json
+import math
+import os
+from pathlib import Path
+
+import torch
+from tokenizers import ByteLevelBPETokenizer
+from torch.nn import functional
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+from transformers.utils.logging import disable_progress_bar
+
+END = "<|endoftext|>"
+VALIDATION_BYTES = 60_000
+
+
+def main() -> None:
+    torch.set_num_threads(1)  # on small models more threads only wait for each other
+    torch.manual_seed(int(os.environ.get("MLAGENTBENCH_SEED", "0")))
+    disable_progress_bar()
+    settings = json.loads(Path("training.json").read_text())
+    tokenizer = train_tokenizer(settings["vocabulary"])
+    text = read_texts("babylm_10M")
+    tokens = torch.tensor([token for part in tokenizer.encode_batch(text) for token in part.ids])
+    end = tokenizer.token_to_id(END)
+    config = GPT2Config(
+        vocab_size=tokenizer.get_vocab_size(), n_positions=settings["context"],
+        n_embd=settings["width"], n_layer=settings["layers"], n_head=settings["heads"],
+        bos_token_id=end, eos_token_id=end,
+    )  # fmt: skip
+    model = GPT2LMHeadModel(config)
+    train(model, tokens, settings)
+
+    share = VALIDATION_BYTES / sum(len(part.encode()) for part in read_texts("babylm_dev"))
+    validation = [part[: int(len(part) * min(1, share))] for part in read_texts("babylm_dev")]
+    encoded = [part.ids for part in tokenizer.encode_batch(validation)]
+    size = sum(len(part.encode()) for part in validation)
+    print(f"validation bits per byte={total_bits(model, encoded, end) / size:.4f}")
+
+    model.save_pretrained("output")
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer._tokenizer, bos_token=END, eos_token=END
+    ).save_pretrained("output")
+
+
+def read_texts(folder: str) -> list[str]:
+    return [
+        file.read_text(encoding="utf-8", errors="replace")
+        for file in sorted(Path(folder).iterdir())
+    ]
+
+
+def train_tokenizer(vocabulary: int) -> ByteLevelBPETokenizer:
+    tokenizer = ByteLevelBPETokenizer()
+    files = [str(file) for file in sorted(Path("babylm_10M").iterdir())]
+    tokenizer.train(files, vocab_size=vocabulary, special_tokens=[END], show_progress=False)
+    return tokenizer
+
+
+def train(model: GPT2LMHeadModel, tokens: torch.Tensor, settings: dict) -> None:
+    """Random pieces of the text, one learning rate from start to end."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=settings["learning_rate"])
+    length = settings["context"]
+    model.train()
+    for step in range(1, settings["steps"] + 1):
+        starts = torch.randint(len(tokens) - length, (settings["batch_size"],))
+        batch = torch.stack([tokens[start : start + length + 1] for start in starts])
+        logits = model(batch[:, :-1]).logits
+        loss = functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 20 == 0 or step == settings["steps"]:
+            print(f"step {step} loss={loss.item():.4f}", flush=True)
+
+
+@torch.no_grad()
+def total_bits(model: GPT2LMHeadModel, documents: list[list[int]], end: int) -> float:
+    """What the documents cost, in pieces as long as the model's context."""
+    model.eval()
+    length, nats = model.config.n_positions, 0.0
+    for document in documents:
+        for at in range(0, len(document), length):
+            piece = torch.tensor([end, *document[at : at + length]])
+            logits = model(piece[None, :-1]).logits[0]
+            nats += functional.cross_entropy(logits, piece[1:], reduction="sum").item()
+    return nats / math.log(2)
+
+
+if __name__ == "__main__":
+    main()
