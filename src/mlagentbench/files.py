@@ -35,6 +35,15 @@ def fsync_directory(path: Path) -> None:
         os.close(handle)
 
 
+def link(source: Path, target: Path) -> bool:
+    """Give a file a second name, which costs no space; False where that cannot be."""
+    try:
+        target.hardlink_to(source)
+    except OSError:  # another file system, or one without links
+        return False
+    return True
+
+
 @contextmanager
 def scratch_directory(prefix: str) -> Iterator[Path]:
     """A new directory for as long as it is needed, whatever foreign programs make of it."""

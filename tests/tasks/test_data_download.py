@@ -95,9 +95,14 @@ def server() -> Iterator[FileServer]:
     thread.join()
 
 
+@pytest.fixture(autouse=True)
+def no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlagentbench.tasks.download.PAUSE", 0.01)
+
+
 def fetch(server: FileServer, target: Path) -> Seen:
     seen = Seen()
-    asyncio.run(download(server.url, target, seen, pause=0.01))
+    asyncio.run(download(server.url, target, seen))
     return seen
 
 

@@ -5,11 +5,13 @@ and links cannot lead anywhere. The directory itself is never written to.
 """
 
 import lzma
+import shutil
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -35,11 +37,8 @@ class Place(Record):
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
         """Its bytes, at most `size` of them; a UsageError when the archive is damaged."""
-        try:
-            with self._opened() as handle:
-                yield handle
-        except _DAMAGE as error:
-            raise UsageError(f"{self} cannot be read: {error}; get it again") from error
+        with _damage_explained(self), self._opened() as handle:
+            yield handle
 
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
@@ -50,17 +49,24 @@ class Place(Record):
             with zipfile.ZipFile(self.file) as packed, packed.open(self.member) as unpacked:
                 yield unpacked
         else:
-            with tarfile.open(self.file) as archive:
-                inside = archive.extractfile(self.member)
-                if inside is None:
-                    raise tarfile.TarError(f"{self.member} is not a regular file")
-                with inside:
-                    yield inside
+            with (
+                tarfile.open(self.file) as archive,
+                _open_in_tar(archive, archive.getmember(self.member)) as inside,
+            ):
+                yield inside
 
     def discard(self) -> None:
         """Remove the file, if it is ours to remove."""
         if self.ours:
             self.file.unlink()
+
+
+@contextmanager
+def _damage_explained(what: object) -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGE as error:
+        raise UsageError(f"{what} cannot be read: {error}; get it again") from error
 
 
 def find_in_directory(directory: Path, name: str) -> Place | None:
@@ -69,11 +75,10 @@ def find_in_directory(directory: Path, name: str) -> Place | None:
         file = folder / name
         if file.is_file():
             return Place(file=file, size=file.stat().st_size)
-    for archive in sorted(directory.iterdir()):
-        if archive.is_file() and archive.name.lower().endswith(_ZIP + _TAR):
-            place = _find_member(archive, name)
-            if place is not None:
-                return place
+    for archive in _archives(directory):
+        place = _find_member(archive, name)
+        if place is not None:
+            return place
     return None
 
 
@@ -91,17 +96,42 @@ def find_unpacked(directory: Path, name: str) -> Place | None:
     return None
 
 
+def copy_from_folder(directory: Path, folder: str, names: Collection[str], target: Path) -> None:
+    """Copy those of the named files that lie in `folder` into the directory `target`.
+
+    `folder` may be in `directory`, in its only sub directory, or in archives there, each of which
+    is read once, in its own order.
+    """
+    for place in (top / folder for top in [directory, *_only_folder(directory)]):
+        for name in names if place.is_dir() else ():
+            if (place / name).is_file() and not (target / name).exists():
+                shutil.copyfile(place / name, target / name)
+    wanted = {(*PurePosixPath(folder).parts, name): name for name in names}
+    for archive in _archives(directory):
+        with _damage_explained(archive):
+            for member, reader in _regular_files(archive):
+                parts = PurePosixPath(member).parts
+                found = wanted.get(parts) or wanted.get(parts[1:])
+                if found is not None and not (target / found).exists():
+                    with reader() as packed, (target / found).open("wb") as writer:
+                        shutil.copyfileobj(packed, writer)
+
+
 def _only_folder(directory: Path) -> list[Path]:
     folders = [path for path in directory.iterdir() if path.is_dir() and path.name[0] != "."]
     return folders if len(folders) == 1 else []
 
 
+def _archives(directory: Path) -> list[Path]:
+    suffixes = _ZIP + _TAR
+    files = sorted(path for path in directory.iterdir() if path.is_file())
+    return [file for file in files if file.name.lower().endswith(suffixes)]
+
+
 def _find_member(archive: Path, name: str) -> Place | None:
     """The member of that name, at the top or below a single top folder."""
-    try:
+    with _damage_explained(archive):
         members = _zip_members(archive) if _is_zip(archive) else _tar_members(archive)
-    except _DAMAGE as error:
-        raise UsageError(f"{archive} cannot be read: {error}; get it again") from error
     wanted = PurePosixPath(name).parts
     fitting = []
     for member, size in members.items():
@@ -123,3 +153,24 @@ def _zip_members(archive: Path) -> dict[str, int]:
 def _tar_members(archive: Path) -> dict[str, int]:
     with tarfile.open(archive) as packed:
         return {info.name: info.size for info in packed if info.isreg()}
+
+
+def _regular_files(archive: Path) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
+    """The names of an archive's files, each with what opens it while it is the present one."""
+    if _is_zip(archive):
+        with zipfile.ZipFile(archive) as zipped:
+            for member in zipped.infolist():
+                if not member.is_dir():
+                    yield member.filename, partial(zipped.open, member)
+    else:
+        with tarfile.open(archive) as tarred:
+            for info in tarred:
+                if info.isreg():
+                    yield info.name, partial(_open_in_tar, tarred, info)
+
+
+def _open_in_tar(archive: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
+    inside = archive.extractfile(member)
+    if inside is None:
+        raise tarfile.TarError(f"{member.name} is not a regular file")
+    return inside

@@ -18,11 +18,17 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 5
 """How often in a row a download may fail without a single new byte."""
+PAUSE = 1.0
+"""Seconds before the second attempt; before every further one twice as long."""
 
 _WORTH_A_RETRY = {408, 425, 429, 500, 502, 503, 504}
 
 
-class NotThere(UsageError):
+class Refused(UsageError):
+    """The source answered, and will not give the file."""
+
+
+class NotThere(Refused):
     """The source answered, and has no such file."""
 
 
@@ -57,38 +63,45 @@ async def answers(client: "httpx.AsyncClient", url: str) -> bool:
         return False
 
 
-async def download(url: str, target: Path, progress: Progress, *, pause: float = 1.0) -> None:
+async def download(
+    url: str, target: Path, progress: Progress, *, client: "httpx.AsyncClient | None" = None
+) -> None:
     """Fetch `url` into `target`; until it is whole, it is collected in `target`.part.
 
     Goes on where an earlier call stopped, provided that the server still has the same file. Raises
-    UsageError when the server refuses or the network fails ATTEMPTS times in a row; what arrived
-    is kept.
+    Refused when the server refuses, and UsageError when the network fails ATTEMPTS times in a row;
+    what arrived is kept.
     """
+    if client is not None:
+        return await _download(client, _Part(target, url), progress)
+    async with http_client(timeout=60.0) as own:
+        return await _download(own, _Part(target, url), progress)
+
+
+async def _download(client: "httpx.AsyncClient", part: "_Part", progress: Progress) -> None:
     import httpx
 
-    part = _Part(target, url)
-    failures, pauses = 0, pause
-    async with http_client(timeout=60.0) as client:
-        while True:
-            before = part.size
-            try:
-                await part.fetch(client, progress)
-                return part.finish()
-            except (httpx.TransportError, _Refused) as error:
-                if isinstance(error, _Refused) and not error.passing:
-                    kind = NotThere if error.status in (404, 410) else UsageError
-                    raise kind(f"{url}: the server answered {error}") from error
-                failures, pauses = (1, pause) if part.size > before else (failures + 1, pauses * 2)
-                if failures >= ATTEMPTS:
-                    reason = str(error) or type(error).__name__
-                    raise UsageError(
-                        f"cannot download {url}: {reason}; what has arrived is kept, and the same "
-                        "command goes on from there"
-                    ) from error
-            await asyncio.sleep(pauses)
+    failures, pause = 0, PAUSE
+    while True:
+        before = part.size
+        try:
+            await part.fetch(client, progress)
+            return part.finish()
+        except (httpx.TransportError, _Refusal) as error:
+            if isinstance(error, _Refusal) and not error.passing:
+                kind = NotThere if error.status in (404, 410) else Refused
+                raise kind(f"{part.url}: the server answered {error}") from error
+            failures, pause = (1, PAUSE) if part.size > before else (failures + 1, pause * 2)
+            if failures >= ATTEMPTS:
+                reason = str(error) or type(error).__name__
+                raise UsageError(
+                    f"cannot download {part.url}: {reason}; what has arrived is kept, and the same "
+                    "command goes on from there"
+                ) from error
+        await asyncio.sleep(pause)
 
 
-class _Refused(Exception):
+class _Refusal(Exception):
     """The server answered, but not with the file."""
 
     def __init__(self, status: int, words: str) -> None:
@@ -131,10 +144,10 @@ class _Part:
             if reply.status_code == 416 or not self._continues(reply, start, validator):
                 self.file.unlink(missing_ok=True)
                 if reply.status_code != 200:
-                    raise _Refused(503, "a file that has changed meanwhile")
+                    raise _Refusal(503, "a file that has changed meanwhile")
                 start = 0
             if reply.status_code not in (200, 206):
-                raise _Refused(reply.status_code, reply.reason_phrase)
+                raise _Refusal(reply.status_code, reply.reason_phrase)
             length = reply.headers.get("Content-Length", "")
             total = start + int(length) if length.isdigit() else None
             self._remember(reply)

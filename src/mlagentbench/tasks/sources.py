@@ -7,6 +7,7 @@ from pathlib import Path
 from shutil import copyfile, copytree, disk_usage
 
 from mlagentbench.errors import UsageError
+from mlagentbench.files import link
 from mlagentbench.home import downloads_dir
 from mlagentbench.records import Record
 from mlagentbench.tasks.archives import Place, find_in_directory, find_unpacked
@@ -62,6 +63,11 @@ async def gather(
                 accepted.append(file.path)
             if wrong is not None or not (file.md5 or file.sha256):
                 unverified.append(file.path)
+        if source.images is not None:
+            from mlagentbench.tasks.listed_images import bring_images
+
+            await bring_images(task, source.images, raw, from_dir=from_dir, progress=progress)
+            unverified.append(f"{source.images.folder}/")
     return Gathered(unverified=tuple(unverified), accepted=tuple(accepted))
 
 
@@ -133,7 +139,7 @@ def _take(place: Place, target: Path, file: SourceFile) -> str | None:
         return None
     digests = {"md5": hashlib.md5(usedforsecurity=False), "sha256": hashlib.sha256()}
     size = 0
-    linked = place.ours and _link(place.file, target)
+    linked = place.ours and link(place.file, target)
     if not linked and place.size > disk_usage(target.parent).free:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
     with place.open() as reader, Path(os.devnull if linked else target).open("wb") as writer:
@@ -149,15 +155,6 @@ def _take(place: Place, target: Path, file: SourceFile) -> str | None:
         if expected is not None and digests[name].hexdigest() != expected.lower():
             return f"{name} {digests[name].hexdigest()}, expected {expected}"
     return None
-
-
-def _link(source: Path, target: Path) -> bool:
-    """Give a downloaded file a second name, which costs no space."""
-    try:
-        target.hardlink_to(source)
-    except OSError:  # another file system, or one without links: copied instead
-        return False
-    return True
 
 
 def _refusal(task: Task, source: Source, file: SourceFile, place: Place, wrong: str) -> str:

@@ -158,12 +158,32 @@ class SourceFile(Record):
     """Files and folders of an archive that do instead of it, unverified, with `--from`."""
 
 
+class ListedImages(Record):
+    """Images that are fetched one by one, from the addresses in one of the source's files."""
+
+    listing: RelativePath
+    """A COCO file: each of its `images` has a `file_name` and a `coco_url`."""
+    folder: RelativePath = "images"
+    mirrors: dict[str, str] = {}
+    """Other beginnings for addresses that begin like this and give nothing."""
+    most_missing: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    """Preparation fails when a larger share cannot be had; up to it, images are left out."""
+
+
 class Source(Record):
     kind: Literal["url", "kaggle", "huggingface", "generated"]
     ref: str = ""
     licence: str = "unknown"
     page: str | None = None
     files: tuple[SourceFile, ...] = ()
+    images: ListedImages | None = None
+
+    @model_validator(mode="after")
+    def _listing_is_fetched(self) -> "Source":
+        listed = self.images is None or any(f.path == self.images.listing for f in self.files)
+        if not listed:
+            raise ValueError("images.listing has to be one of the source's files")
+        return self
 
 
 class StarterFigures(Record):
