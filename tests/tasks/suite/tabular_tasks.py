@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 
@@ -20,10 +21,22 @@ class TaskModules:
     def __init__(self, task_id: str) -> None:
         self.folder = SUITE / task_id
         sys.modules.setdefault("mlagentbench_task", task_helpers)
-        self.prepare = self._load("prepare")
-        self.mini = self._load("mini")
-        self.trivial = self._load("trivial")
-        self.grade = self._load("grade")
+
+    @cached_property
+    def prepare(self) -> ModuleType:
+        return self._load("prepare")
+
+    @cached_property
+    def mini(self) -> ModuleType:
+        return self._load("mini")
+
+    @cached_property
+    def trivial(self) -> ModuleType:
+        return self._load("trivial")
+
+    @cached_property
+    def grade(self) -> ModuleType:
+        return self._load("grade")
 
     def _load(self, name: str) -> ModuleType:
         unique = f"{self.folder.name.replace('-', '_')}_{name}"

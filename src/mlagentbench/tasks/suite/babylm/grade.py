@@ -6,14 +6,11 @@ for how they are loaded and tried.
 
 import json
 import math
-import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlagentbench_task import Grade
-
-sys.path.insert(0, str(Path(__file__).parent))
 from model_files import read_model_files
 
 if TYPE_CHECKING:

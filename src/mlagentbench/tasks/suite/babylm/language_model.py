@@ -32,6 +32,7 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch.nn import functional
 
+COMMON_SETTINGS = ("_name_or_path", "architectures", "torch_dtype", "transformers_version")
 WINDOW = 512
 PROBES = 20
 CACHED_TOKENS = 8
@@ -40,6 +41,8 @@ LEAST_LOG = -20.0
 TOLERANCE = 0.02
 """Log-probabilities, where they are above LEAST_LOG, may differ so much by rounding."""
 MAX_BATCH_LOGITS = 10_000_000
+MAX_BUFFERS = 100_000_000
+"""Numbers that a model keeps beside its parameters, such as masks."""
 MAX_WORK = 1e13
 """Parameters times tokens: what scoring may cost."""
 
@@ -186,6 +189,7 @@ def load_model(files: ModelFiles) -> Any:
     """The model with all of its weights from the file: none missing, none left over."""
     model_class = getattr(transformers, ARCHITECTURES[files.config["model_type"]])
     try:
+        require_known_settings(files.config, model_class.config_class)
         config = model_class.config_class.from_dict(files.config)
         config._attn_implementation = "eager"
         config.dtype = torch.float32
@@ -203,6 +207,16 @@ def load_model(files: ModelFiles) -> Any:
         if not torch.isfinite(weight).all():
             raise InvalidSubmission(f"{WEIGHTS}: {name} holds numbers that are not finite")
     return model
+
+
+def require_known_settings(config: dict[str, Any], config_class: Any) -> None:
+    """Only settings that this kind of model has: the library heeds some others, too.
+
+    `is_causal`, for one, lets a decoder see the future.
+    """
+    known = {*config_class().to_dict(), *COMMON_SETTINGS}
+    if unknown := sorted(config.keys() - known):
+        raise InvalidSubmission(f"{CONFIG}: {unknown[0][:100]} is not a setting of this model")
 
 
 def require_moderate(config: Any) -> None:
@@ -225,6 +239,8 @@ def require_same_shapes(model: Any, files: ModelFiles) -> None:
     parameters = sum(weight.numel() for weight in model.parameters())
     if parameters > MAX_PARAMETERS:
         raise InvalidSubmission(f"{parameters:,} parameters, more than {MAX_PARAMETERS:,}")
+    if sum(buffer.numel() for buffer in model.buffers()) > MAX_BUFFERS:
+        raise InvalidSubmission(f"{CONFIG}: more than {MAX_BUFFERS:,} numbers beside the weights")
     wanted = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
     copies = set(model.all_tied_weights_keys)
     for name, shape in wanted.items():

@@ -27,14 +27,13 @@ MAX_WEIGHTS_BYTES = 600_000_000
 MAX_JSON_BYTES = 50_000_000
 MAX_HEADER_BYTES = 10_000_000
 MAX_LAYERS = 100
-MAX_POSITIONS = 8_192
+MAX_POSITIONS = 131_072
 LEAST_POSITIONS = 16
 MAX_VOCABULARY = 300_000
+MAX_SETTING = 10_000_000
 DTYPES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 ARCHITECTURES = {
     "gpt2": "GPT2LMHeadModel",
-    "gpt_neo": "GPTNeoForCausalLM",
-    "gpt_neox": "GPTNeoXForCausalLM",
     "llama": "LlamaForCausalLM",
     "mistral": "MistralForCausalLM",
     "opt": "OPTForCausalLM",
@@ -50,6 +49,7 @@ REFUSED_SETTINGS = {
     "is_encoder_decoder": "the model is a decoder only",
     "add_cross_attention": "the model is a decoder only",
     "pruned_heads": "save the smaller model instead",
+    "num_labels": "a language model has no labels",
 }
 
 
@@ -123,9 +123,9 @@ def check_config(config: dict[str, Any]) -> None:
     for name, reason in REFUSED_SETTINGS.items():
         if config.get(name):
             raise InvalidSubmission(f"{CONFIG}: {name}: {reason}")
-    private = [name for name in config if name.startswith("_") and name != "_name_or_path"]
-    if private:
-        raise InvalidSubmission(f"{CONFIG}: {private[0][:100]} is not a setting of a model")
+    for name, value in config.items():
+        if isinstance(value, int) and abs(value) > MAX_SETTING:
+            raise InvalidSubmission(f"{CONFIG}: {name[:100]} is larger than {MAX_SETTING:,}")
 
 
 def check_tokenizer(tokenizer: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import json
 import math
 import zipfile
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +17,7 @@ SOURCES = [
     "aochildes", "bnc_spoken", "cbt", "children_stories", "gutenberg", "open_subtitles", "qed",
     "simple_wikipedia", "switchboard", "wikipedia",
 ]  # fmt: skip
-ARCHIVE = "babylm_data.zip"
+ARCHIVE, TOP = "babylm_data.zip", "babylm_data"
 FOLDERS = {"train": "babylm_10M", "dev": "babylm_dev", "test": "babylm_test"}
 PASSAGES = 300
 PASSAGE_BYTES = 800
@@ -70,16 +70,16 @@ def official_name(source: str, part: str) -> str:
 def read_files(raw: Path) -> dict[str, bytes]:
     """The thirty official files by name: unpacked, or straight out of the archive."""
     names = [official_name(source, part) for part in FOLDERS for source in SOURCES]
-    if not (raw / ARCHIVE).is_file():
-        if missing := [name for name in names if not (raw / name).is_file()]:
-            raise FileNotFoundError(f"neither {ARCHIVE} nor {missing[0]} found among the raw files")
-        return {name: (raw / name).read_bytes() for name in names}
-    with zipfile.ZipFile(raw / ARCHIVE) as archive:
-        members = {"/".join(PurePosixPath(name).parts[-2:]): name for name in archive.namelist()
-                   if not name.startswith("__MACOSX")}  # fmt: skip
-        if missing := [name for name in names if name not in members]:
-            raise FileNotFoundError(f"{ARCHIVE} lacks {missing[0]}")
-        return {name: archive.read(members[name]) for name in names}
+    if (raw / ARCHIVE).is_file():
+        with zipfile.ZipFile(raw / ARCHIVE) as archive:
+            members = set(archive.namelist())
+            if missing := [name for name in names if f"{TOP}/{name}" not in members]:
+                raise FileNotFoundError(f"{ARCHIVE} lacks {TOP}/{missing[0]}")
+            return {name: archive.read(f"{TOP}/{name}") for name in names}
+    folder = raw / TOP if (raw / TOP).is_dir() else raw
+    if missing := [name for name in names if not (folder / name).is_file()]:
+        raise FileNotFoundError(f"neither {ARCHIVE} nor {missing[0]} found among the raw files")
+    return {name: (folder / name).read_bytes() for name in names}
 
 
 def as_text(contents: bytes) -> str:
