@@ -54,15 +54,16 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
     folders = {True: public / "test_images", False: public / "train_images"}
     for folder in folders.values():
         folder.mkdir()
-    excluded = {}
+    excluded = read_missing(raw)
     for frame in frames:
         wrong = encode(frame, raw / "images", folders[frame.dive in chosen])
         if wrong is not None:
-            excluded[frame.original] = wrong
+            excluded.setdefault(frame.original, wrong)
     if len(excluded) > MOST_EXCLUDED * len(frames):
-        first, why = next(iter(excluded.items()))
+        first, why = min(excluded.items())
         raise ValueError(
-            f"{len(excluded)} of {len(frames)} images cannot be used, first: {first}.png: {why}"
+            f"{len(excluded)} of {len(frames)} images are missing or damaged, first: {first}.png: "
+            f"{why}; get them again"
         )
     used = [frame for frame in frames if frame.original not in excluded]
     test = [frame for frame in used if frame.dive in chosen]
@@ -126,6 +127,13 @@ def read_frames(raw: Path) -> list[Frame]:
         categories, found = as_categories(row["categories"]), boxes.get(image["id"], [])
         frames.append(Frame(row["id"], dive_of(image["coco_url"]), categories, found))
     return frames
+
+
+def read_missing(raw: Path) -> dict[str, str]:
+    """Which images could not be had, and why."""
+    file = raw / "images_missing.csv"
+    rows = read_rows(file) if file.is_file() else []
+    return {PurePosixPath(row["name"]).stem: row["reason"] for row in rows}
 
 
 def read_training(public: Path) -> list[Frame]:
