@@ -11,6 +11,8 @@ from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.run_record import disclose, find_or_create_run
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.task_process import call_task
+from mlagentbench.environment.services.tool_model import ROLE, InspectTool
+from mlagentbench.environment.services.tool_services import run_services, serving
 from mlagentbench.environment.workspace import sandbox_spec
 from mlagentbench.records import Tier
 from mlagentbench.tasks.data import require_prepared
@@ -39,17 +41,22 @@ async def open_environment(
     disclosure = disclose(
         task, data, python_env, limits, agent="by-hand",
         feedback=f"validation:{feedback_calls}" if feedback_calls else "none",
+        roles=None if task.spec.tool_model is None else {ROLE: task.spec.tool_model},
     )  # fmt: skip
     run = find_or_create_run(out.absolute(), task, epoch, disclosure)
     spec = sandbox_spec(task, run, data, python_env, task.run_seed(epoch), feedback)
+    budget = Budget(limits)
+    services = None
+    if task.spec.tool_model is not None:
+        services = run_services(task, data.private, InspectTool(task.spec.tool_model), budget)
     with run.locked():
-        sandbox = BubblewrapSandbox(spec)
+        sandbox = BubblewrapSandbox(spec, services)
         environment = Environment(
-            task, run, sandbox, Budget(limits), data, python_env, call_task, actions, feedback
+            task, run, sandbox, budget, data, python_env, call_task, actions, feedback
         )
         try:
             environment.start()
-            async with sandbox:
+            async with serving(services), sandbox:
                 publish(environment)
                 try:
                     yield environment

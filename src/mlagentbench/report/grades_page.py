@@ -7,6 +7,7 @@ from rich.table import Table
 
 from mlagentbench.records import Grade
 from mlagentbench.report.json_page import print_json
+from mlagentbench.report.tables import tool_notes
 
 
 def print_grades(runs: Iterable[tuple[str, Iterable[Grade]]], *, as_json: bool) -> None:
@@ -36,3 +37,5 @@ def print_grades(runs: Iterable[tuple[str, Iterable[Grade]]], *, as_json: bool) 
                 grade.reason or grade.success_reason or "",
             )
         console.print(table)
+        for note in tool_notes(list(grades)):
+            console.print(f"  {note}", style="dim", highlight=False)

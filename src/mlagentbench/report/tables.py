@@ -11,7 +11,7 @@ from rich.table import Table
 
 from mlagentbench.evaluation.results import RunResult
 from mlagentbench.evaluation.stats import standard_error, wilson_interval
-from mlagentbench.records import Disclosure, Json, Record
+from mlagentbench.records import Disclosure, Grade, Json, Record
 
 
 class Cell(Record):
@@ -95,6 +95,7 @@ def _notes(results: Sequence[RunResult]) -> list[str]:
         notes.append(f"sandbox {facts.sandbox}")
     if facts.feedback != "none":
         notes.append(f"feedback {facts.feedback}")
+    notes += tool_notes([result.grade for result in results if result.grade is not None])
     missing = sum(result.grade is None for result in results)
     if missing:
         notes.append(f"{missing} not graded")
@@ -104,6 +105,23 @@ def _notes(results: Sequence[RunResult]) -> list[str]:
     reasons = {grade.reason for grade in grades if grade.reason is not None}
     warnings = {str(grade.extra["warning"]) for grade in grades if "warning" in grade.extra}
     return notes + sorted(reasons) + sorted(warnings)
+
+
+def tool_notes(grades: Sequence[Grade]) -> list[str]:
+    """What grading used of the model that the submitted programs ask, apart from the runs."""
+    used = [grade.tool for grade in grades if grade.tool is not None]
+    if not used:
+        return []
+    mean = {
+        name: statistics.fmean(getattr(one, name) for one in used)
+        for name in ("calls", "kept", "input_tokens", "output_tokens", "searches")
+    }
+    tokens = mean["input_tokens"] + mean["output_tokens"]
+    return [
+        f"tool model {used[0].model}; a grading used {mean['calls']:,.0f} replies "
+        f"({mean['kept']:,.0f} of them kept from before), {tokens:,.0f} tokens and "
+        f"{mean['searches']:,.0f} searches"
+    ]
 
 
 def _data_words(facts: Disclosure) -> str:

@@ -126,7 +126,13 @@ class BubblewrapSandbox:
             instance.view, self.spec.limits, self.spec.workspace, self.spec.placeholders
         )
         if self._server is not None:
-            await self._server.serve(await listening_socket(instance.control, self._server.port))
+            await self._open_port(instance, self._server)
+
+    async def _open_port(self, instance: Instance, server: LoopbackServer) -> None:
+        try:
+            await server.serve(await listening_socket(instance.control, server.port))
+        except (OSError, ExecutorGone) as error:
+            raise RunFailed("sandbox", f"cannot open port {server.port}: {error}") from error
 
     def _running(self) -> Instance:
         if self._instance is None:

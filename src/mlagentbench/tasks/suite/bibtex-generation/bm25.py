@@ -1,4 +1,7 @@
-"""The trivial program: the best two hits of one search with the words of the sentence."""
+"""The trivial program: the best two hits of one search with the words of the sentence.
+
+PREFIX is where it searches: everywhere, or in titles, which hold no asides.
+"""
 
 import json
 import re
@@ -8,6 +11,7 @@ from pathlib import Path
 from services import search
 
 HITS = 2
+PREFIX = ""
 
 
 def main() -> None:
@@ -16,7 +20,8 @@ def main() -> None:
     for name, paragraph in paragraphs.items():
         citations, entries = {}, {}
         for sentence, place in re.findall(r"([^.]*)\[(\d+)\]", paragraph):
-            found = search(re.sub(r"[^\w\s-]", " ", sentence), max_results=HITS)
+            words = re.sub(r"[^\w\s-]", " ", sentence).split()
+            found = search(" ".join(PREFIX + word for word in words), max_results=HITS)
             citations[place] = [paper["id"] for paper in found]
             entries |= {paper["id"]: bibtex_entry(paper) for paper in found}
         answer = {"citations": citations, "bibtex": "\n".join(entries.values())}

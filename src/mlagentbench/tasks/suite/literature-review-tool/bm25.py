@@ -1,4 +1,7 @@
-"""The trivial program: one search with the question's words, facts by what they look like."""
+"""The trivial program: one search with the question's words, facts by what they look like.
+
+PREFIX is where it searches: everywhere, or in titles, which hold no asides.
+"""
 
 import json
 import re
@@ -7,12 +10,15 @@ from pathlib import Path
 
 from services import search
 
+PREFIX = ""
+
 
 def main() -> None:
     inputs, outputs = Path(sys.argv[1]), Path(sys.argv[2])
     questions = json.loads((inputs / "questions.json").read_text(encoding="utf-8"))
     for name, question in questions.items():
-        found = search(re.sub(r"[^\w\s-]", " ", question), max_results=10)
+        words = re.sub(r"[^\w\s-]", " ", question).split()
+        found = search(" ".join(PREFIX + word for word in words), max_results=10)
         papers = [{"id": paper["id"], **guess(paper)} for paper in found]
         (outputs / f"{name}.json").write_text(json.dumps({"papers": papers}), encoding="utf-8")
 

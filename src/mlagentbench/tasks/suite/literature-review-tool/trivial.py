@@ -4,4 +4,6 @@ from pathlib import Path
 
 
 def predictors(public: Path) -> dict[str, str]:
-    return {"bm25": Path(__file__).with_name("bm25.py").read_text(encoding="utf-8")}
+    program = Path(__file__).with_name("bm25.py").read_text(encoding="utf-8")
+    titles = program.replace('PREFIX = ""', 'PREFIX = "ti:"')
+    return {"bm25": program, "bm25-titles": titles}
