@@ -20,7 +20,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.tasks.data import PreparedData, prepare
 from mlagentbench.tasks.listed_images import is_whole_image
 from mlagentbench.tasks.python_env import PythonEnv
-from mlagentbench.tasks.task import Task
+from mlagentbench.tasks.task import Task, load_folder
 
 COUNT = 40
 PREPARE = """
@@ -319,12 +319,10 @@ def test_without_network_a_few_may_be_lacking_but_not_many(
     lay_out(own, "tree", range(2, COUNT))
     assert set(EVERY) - set(images_of(make(task, this_env, own))) == {name(0), name(1)}
     (own / "images" / name(2)).unlink()
-    other = Path(task.folder.parent / "other-task")
+    other = task.folder.with_name("other-task")
     task.folder.rename(other)
     toml = (other / "task.toml").read_text().replace("small-task", "other-task")
     (other / "task.toml").write_text(toml)
-    from mlagentbench.tasks.task import load_folder
-
     with pytest.raises(UsageError, match=r"other-task: 3 or more of the 40 images .*image-00"):
         make(load_folder(other), this_env, own)
 
@@ -332,6 +330,27 @@ def test_without_network_a_few_may_be_lacking_but_not_many(
 def test_a_listing_of_another_kind_is_refused(task: Task, this_env: PythonEnv, own: Path) -> None:
     (own / "listing.json").write_text('{"images": [{"file_name": "a.png"}]}')
     with pytest.raises(UsageError, match=r"listing.json is not a COCO file .*coco_url"):
+        make(task, this_env, own)
+
+
+def test_a_damaged_image_among_the_downloads_is_fetched_again(
+    task: Task, this_env: PythonEnv, own: Path, server: ImageServer, home: Path
+) -> None:
+    kept = home / "downloads/small-task/v1/images"
+    kept.mkdir(parents=True)
+    (kept / name(0)).write_bytes(png(0)[:500])
+    (kept / name(1)).write_bytes(png(1))
+    assert images_of(make(task, this_env, own)) == EVERY
+    assert server.requests["/dive/00.png"] == 1 and not server.requests["/dive/01.png"]
+
+
+@pytest.mark.parametrize("path", ["", "..", "a/.."])
+def test_a_listing_without_file_names_is_refused(
+    task: Task, this_env: PythonEnv, own: Path, path: str
+) -> None:
+    images = [{"file_name": path, "coco_url": "http://127.0.0.1:9/a.png"}]
+    (own / "listing.json").write_text(json.dumps({"images": images}))
+    with pytest.raises(UsageError, match=r"is no file name"):
         make(task, this_env, own)
 
 

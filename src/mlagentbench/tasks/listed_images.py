@@ -79,13 +79,20 @@ def read_listing(task: Task, listing: Path) -> list[Listed]:
     """The images that a COCO file lists, each under the name of its file."""
     try:
         entries = json.loads(listing.read_text(encoding="utf-8"))["images"]
-        found = [Listed(PurePosixPath(one["file_name"]).name, one["coco_url"]) for one in entries]
+        found = [Listed(_plain_name(one["file_name"]), str(one["coco_url"])) for one in entries]
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"{task.id}: {listing.name} is not a COCO file with file_name and coco_url of each "
             f"image: {error!r}"
         ) from error
-    return list({image.name: image for image in found if image.name}.values())
+    return list({image.name: image for image in found}.values())
+
+
+def _plain_name(path: str) -> str:
+    name = PurePosixPath(path).name
+    if name in ("", ".."):
+        raise ValueError(f"{path!r} is no file name")
+    return name
 
 
 class _Fetching:
@@ -104,7 +111,7 @@ class _Fetching:
         return self.folder / image.name
 
     def has(self, image: Listed) -> bool:
-        return self.place(image).is_file()
+        return self.place(image).is_file() and is_whole_image(self.place(image))
 
     async def fetch(self, images: list[Listed]) -> dict[str, str]:
         """Fetch them all, several at once; returns why those are missing that are."""
