@@ -35,6 +35,7 @@ app.add_typer(tasks_app, name="tasks")
 
 TierName = Literal["mini", "full"]
 SeedName = Literal["public", "secret"]
+VariantName = Literal["original", "renamed", "both"]
 TierOption = Annotated[
     TierName, typer.Option("--tier", help="mini: generated, seconds; full: real data.")
 ]
@@ -124,6 +125,9 @@ def run(
     agents: Annotated[str, typer.Option("--agents", help="E.g. baseline,oracle.")],
     tasks: Annotated[str, typer.Option("--tasks", help="Ids or folders, comma separated.")] = "",
     suite: SuiteOption = None,
+    variant: Annotated[
+        VariantName, typer.Option(help="renamed: other names for columns, labels, ids; or both.")
+    ] = "original",
     models: Annotated[str, typer.Option("--models", help="Inspect model names.")] = "none",
     runs: Annotated[int | None, typer.Option("--runs", min=1, help="Runs per cell.")] = None,
     tier: TierOption = "mini",
@@ -152,7 +156,7 @@ def run(
     from mlagentbench.running.suite import SuiteRequest, run_suite
 
     request = SuiteRequest.read(
-        tasks=tasks, suite=suite, agents=agents, models=models, runs=runs, tier=tier, out=out,
+        tasks=tasks, suite=suite, variant=variant, agents=agents, models=models, runs=runs, tier=tier, out=out,
         max_steps=max_steps, max_time=max_time, max_tokens=max_tokens, max_cost=max_cost,
         prices=prices, jobs=jobs, sandbox=sandbox, feedback=feedback, protocol=protocol,
         roles=role or [], mini_seed=mini_seed,

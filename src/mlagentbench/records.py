@@ -123,7 +123,7 @@ class Disclosure(Record):
     data_hash: str
     data_verified: bool
     tier: Tier
-    variant: str = "default"
+    variant: str = "original"
     mini_seed: str | None = None
     agent: str
     agent_settings: dict[str, Json] = {}

@@ -124,3 +124,25 @@ def test_json_is_all_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None
     values = json.loads(capsys.readouterr().out)
     assert values["missing"] == 0 and values["cells"][0]["score_mean"] == 4.0
     assert values["runs"][0]["grade"]["score"] == 4.0
+
+
+def test_variants_are_compared_run_by_run(capsys: pytest.CaptureFixture[str]) -> None:
+    renamed = {"task": "numbers-renamed", "variant": "renamed", "data_hash": "0123"}
+    scores = {1: (0.5, 0.3), 2: (0.9, 0.5)}
+    runs = [result(epoch, graded(4.0, normalised=old)) for epoch, (old, _) in scores.items()]
+    runs += [
+        result(epoch, graded(4.0, normalised=new), **renamed) for epoch, (_, new) in scores.items()
+    ]
+    runs += [result(3, graded(4.0, normalised=9.0))]  # without its pair
+    print_suite(outcome(*runs), as_json=True)
+    [line] = json.loads(capsys.readouterr().out)["variant_differences"]
+    assert line["task"] == "numbers" and line["pairs"] == 2
+    assert line["difference"] == pytest.approx(-0.3) and line["standard_error"] == pytest.approx(
+        0.1
+    )
+    print_suite(outcome(*runs))
+    said = capsys.readouterr().out
+    assert "renamed against original" in said and "-0.30 ± 0.10" in said
+
+    print_suite(outcome(*runs[:2], result(1, graded(None), **renamed, model="openai/gpt-5")))
+    assert "renamed against original" not in capsys.readouterr().out

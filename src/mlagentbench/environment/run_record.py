@@ -39,6 +39,7 @@ def disclose(
         data_hash=data.hash,
         data_verified=data.verified,
         tier=data.tier,
+        variant=task.variant,
         mini_seed=data.mini_seed,
         agent=agent,
         agent_settings=agent_settings or {},

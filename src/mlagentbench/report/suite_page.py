@@ -6,9 +6,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from mlagentbench.evaluation.contamination import variant_differences
 from mlagentbench.evaluation.results import SuiteOutcome
 from mlagentbench.report.json_page import print_json
 from mlagentbench.report.tables import cells, print_tables
+from mlagentbench.report.variants_page import print_differences
 
 LEGEND = """
 valid: runs with a submission that could be scored, of all runs
@@ -58,6 +60,7 @@ def _print_table(outcome: SuiteOutcome, console: Console) -> None:
         return
     print_tables(console, lines, paper=outcome.paper_rule)
     console.print(LEGEND, style="dim", highlight=False)
+    print_differences(console, variant_differences(outcome.results))
     unjudged = {(line.address, line.tier) for line in lines if line.graded > line.judged}
     for task, tier in sorted(unjudged):
         console.print(
@@ -80,6 +83,9 @@ def _print_json(outcome: SuiteOutcome) -> None:
         "expected": outcome.expected,
         "missing": outcome.missing,
         "interrupted": outcome.interrupted,
+        "variant_differences": [
+            line.model_dump(mode="json") for line in variant_differences(outcome.results)
+        ],
         "cells": [line.model_dump(mode="json") for line in cells(outcome.results)],
         "runs": [result.model_dump(mode="json") for result in outcome.results],
     }

@@ -161,8 +161,9 @@ def _figures_text(task: Task, tier: Tier, *, long: bool = False) -> str:
     ceiling = f"; ceiling {measured.ceiling:.4g}" if measured.ceiling is not None else ""
     return (
         f"floor {floor:.4g}; starter {starter.mean:.4g} ± {starter.std:.2g} "
-        f"({starter.runs} runs{passing(starter)}); bar {measured.bar:.4g}; reference {reference.mean:.4g} ± "
-        f"{reference.std:.2g} ({reference.runs} runs, {reference.source}){ceiling}"
+        f"({starter.runs} runs{passing(starter)}); bar {measured.bar:.4g}; "
+        f"reference {reference.mean:.4g} ± {reference.std:.2g} "
+        f"({reference.runs} runs, {reference.source}){ceiling}"
         + (f"; trivial: {trivial}" if trivial else "")
     )
 

@@ -30,7 +30,7 @@ from mlagentbench.running.settings import (
     read_settings,
     split_list,
 )
-from mlagentbench.tasks.suites import chosen_tasks
+from mlagentbench.tasks.suites import Variant, chosen_tasks, in_variants
 from mlagentbench.tasks.task import Task, load_task
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class SuiteRequest(Record):
         *,
         tasks: str = "",
         suite: str | None = None,
+        variant: Variant = "original",
         agents: str,
         models: str,
         runs: int | None,
@@ -80,7 +81,7 @@ class SuiteRequest(Record):
         chosen = read_settings(settings, shown_as=lambda name: f"--{name.replace('_', '-')}")
         if chosen.max_cost is not None and prices is None:
             raise UsageError("--max-cost needs the models' prices: --prices FILE (see the README)")
-        names = chosen_tasks(split_list(tasks), suite)
+        names = in_variants(chosen_tasks(split_list(tasks), suite), variant)
         choices, model_names = parse_agents(agents), split_list(models)
         if not choices:
             raise UsageError("--agents must name at least one (see: mlagentbench agents)")

@@ -8,7 +8,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.files import write_atomically
 from mlagentbench.home import baselines_dir
 from mlagentbench.records import Tier
-from mlagentbench.tasks.task import Measured, Task
+from mlagentbench.tasks.task import Measured, Task, load_task
 
 
 def measured_figures(
@@ -42,8 +42,10 @@ def write_to_task(task: Task, tier: Tier, measured: Measured) -> Path:
     """Write the figures into task.toml, keeping the rest of the file as it is."""
     import tomlkit
 
-    file = task.folder / "task.toml"
+    original = task if task.spec.variant_of is None else load_task(task.spec.variant_of)
+    file = original.folder / "task.toml"
     document = tomlkit.parse(file.read_text(encoding="utf-8"))
+    parent = document if original is task else document["renamed"]
     table = tomlkit.table()
     for key, value in measured.model_dump(exclude_none=True).items():
         if isinstance(value, dict):
@@ -52,9 +54,9 @@ def write_to_task(task: Task, tier: Tier, measured: Measured) -> Path:
             table[key] = inline
         else:
             table[key] = value
-    if "measured" not in document:
-        document["measured"] = tomlkit.table(is_super_table=True)
-    document["measured"][tier] = table
+    if "measured" not in parent:
+        parent["measured"] = tomlkit.table(is_super_table=True)
+    parent["measured"][tier] = table
     write_atomically(file, tomlkit.dumps(document).encode())
     return file
 

@@ -2,7 +2,9 @@
 
 import errno
 import hashlib
+import json
 import os
+import re
 from pathlib import Path
 from shutil import copyfile, copytree, disk_usage
 
@@ -12,7 +14,7 @@ from mlagentbench.home import downloads_dir
 from mlagentbench.records import Record
 from mlagentbench.tasks.archives import Place, find_in_directory, find_unpacked
 from mlagentbench.tasks.progress import Progress
-from mlagentbench.tasks.task import Source, SourceFile, Task
+from mlagentbench.tasks.task import Source, SourceFile, SourceRecords, Task
 
 SPACE_FACTOR = 3
 """Raw files, the same unpacked or copied, and what prepare() makes of them."""
@@ -29,8 +31,9 @@ class Gathered(Record):
 
 def bytes_needed(task: Task) -> int:
     """How much disk the full tier takes, as far as it is known."""
-    known = (file.bytes or 0 for source in task.spec.sources for file in source.files)
-    return SPACE_FACTOR * sum(known)
+    files = (file.bytes or 0 for source in task.spec.sources for file in source.files)
+    budgets = (part.budget for source in task.spec.sources for part in source.records)
+    return SPACE_FACTOR * int(sum(files) + sum(budgets))
 
 
 async def gather(
@@ -68,6 +71,9 @@ async def gather(
 
             await bring_images(task, source.images, raw, from_dir=from_dir, progress=progress)
             unverified.append(f"{source.images.folder}/")
+        for records in source.records:
+            await _gather_records(task, source, records, raw, from_dir, progress)
+            unverified += records.files
     return Gathered(unverified=tuple(unverified), accepted=tuple(accepted))
 
 
@@ -98,6 +104,48 @@ def _find_all(task: Task, source: Source, directory: Path) -> list[tuple[SourceF
     return found
 
 
+async def _gather_records(
+    task: Task,
+    source: Source,
+    records: SourceRecords,
+    raw: Path,
+    from_dir: Path | None,
+    progress: Progress,
+) -> None:
+    """Bring the files of as many records into `raw` as the budget allows, the same everywhere."""
+    names = _listed_records(task, source, raw / records.listing)
+    seed = task.public_seed("full")
+    names.sort(key=lambda name: hashlib.sha256(f"{seed}/{name}".encode()).digest())
+    taken = 0
+    for name in names:
+        if taken >= records.budget:
+            break
+        files = tuple(SourceFile(path=path.format(record=name)) for path in records.files)
+        part = source.model_copy(update={"files": files})
+        progress.say(f"{task.id}: record {name} ({taken / 1e6:,.0f} MB so far)")
+        if from_dir is not None:
+            places = _find_all(task, part, from_dir)
+        else:
+            places = await _fetch_all(task, part, progress)
+        for file, place in places:
+            _take(place, raw / file.path, file)
+        taken += sum(place.size for _, place in places)
+
+
+def _listed_records(task: Task, source: Source, listing: Path) -> list[str]:
+    try:
+        names = [str(entry["record_id"]) for entry in json.loads(listing.read_bytes())]
+    except (ValueError, TypeError, KeyError) as error:
+        raise UsageError(
+            f"{task.id}: {listing.name} is not the file of {_spoken(source)}: "
+            "expected a JSON list of objects with a record_id"
+        ) from error
+    strange = [name for name in names if not re.fullmatch(r"[\w-]+", name)]
+    if strange:
+        raise UsageError(f"{task.id}: {listing.name}: {strange[0]!r} is no name of a record")
+    return names
+
+
 def _find(source: Source, directory: Path, name: str) -> Place | None:
     """A file in the directory, or in the folder that a clone of its repository makes there."""
     place = find_in_directory(directory, name)
@@ -119,7 +167,7 @@ async def _fetch_all(
 ) -> list[tuple[SourceFile, Place]]:
     from mlagentbench.tasks import fetching
 
-    directory = downloads_dir(task.id, task.spec.version)
+    directory = downloads_dir(task.original_id, task.spec.version)
     directory.mkdir(parents=True, exist_ok=True)
     fetched = []
     for file in source.files:

@@ -4,15 +4,18 @@ import difflib
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Record
-from mlagentbench.tasks.task import task_folders
+from mlagentbench.tasks.task import RENAMED, load_task, task_folders
 
 SUITES = Path(__file__).parent / "suites"
 EVERY_TASK = "*"
+
+Variant = Literal["original", "renamed", "both"]
 
 
 class Suite(Record):
@@ -40,7 +43,8 @@ def load_suite(name_or_file: str) -> Suite:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
         raise UsageError(
-            f'{file}: {key}: {first["msg"]}; a suite has description = "..." and tasks = ["ID", ...]'
+            f"{file}: {key}: {first['msg']}; "
+            'a suite has description = "..." and tasks = ["ID", ...]'
         ) from error
     if not suite.tasks:
         raise UsageError(f"{file}: tasks: names no task")
@@ -49,6 +53,21 @@ def load_suite(name_or_file: str) -> Suite:
 
 def suite_names() -> list[str]:
     return sorted(file.stem for file in SUITES.glob("*.toml"))
+
+
+def in_variants(names: Sequence[str], variant: Variant) -> list[str]:
+    """The tasks, their renamed variants, or both; a UsageError names those that have none."""
+    if variant == "original":
+        return list(names)
+    lacking = [name for name in names if load_task(name).spec.renamed is None]
+    if lacking:
+        having = [name for name in sorted(task_folders()) if load_task(name).spec.renamed]
+        raise UsageError(
+            f"--variant {variant}: no renamed variant of {', '.join(lacking)}; "
+            f"tasks that have one: {', '.join(having)}"
+        )
+    renamed = [f"{name}@{RENAMED}" for name in names]
+    return renamed if variant == "renamed" else [*names, *renamed]
 
 
 def chosen_tasks(names: Sequence[str], suite: str | None) -> list[str]:

@@ -41,6 +41,7 @@ from mlagentbench.records import Record, Tier
 
 ENTRY_POINT_GROUP = "mlagentbench.tasks"
 SUITE = Path(__file__).parent / "suite"
+RENAMED = "renamed"
 
 _UNITS = {
     "s": 1.0, "m": 60.0, "h": 3600.0,
@@ -170,12 +171,24 @@ class ListedImages(Record):
     """Preparation fails when a larger share cannot be had; up to it, images are left out."""
 
 
+class SourceRecords(Record):
+    """A seeded choice among many records of the source, each made of a few files."""
+
+    listing: RelativePath
+    """One of the source's files: a JSON list of objects, each with a `record_id`."""
+    files: tuple[RelativePath, ...]
+    """What belongs to a record; `{record}` stands for its id."""
+    budget: Bytes
+    """Records are chosen until their files have at least so many bytes."""
+
+
 class Source(Record):
     kind: Literal["url", "kaggle", "huggingface", "generated"]
     ref: str = ""
     licence: str = "unknown"
     page: str | None = None
     files: tuple[SourceFile, ...] = ()
+    records: tuple[SourceRecords, ...] = ()
     images: ListedImages | None = None
 
     @model_validator(mode="after")
@@ -223,6 +236,26 @@ class Measured(Record):
     """The model in the role `tool` that they were measured with."""
 
 
+class Renamed(Record):
+    """What is replaced in the variant `TASK@renamed` (tasks/renaming.py)."""
+
+    columns: tuple[str, ...] = ()
+    """Headers; also replaced in programs and texts."""
+    words: tuple[str, ...] = ()
+    """Values that stand in programs and texts; also replaced there."""
+    values: tuple[str, ...] = ()
+    """Columns whose texts are replaced."""
+    ids: tuple[str, ...] = ()
+    """Columns of ids."""
+    scaled: tuple[tuple[str, ...], ...] = ()
+    """Groups of columns whose numbers are multiplied by one factor each."""
+    shifted: tuple[tuple[str, ...], ...] = ()
+    """Groups of columns to whose numbers one number each is added."""
+    text: dict[str, str] = {}
+    """Phrases of problem and programs, and what stands in their place."""
+    measured: dict[Tier, Measured] = {}
+
+
 class TaskSpec(Record):
     """The contents of task.toml."""
 
@@ -249,6 +282,9 @@ class TaskSpec(Record):
     rules: dict[str, Literal["limit", "grader", "journal", "no"]] = {}
     sources: tuple[Source, ...]
     measured: dict[Tier, Measured] = {}
+    renamed: Renamed | None = None
+    variant_of: str | None = None
+    """Of a renamed variant: the task that it was made from."""
 
     @model_validator(mode="after")
     def _kind_fits(self) -> "TaskSpec":
@@ -288,13 +324,24 @@ class Task:
     def inspect_name(self) -> str:
         """What `inspect eval` takes."""
         if self.address != self.id:
-            return f"mlagentbench/folder -T path={self.folder}"
+            return f"mlagentbench/folder -T path={self.address}"
         return f"mlagentbench/{self.id.replace('-', '_')}"
 
     @property
     def address(self) -> str:
         """What a person types to name it: the id, or the path of a folder elsewhere."""
+        if self.spec.variant_of is not None:
+            return f"{self.spec.variant_of}@{RENAMED}"
         return self.id if task_folders().get(self.id) == self.folder else str(self.folder)
+
+    @property
+    def variant(self) -> str:
+        return "original" if self.spec.variant_of is None else RENAMED
+
+    @property
+    def original_id(self) -> str:
+        """The id of the task itself, of whatever variant this is."""
+        return self.id if self.spec.variant_of is None else self.id.removesuffix(f"-{RENAMED}")
 
     @property
     def starter(self) -> Path:
@@ -320,11 +367,11 @@ class Task:
 
     def run_seed(self, epoch: int) -> int:
         """The seed of a run, the same wherever it is run."""
-        return _seed(self.id, self.spec.version, "run", epoch) % 2**32
+        return _seed(self.original_id, self.spec.version, "run", epoch) % 2**32
 
     def public_seed(self, tier: Tier) -> int:
         """The published 128-bit seed of this task version's data."""
-        return _seed(self.id, self.spec.version, "data", tier)
+        return _seed(self.original_id, self.spec.version, "data", tier)
 
     def __repr__(self) -> str:
         return f"Task({self.id!r}, version={self.spec.version})"
@@ -336,7 +383,15 @@ def _seed(*parts: object) -> int:
 
 
 def load_task(name_or_path: str | Path) -> Task:
-    """The task of that id, or of that folder; a UsageError says what is wrong with it."""
+    """The task of that id, or of that folder; a UsageError says what is wrong with it.
+
+    `TASK@renamed` is its renamed variant.
+    """
+    if isinstance(name_or_path, str) and name_or_path.endswith(f"@{RENAMED}"):
+        from mlagentbench.tasks.renaming import renamed_folder
+
+        original = load_task(name_or_path.removesuffix(f"@{RENAMED}"))
+        return load_folder(renamed_folder(original))
     if isinstance(name_or_path, Path) or "/" in name_or_path or name_or_path.startswith("."):
         return load_folder(Path(name_or_path))
     folders = task_folders()
