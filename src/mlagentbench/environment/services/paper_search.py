@@ -21,6 +21,7 @@ from mlagentbench.records import Record
 MAX_RESULTS = 25
 DEFAULT_RESULTS = 10
 MAX_QUERY = 2000
+MAX_BRACKETS = 50
 ADDRESS = "http://papers.example/abs/"
 K1, B = 1.2, 0.75
 _OPERATORS = ("AND", "OR", "ANDNOT")
@@ -96,6 +97,8 @@ class PaperSearch:
     def search(self, text: str) -> list[int]:
         """The numbers of the papers that match, the best first."""
         parts = re.findall(r'(?:\w+:)?"[^"]*"|[()]|[^\s()"]+', text)
+        if parts.count("(") > MAX_BRACKETS:
+            raise BadQuery(f"more than {MAX_BRACKETS} brackets")
         match, rest = self._query(parts)
         if rest:
             raise BadQuery("a closing bracket without an opening one")
