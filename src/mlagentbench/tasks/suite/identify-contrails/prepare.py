@@ -1,0 +1,114 @@
+"""Makes arrays of the labelled frames; the test records lose their names, places and times.
+
+The official validation part is the test set. Its records are shuffled and known by their row alone:
+official ids, and the place and time that the official metadata give for each, are in private/ or
+nowhere. Brightness temperatures are kept as whole hundredths of a Kelvin: half floats would be too
+coarse for the differences between bands that tell a contrail.
+"""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+BANDS = (11, 14, 15)
+LABELLED = 4
+"""Of the eight times of a record, the one that was labelled."""
+MASK = "human_pixel_masks.npy"
+PER_KELVIN = 100
+COLUMNS = ["record_id", "encoded_pixels"]
+HELD_SHARE = 0.2
+EMPTY = "-"
+PAPERS_TRAINING = {
+    "learning_rate": 1e-5, "epochs": 1, "batch_size": 16, "class_weights": [0.57, 4.17],
+}  # fmt: skip
+
+
+def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
+    train, test = (rng.permutation(records_of(raw / part)) for part in ("train", "validation"))
+    save_records(raw / "train", train, public, "train")
+    np.save(public / "train_masks.npy", stack(raw / "train", train, read_mask))
+    save_records(raw / "validation", test, public, "test")
+    given = raw / "training.json"
+    training = json.loads(given.read_text()) if given.is_file() else PAPERS_TRAINING
+    (public / "training.json").write_text(json.dumps(training, indent=2) + "\n")
+    write_table(public / "sample_submission.csv", COLUMNS, [EMPTY] * len(test))
+
+    write_answers(private, stack(raw / "validation", test, read_mask))
+    write_table(private / "mapping.csv", ["record_id", "original"], list(test))
+    if (raw / "validation" / test[0] / "true_mask.npy").is_file():
+        masks = stack(raw / "validation", test, lambda folder: np.load(folder / "true_mask.npy"))
+        write_table(private / "true_masks.csv", COLUMNS, [encode(mask) for mask in masks])
+
+
+def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:
+    """Hold a part of the training records back, to be asked for a score on them in a run."""
+    images, masks = np.load(public / "train_images.npy"), np.load(public / "train_masks.npy")
+    order = rng.permutation(len(images))
+    size = int(len(images) * HELD_SHARE)
+    held, kept = order[:size], np.sort(order[size:])
+    for file in sorted(public.iterdir()):
+        if not file.name.startswith("train_"):
+            shutil.copyfile(file, held_public / file.name)
+    np.save(held_public / "train_images.npy", images[kept])
+    np.save(held_public / "train_masks.npy", masks[kept])
+    np.save(held_public / "validation_images.npy", images[held])
+    write_table(held_public / "validation_sample_submission.csv", COLUMNS, [EMPTY] * size)
+    write_answers(held_private, masks[held])
+
+
+def records_of(folder: Path) -> list[str]:
+    """The names of the records in a folder, in one order everywhere."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder.name}/ not found among the raw files")
+    records = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    if not records:
+        raise FileNotFoundError(f"{folder.name}/ has no records")
+    return records
+
+
+def save_records(folder: Path, records: np.ndarray, public: Path, name: str) -> None:
+    np.save(public / f"{name}_images.npy", stack(folder, records, read_image))
+
+
+def stack(folder: Path, records: np.ndarray, read) -> np.ndarray:
+    """What `read` makes of each record's folder, in one array."""
+    first = read(folder / records[0])
+    rows = np.empty((len(records), *first.shape), dtype=first.dtype)
+    for row, record in enumerate(records):
+        rows[row] = read(folder / record)
+    return rows
+
+
+def read_image(folder: Path) -> np.ndarray:
+    """The bands of the labelled time, (height, width, bands); 0 where nothing was measured."""
+    bands = [np.load(folder / f"band_{band:02d}.npy", mmap_mode="r")[..., LABELLED]
+             for band in BANDS]  # fmt: skip
+    kelvins = np.nan_to_num(np.stack(bands, axis=2).astype(np.float64), posinf=0, neginf=0)
+    return np.clip(np.round(kelvins * PER_KELVIN), 0, 65535).astype(np.uint16)
+
+
+def read_mask(folder: Path) -> np.ndarray:
+    return (np.load(folder / MASK)[..., 0] > 0).astype(np.uint8)
+
+
+def encode(mask: np.ndarray) -> str:
+    """Runs of marked pixels: start and length, counted from 1, down the columns."""
+    flat = np.concatenate([[0], mask.T.ravel() != 0, [0]]).astype(np.int8)
+    starts, ends = (np.flatnonzero(np.diff(flat) == step) for step in (1, -1))
+    runs = (f"{start + 1} {end - start}" for start, end in zip(starts, ends, strict=True))
+    return " ".join(runs) or EMPTY
+
+
+def write_answers(private: Path, masks: np.ndarray) -> None:
+    write_table(private / "answers.csv", COLUMNS, [encode(mask) for mask in masks])
+    (private / "shape.json").write_text(json.dumps(masks.shape[1:]))
+
+
+def write_table(file: Path, columns: list[str], values: list[str]) -> None:
+    with file.open("w", newline="") as handle:
+        writer = csv.writer(handle, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(enumerate(values))
