@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -130,15 +130,26 @@ def _archives(directory: Path) -> list[Path]:
 
 def _find_member(archive: Path, name: str) -> Place | None:
     """The member of that name, at the top or below a single top folder."""
+    status = archive.stat()
     with _damage_explained(archive):
-        members = _zip_members(archive) if _is_zip(archive) else _tar_members(archive)
-    wanted = PurePosixPath(name).parts
-    fitting = []
-    for member, size in members.items():
+        members = _members(archive, (status.st_size, status.st_mtime_ns))
+    return members.get(PurePosixPath(name).parts)
+
+
+@lru_cache(maxsize=4)
+def _members(archive: Path, _version: tuple[int, int]) -> dict[tuple[str, ...], Place]:
+    """The members by their path, also by their path below the top folder.
+
+    Remembered as long as the archive stays the same: large ones take long to list.
+    """
+    listed = _zip_members(archive) if _is_zip(archive) else _tar_members(archive)
+    found: dict[tuple[str, ...], Place] = {}
+    for member, length in sorted(listed.items(), key=lambda item: len(item[0])):
+        place = Place(file=archive, member=member, size=length)
         parts = PurePosixPath(member).parts
-        if wanted in (parts, parts[1:]):
-            fitting.append(Place(file=archive, member=member, size=size))
-    return min(fitting, key=lambda place: len(place.member or ""), default=None)
+        for path in (parts, parts[1:]):
+            found.setdefault(path, place)
+    return found
 
 
 def _is_zip(archive: Path) -> bool:
