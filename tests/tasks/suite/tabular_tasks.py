@@ -24,21 +24,21 @@ class TaskModules:
 
     @cached_property
     def prepare(self) -> ModuleType:
-        return self._load("prepare")
+        return self.load("prepare")
 
     @cached_property
     def mini(self) -> ModuleType:
-        return self._load("mini")
+        return self.load("mini")
 
     @cached_property
     def trivial(self) -> ModuleType:
-        return self._load("trivial")
+        return self.load("trivial")
 
     @cached_property
     def grade(self) -> ModuleType:
-        return self._load("grade")
+        return self.load("grade")
 
-    def _load(self, name: str) -> ModuleType:
+    def load(self, name: str) -> ModuleType:
         unique = f"{self.folder.name.replace('-', '_')}_{name}"
         spec = importlib.util.spec_from_file_location(unique, self.folder / f"{name}.py")
         assert spec is not None

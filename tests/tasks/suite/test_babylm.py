@@ -27,7 +27,7 @@ from mlagentbench.tasks.sources import gather
 from mlagentbench.tasks.task import load_folder
 
 BABYLM = TaskModules("babylm")
-MODEL_FILES = sys.modules["model_files"] = BABYLM._load("model_files")
+MODEL_FILES = sys.modules["model_files"] = BABYLM.load("model_files")
 SOURCES = BABYLM.prepare.SOURCES
 PARTS = {"train": "babylm_10M", "dev": "babylm_dev", "test": "babylm_test"}
 MODELS = Path(__file__).with_name("babylm_models.py")
