@@ -16,8 +16,8 @@ from mlagentbench.mlagentbench_task import InvalidSubmission
 from mlagentbench.tasks.task import load_folder
 
 VECTOR = TaskModules("vectorization")
-REQUESTS = VECTOR._load("requests")
-FULL = VECTOR._load("full")
+REQUESTS = VECTOR.load("requests")
+FULL = VECTOR.load("full")
 SOURCES = {name: VECTOR.folder / name / "convolution.py" for name in ("starter", "solution")}
 
 
