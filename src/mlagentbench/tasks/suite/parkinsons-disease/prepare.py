@@ -1,0 +1,140 @@
+"""Parts the patients into public training patients and test patients, of whom little is shown.
+
+Of a test patient's visit the public files say what was known on that day: the month, the months of
+the earlier visits, the proteins. Every visit has a random id of its own and nothing says which
+visits belong to one patient: a list of all visits of a patient would tell which of the later ones
+took place, and that tells how ill somebody is. For the same reason every rating is asked for at
+every visit, now and 6, 12 and 24 months later; what never took place is not scored.
+"""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+PATIENT, VISIT, MONTH = "patient_id", "visit_id", "visit_month"
+TARGETS = ["updrs_1", "updrs_2", "updrs_3", "updrs_4"]
+HORIZONS = [0, 6, 12, 24]
+ID, RATING = "prediction_id", "rating"
+TEST_SHARE = 0.20
+HELD_SHARE = 0.20
+CLINICAL, PROTEINS = "train_clinical_data.csv", "train_proteins.csv"
+SUPPLEMENT = "supplemental_clinical_data.csv"
+
+
+def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
+    tables = {name: _read(raw / name) for name in (CLINICAL, PROTEINS, SUPPLEMENT)}
+    patients = pd.unique(pd.concat([tables[CLINICAL][PATIENT], tables[SUPPLEMENT][PATIENT]]))
+    new_ids = dict(zip(patients, _numbers(len(patients), 5, rng), strict=True))
+    tables = {name: _renamed(table, new_ids) for name, table in tables.items()}
+    tested = _some_patients(tables[CLINICAL], TEST_SHARE, rng)
+
+    for name, table in tables.items():
+        _write(_shuffled(table[~table[PATIENT].isin(tested)], rng), public / name)
+    asked = _ask(tables[CLINICAL], tables[PROTEINS], tested, public, "test", rng)
+    _write_answers(asked, private)
+
+    mapping = pd.DataFrame({PATIENT: list(new_ids.values()), "original": list(new_ids)})
+    part = np.where(mapping[PATIENT].isin(tested), "test", "train")
+    _write(mapping.assign(part=part), private / "mapping.csv")
+    if (raw / "noise_free.csv").is_file():
+        noise_free = _renamed(_read(raw / "noise_free.csv"), new_ids)
+        best = _look_up(asked, noise_free)
+        _write(asked[[ID]].assign(**{RATING: best})[asked[RATING] != ""], private / "ceiling.csv")
+
+
+def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:
+    """Hold a part of the training patients back, to be asked for a score on them during a run."""
+    clinical, proteins = _read(public / CLINICAL), _read(public / PROTEINS)
+    held = _some_patients(clinical, HELD_SHARE, rng)
+    for file in sorted(public.iterdir()):
+        if file.name not in (CLINICAL, PROTEINS):
+            shutil.copyfile(file, held_public / file.name)
+    for name, table in ((CLINICAL, clinical), (PROTEINS, proteins)):
+        _write(table[~table[PATIENT].isin(held)], held_public / name)
+    _write_answers(_ask(clinical, proteins, held, held_public, "validation", rng), held_private)
+
+
+def _ask(
+    clinical: pd.DataFrame, proteins: pd.DataFrame, patients: set[str],
+    public: Path, part: str, rng: np.random.Generator,
+) -> pd.DataFrame:  # fmt: skip
+    """Write what is shown of these patients' visits and what is asked; return it with answers."""
+    visits = _shuffled(clinical[clinical[PATIENT].isin(patients)], rng)
+    new_names = dict(zip(visits[VISIT], _numbers(len(visits), 6, rng), strict=True))
+    visits = visits.assign(**{VISIT: visits[VISIT].map(new_names)})
+    shown = visits[[VISIT, MONTH]].assign(earlier_visits=_earlier_visits(visits))
+    samples = proteins[proteins[VISIT].isin(new_names)].drop(columns=PATIENT)
+    samples = samples.assign(**{VISIT: samples[VISIT].map(new_names)})
+
+    asked = visits[[VISIT, PATIENT, MONTH]]
+    asked = asked.merge(pd.DataFrame({"updrs_test": TARGETS}), how="cross")
+    asked = asked.merge(pd.DataFrame({"plus_months": HORIZONS}), how="cross")
+    asked = _shuffled(asked, rng).reset_index(drop=True)
+    asked.insert(0, ID, _numbers(len(asked), 8, rng))
+    asked[RATING] = _look_up(asked, clinical)
+
+    _write(shown, public / f"{part}_visits.csv")
+    _write(_shuffled(samples, rng), public / f"{part}_proteins.csv")
+    _write(asked[[ID, VISIT, MONTH, "updrs_test", "plus_months"]], public / f"{part}.csv")
+    sample = "sample_submission.csv" if part == "test" else f"{part}_sample_submission.csv"
+    _write(asked[[ID]].assign(**{RATING: 0}), public / sample)
+    return asked
+
+
+def _write_answers(asked: pd.DataFrame, private: Path) -> None:
+    _write(asked[[ID, PATIENT]], private / "asked.csv")
+    _write(asked.loc[asked[RATING] != "", [ID, RATING]], private / "answers.csv")
+
+
+def _look_up(asked: pd.DataFrame, ratings: pd.DataFrame) -> list[str]:
+    """The asked ratings, as text; empty where the visit did not take place or was not rated."""
+    known = {
+        (patient, int(month), target): value
+        for target in TARGETS
+        for patient, month, value in zip(
+            ratings[PATIENT], ratings[MONTH], ratings[target], strict=True
+        )
+    }
+    later = asked[MONTH].astype(int) + asked["plus_months"]
+    keys = zip(asked[PATIENT], later, asked["updrs_test"], strict=True)
+    return [known.get(key, "") for key in keys]
+
+
+def _earlier_visits(visits: pd.DataFrame) -> list[str]:
+    """For each visit the months of the same patient's visits before it, like "0 6 12"."""
+    months = visits[MONTH].astype(int).groupby(visits[PATIENT]).apply(sorted).to_dict()
+    return [
+        " ".join(str(earlier) for earlier in months[patient] if earlier < int(month))
+        for patient, month in zip(visits[PATIENT], visits[MONTH], strict=True)
+    ]
+
+
+def _some_patients(clinical: pd.DataFrame, share: float, rng: np.random.Generator) -> set[str]:
+    patients = sorted(set(clinical[PATIENT]))
+    order = rng.permutation(len(patients))
+    return {patients[place] for place in order[: round(share * len(patients))]}
+
+
+def _renamed(table: pd.DataFrame, new_ids: dict[str, str]) -> pd.DataFrame:
+    patients = table[PATIENT].map(new_ids)
+    return table.assign(**{PATIENT: patients, VISIT: patients + "_" + table[MONTH]})
+
+
+def _numbers(count: int, digits: int, rng: np.random.Generator) -> list[str]:
+    """Different random numbers of so many digits."""
+    lowest = 10 ** (digits - 1)
+    return [str(lowest + n) for n in rng.choice(9 * lowest, count, replace=False)]
+
+
+def _shuffled(table: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    return table.iloc[rng.permutation(len(table))]
+
+
+def _read(file: Path) -> pd.DataFrame:
+    return pd.read_csv(file, dtype=str, keep_default_na=False).astype(object)
+
+
+def _write(table: pd.DataFrame, file: Path) -> None:
+    table.to_csv(file, index=False, lineterminator="\n")
