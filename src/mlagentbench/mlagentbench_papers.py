@@ -195,6 +195,7 @@ class Literature:
         self.objects = concepts(OBJECTS if hidden else DEVELOPMENT_OBJECTS)
         self.results = tuple(range(len(RESULTS))) if hidden else DEVELOPMENT_RESULTS
         self._taken: set[str] = set()
+        self._datasets_of: dict[Topic, set[str]] = {}
         self.datasets = [
             self._new(lambda: f"{self._name().upper()}-{self.random.randint(2, 99)}")
             for _ in range(DATASETS)
@@ -250,8 +251,10 @@ class Literature:
 
     def _dataset(self, topic: Topic) -> str:
         """One that no other paper about the topic has, so that both together tell it apart."""
-        taken = {paper.facts.dataset for paper in self.papers if paper.topic == topic}
-        return self.random.choice([name for name in self.datasets if name not in taken])
+        taken = self._datasets_of.setdefault(topic, set())
+        chosen = self.random.choice([name for name in self.datasets if name not in taken])
+        taken.add(chosen)
+        return chosen
 
     def _result(self, facts: Facts, rival: str) -> str:
         draw = self.random

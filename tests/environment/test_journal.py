@@ -188,3 +188,20 @@ def test_a_resumed_run_has_no_outcome_until_it_ends_again(tmp_path: Path) -> Non
     journal.append(EventLine, 6.0, event="resumed")
     journal.close()
     assert read_journal(path).outcome is None
+
+
+def test_tokens_that_a_step_used_are_kept(tmp_path: Path) -> None:
+    """Programs that an action runs may ask a model; the run goes on from what they used."""
+    path = tmp_path / "journal.jsonl"
+    write_run(path)
+    before = read_journal(path).usage
+    journal = Journal(path)
+    journal.append(BeginLine, 7.0, step=3, action=Action(name="A"))
+    journal.append(
+        EndLine, 8.0, step=3, observation=Observation(text="x"), snapshot="s3", started=0.0,
+        seconds=1.0, usage=before.model_copy(update={"input_tokens": 510, "output_tokens": 52}),
+    )  # fmt: skip
+    journal.close()
+    after = read_journal(path).usage
+    assert (after.input_tokens, after.output_tokens) == (510, 52)
+    assert (after.steps, after.seconds) == (3, 8.0)

@@ -9,14 +9,8 @@ from mlagentbench.evaluation import checks
 from mlagentbench.evaluation.checks import CheckResult
 from mlagentbench.evaluation.grading import Scored
 from mlagentbench.evaluation.probe import ProbeResult, ProbeTest, judge
-from mlagentbench.tasks.task import (
-    Measured,
-    Metric,
-    ReferenceFigures,
-    StarterFigures,
-    Task,
-    load_task,
-)
+from mlagentbench.tasks.spec import Measured, Metric, ReferenceFigures, StarterFigures
+from mlagentbench.tasks.task import Task, load_task
 
 
 def task_of(kind: str, metric: Metric, folder: Path) -> Task:
@@ -160,3 +154,35 @@ def test_the_probe_may_be_lucky_but_not_by_more_than_3_standard_errors() -> None
     assert probed((0.5, 0.0)).ok is False
     assert probed((0.0, 0.0)).ok
     assert probed().ok is None
+
+
+HIGHER = Metric(name="F1", better="higher")
+
+
+@pytest.mark.parametrize(
+    ("scores", "solution", "ok"),
+    [
+        ({"bm25": 0.34, "titles": None}, 0.5, True),
+        ({"bm25": 0.1, "titles": 0.36}, 0.5, False),
+        ({"bm25": None}, 0.5, False),
+        ({"bm25": 0.1}, None, False),
+    ],
+)
+def test_search_without_a_model(
+    scores: dict[str, float | None], solution: float | None, ok: bool
+) -> None:
+    trivial = {name: Scored(score=score) for name, score in scores.items()}
+    assert checks.trivial_is_far(HIGHER, trivial, Scored(score=solution)).ok is ok
+
+
+@pytest.mark.parametrize(
+    ("constant", "ok"), [(0.44, True), (0.46, False), (0.6, False), (None, True)]
+)
+def test_a_solution_that_does_without_its_model(constant: float | None, ok: bool) -> None:
+    result = checks.solution_needs_its_model(HIGHER, Scored(score=0.5), Scored(score=constant))
+    assert result.ok is ok
+
+
+def test_a_solution_without_a_score_does_not_show_that_it_needs_its_model() -> None:
+    failed = Scored(reason="it failed")
+    assert checks.solution_needs_its_model(HIGHER, failed, failed).ok is False

@@ -1,0 +1,45 @@
+"""Tasks whose programs use a model: who answers, what is kept, what a result says."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import Run
+
+from mlagentbench.evaluation.results import collect
+
+TASK = ("run", "--tasks", "bibtex-generation", "--out", "out")
+READER = ("--role", "tool=mlagentbench/reader")
+
+
+def test_an_agent_without_a_model_needs_the_role(run: Run) -> None:
+    result = run(*TASK, "--agents", "nop", expect=2)
+    assert "needs a model that the submitted program can use: --role tool=" in result.stderr
+
+
+def test_the_services_need_our_sandbox(run: Run) -> None:
+    result = run(*TASK, "--agents", "nop", *READER, "--sandbox", "local", expect=2)
+    assert "needs --sandbox bubblewrap" in result.stderr
+
+
+def test_other_roles_than_tool_are_refused_where_there_is_no_agent(run: Run) -> None:
+    for verb in ("check", "baseline"):
+        result = run(verb, "bibtex-generation", "--role", "edit=a/b", expect=2)
+        assert "only the role tool is used here" in result.stderr
+
+
+@pytest.mark.slow
+def test_a_run_is_graded_with_the_model_and_again_without(tmp_path: Path, run: Run) -> None:
+    shown = run(*TASK, "--agents", "baseline", *READER).stdout
+    assert "tool model mlagentbench/reader; a grading used 120 replies (0 of them kept" in shown
+    (result,) = collect(tmp_path / "out")
+    assert result.record.disclosure.roles == {"tool": "mlagentbench/reader"}
+    assert result.usage.input_tokens > 1000, "what the starter asked while it ran is the run's own"
+    assert result.grade is not None and result.grade.tool is not None
+    assert result.grade.success is False
+    assert (result.grade.tool.calls, result.grade.tool.kept) == (120, 0)
+
+    again = json.loads(run("score", f"out/{result.path}", "--json").stdout)[0]["grades"][0]
+    assert again["score"] == result.grade.score
+    assert (again["tool"]["calls"], again["tool"]["kept"]) == (120, 120)
+    assert again["tool"]["input_tokens"] == result.grade.tool.input_tokens
