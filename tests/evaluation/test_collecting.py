@@ -10,7 +10,8 @@ import pytest
 
 from mlagentbench.evaluation.collecting import collect_program
 from mlagentbench.tasks.python_env import PythonEnv
-from mlagentbench.tasks.task import Task, TaskSpec
+from mlagentbench.tasks.spec import TaskSpec
+from mlagentbench.tasks.task import Task
 from mlagentbench.tasks.task_call import InvalidSubmissionReported
 
 ENV = PythonEnv(directory=Path(sys.prefix), hash="-", python_version="-", packages={})
@@ -176,3 +177,10 @@ def test_a_submission_that_cannot_be_varied_is_invalid(varied: Trial) -> None:
 def test_a_variant_that_fails_is_named(varied: Trial) -> None:
     with pytest.raises(InvalidSubmissionReported, match=r"variant tripled: .*exit status 1"):
         varied.collect("type('T', (), {'__mul__': lambda self, n: 1 // (n - 3)})()")
+
+
+def test_a_program_that_never_ends_is_stopped(trial: Trial) -> None:
+    collect = {"command": "python predict.py", "inputs": "inputs", "timeout": "1s"}
+    trial.task = Task(trial.task.folder, TaskSpec.model_validate({**SPEC, "collect": collect}))
+    with pytest.raises(InvalidSubmissionReported, match="ended by the limit on wall time"):
+        trial.collect("while True: pass")

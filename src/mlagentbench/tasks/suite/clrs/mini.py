@@ -10,7 +10,7 @@ def make(raw: Path, rng: Any) -> None:
     settings = {
         "train_nodes": [4, 7, 11], "test_nodes": 16,
         "hidden": 32, "triplet_features": 8, "rounds": 4,
-        "batch_size": 16, "learning_rate": 0.001, "steps": 100,
+        "batch_size": 16, "learning_rate": 0.001, "steps": 200,
     }  # fmt: skip
     (raw / "settings.json").write_text(json.dumps(settings, indent=2) + "\n")
     (raw / "hidden.json").write_text(json.dumps({"graphs": 300}))
