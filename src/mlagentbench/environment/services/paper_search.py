@@ -49,10 +49,8 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"[^\W_]+(?:[-'.][^\W_]+)*", text.lower())
 
 
-class Match(Record):
-    """The papers that match, by number, with the score of the words asked for."""
-
-    scores: dict[int, float]
+Scores = dict[int, float]
+"""The papers that match, by number, with what the words asked for are worth in each."""
 
 
 class PaperSearch:
@@ -73,6 +71,9 @@ class PaperSearch:
         self._postings = {field: _postings(texts) for field, texts in self._words.items()}
         self._lengths = {
             field: [len(text) for text in texts] for field, texts in self._words.items()
+        }
+        self._mean_length = {
+            field: sum(lengths) / max(1, len(lengths)) for field, lengths in self._lengths.items()
         }
 
     def answer(self, query: Mapping[str, str]) -> bytes:
@@ -102,9 +103,9 @@ class PaperSearch:
         match, rest = self._query(parts)
         if rest:
             raise BadQuery("a closing bracket without an opening one")
-        return sorted(match.scores, key=lambda number: (-match.scores[number], number))
+        return sorted(match, key=lambda number: (-match[number], number))
 
-    def _query(self, parts: list[str]) -> tuple[Match, list[str]]:
+    def _query(self, parts: list[str]) -> tuple[Scores, list[str]]:
         match, parts = self._part(parts)
         while parts and parts[0] != ")":
             operator = parts[0] if parts[0] in _OPERATORS else "OR"
@@ -112,7 +113,7 @@ class PaperSearch:
             match = _combined(match, operator, other)
         return match, parts
 
-    def _part(self, parts: list[str]) -> tuple[Match, list[str]]:
+    def _part(self, parts: list[str]) -> tuple[Scores, list[str]]:
         if not parts or parts[0] in (*_OPERATORS, ")"):
             raise BadQuery("a search term is missing")
         if parts[0] == "(":
@@ -122,7 +123,7 @@ class PaperSearch:
             return match, rest[1:]
         return self._term(parts[0]), parts[1:]
 
-    def _term(self, part: str) -> Match:
+    def _term(self, part: str) -> Scores:
         field, sign, value = part.partition(":")
         if not sign or part.startswith('"'):
             field, value = "all", part
@@ -130,23 +131,20 @@ class PaperSearch:
             raise BadQuery(f"unknown field {field!r}; known: {', '.join(self._words)}")
         words = words_of(value)
         if not words:
-            return Match(scores={})
+            return {}
         scores = self._scores(field, words[0])
         for word in words[1:]:
-            scores = _combined(
-                Match(scores=scores), "AND", Match(scores=self._scores(field, word))
-            ).scores
+            scores = _combined(scores, "AND", self._scores(field, word))
         if len(words) > 1:
             texts = self._words[field]
             scores = {
                 number: score for number, score in scores.items() if _holds(texts[number], words)
             }
-        return Match(scores=scores)
+        return scores
 
-    def _scores(self, field: str, word: str) -> dict[int, float]:
+    def _scores(self, field: str, word: str) -> Scores:
         postings = self._postings[field].get(word, {})
-        lengths = self._lengths[field]
-        mean = sum(lengths) / max(1, len(lengths))
+        lengths, mean = self._lengths[field], self._mean_length[field]
         rarity = math.log(1 + (len(lengths) - len(postings) + 0.5) / (len(postings) + 0.5))
         return {
             number: rarity * count * (K1 + 1) / (count + K1 * (1 - B + B * lengths[number] / mean))
@@ -167,12 +165,11 @@ def _holds(text: list[str], phrase: list[str]) -> bool:
     return any(text[place : place + size] == phrase for place in range(len(text) - size + 1))
 
 
-def _combined(one: Match, operator: str, other: Match) -> Match:
+def _combined(one: Scores, operator: str, other: Scores) -> Scores:
     if operator == "ANDNOT":
-        return Match(scores={n: s for n, s in one.scores.items() if n not in other.scores})
-    both = one.scores.keys() & other.scores.keys()
-    numbers = both if operator == "AND" else one.scores.keys() | other.scores.keys()
-    return Match(scores={n: one.scores.get(n, 0.0) + other.scores.get(n, 0.0) for n in numbers})
+        return {number: score for number, score in one.items() if number not in other}
+    numbers = one.keys() & other.keys() if operator == "AND" else one.keys() | other.keys()
+    return {number: one.get(number, 0.0) + other.get(number, 0.0) for number in numbers}
 
 
 def _number(query: Mapping[str, str], name: str, default: int, most: int) -> int:
