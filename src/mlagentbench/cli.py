@@ -156,7 +156,8 @@ def run(
     from mlagentbench.running.suite import SuiteRequest, run_suite
 
     request = SuiteRequest.read(
-        tasks=tasks, suite=suite, variant=variant, agents=agents, models=models, runs=runs, tier=tier, out=out,
+        tasks=tasks, suite=suite, variant=variant, agents=agents, models=models, runs=runs,
+        tier=tier, out=out,
         max_steps=max_steps, max_time=max_time, max_tokens=max_tokens, max_cost=max_cost,
         prices=prices, jobs=jobs, sandbox=sandbox, feedback=feedback, protocol=protocol,
         roles=role or [], mini_seed=mini_seed,
@@ -196,8 +197,8 @@ def baseline(
     from mlagentbench.running.baseline import measure_tasks
 
     for measured in measure_tasks(
-        _chosen(tasks, suite, every), tier=tier, runs=runs, reference_runs=reference_runs, write=write,
-        mini_seed=mini_seed, roles=role or [],
+        _chosen(tasks, suite, every), tier=tier, runs=runs, reference_runs=reference_runs,
+        write=write, mini_seed=mini_seed, roles=role or [],
     ):  # fmt: skip
         print_measured(measured)
 

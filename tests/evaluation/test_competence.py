@@ -15,7 +15,7 @@ from mlagentbench.evaluation.competence import (
     paper_improvement,
 )
 from mlagentbench.evaluation.stats import noise_factor
-from mlagentbench.tasks.task import Measured, Metric, ReferenceFigures, StarterFigures
+from mlagentbench.tasks.spec import Measured, Metric, ReferenceFigures, StarterFigures
 
 ACCURACY = Metric(name="accuracy", better="higher")
 ERROR = Metric(name="mean absolute error", better="lower")

@@ -4,7 +4,7 @@ import pytest
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.evaluation.figures import TimedScore, concerns, figures_from
-from mlagentbench.tasks.task import Metric
+from mlagentbench.tasks.spec import Metric
 
 ACCURACY = Metric(name="accuracy", better="higher")
 

@@ -15,7 +15,8 @@ from mlagentbench.running.baseline import measure, measure_tasks
 from mlagentbench.running.prepare import ensure_ready
 from mlagentbench.tasks.baselines import home_file, measured_figures
 from mlagentbench.tasks.data import require_prepared
-from mlagentbench.tasks.task import Measured, Task, load_folder
+from mlagentbench.tasks.spec import Measured
+from mlagentbench.tasks.task import Task, load_folder
 
 pytestmark = pytest.mark.usefixtures("with_shared_home")
 

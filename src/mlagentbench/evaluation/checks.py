@@ -17,7 +17,8 @@ from mlagentbench.evaluation.grading import Scored
 from mlagentbench.evaluation.stats import noise_factor
 from mlagentbench.mlagentbench_task import CONTROL_TOLERANCE
 from mlagentbench.records import Record, Tier
-from mlagentbench.tasks.task import Measured, Metric, Task
+from mlagentbench.tasks.spec import Measured, Metric
+from mlagentbench.tasks.task import Task
 
 SAME = 1e-9
 """Scores that differ by no larger share are the same: figures are recorded with ten digits."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mlagentbench.evaluation.stats import noise_factor
 from mlagentbench.records import Judgement
-from mlagentbench.tasks.task import Measured, Metric
+from mlagentbench.tasks.spec import Measured, Metric
 
 SUCCESS_AT = 0.5
 """The normalised score from which on a run can be a success."""

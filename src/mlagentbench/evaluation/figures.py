@@ -18,7 +18,7 @@ from mlagentbench.errors import RunFailed
 from mlagentbench.evaluation.competence import ROOM, bar_of, floor_of, judge, on_scale
 from mlagentbench.evaluation.stats import noise_factor
 from mlagentbench.records import Record, Tier
-from mlagentbench.tasks.task import Measured, Metric, ReferenceFigures, StarterFigures
+from mlagentbench.tasks.spec import Measured, Metric, ReferenceFigures, StarterFigures
 
 MAX_SPREAD = 0.10
 """The starter's standard deviation should be at most this share of the way to the reference."""

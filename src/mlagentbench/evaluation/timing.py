@@ -42,7 +42,8 @@ from mlagentbench.mlagentbench_task import CONTROL_TOLERANCE
 from mlagentbench.records import Record
 from mlagentbench.tasks.data import PreparedData
 from mlagentbench.tasks.python_env import PythonEnv
-from mlagentbench.tasks.task import Collect, Task
+from mlagentbench.tasks.spec import Collect
+from mlagentbench.tasks.task import Task
 from mlagentbench.tasks.task_call import InvalidSubmissionReported
 
 Role = Literal["submission", "starter", "control"]

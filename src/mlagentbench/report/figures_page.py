@@ -5,7 +5,7 @@ from rich.table import Table
 
 from mlagentbench.evaluation.competence import floor_of
 from mlagentbench.evaluation.figures import MeasuredTask, concerns
-from mlagentbench.tasks.task import Measured, Metric, ReferenceFigures, StarterFigures
+from mlagentbench.tasks.spec import Measured, Metric, ReferenceFigures, StarterFigures
 
 
 def print_measured(found: MeasuredTask) -> None:

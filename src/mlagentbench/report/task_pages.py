@@ -13,7 +13,8 @@ from mlagentbench.report.json_page import print_json
 from mlagentbench.report.tables import figure_text
 from mlagentbench.tasks.baselines import measured_figures
 from mlagentbench.tasks.data import find_prepared
-from mlagentbench.tasks.task import Measured, Task, load_task
+from mlagentbench.tasks.spec import Measured
+from mlagentbench.tasks.task import Task, load_task
 
 TIERS: tuple[Tier, ...] = ("mini", "full")
 

@@ -16,7 +16,8 @@ from mlagentbench.running.trials import Trial, Trials
 from mlagentbench.tasks.baselines import store_in_home, write_to_task
 from mlagentbench.tasks.data import MiniSeed, PreparedData
 from mlagentbench.tasks.python_env import PythonEnv
-from mlagentbench.tasks.task import Measured, Task, load_task
+from mlagentbench.tasks.spec import Measured
+from mlagentbench.tasks.task import Task, load_task
 
 STARTER_RUNS: dict[Tier, int] = {"mini": 30, "full": 8}
 REFERENCE_RUNS = 8

@@ -25,7 +25,8 @@ from mlagentbench.running.settings import tool_role
 from mlagentbench.running.trials import Trial, Trials
 from mlagentbench.tasks.baselines import measured_figures
 from mlagentbench.tasks.data import MiniSeed
-from mlagentbench.tasks.task import Measured, Task, load_task
+from mlagentbench.tasks.spec import Measured
+from mlagentbench.tasks.task import Task, load_task
 from mlagentbench.tasks.task_call import InvalidSubmissionReported
 
 SAMPLE = "sample_submission.csv"

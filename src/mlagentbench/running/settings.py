@@ -11,7 +11,7 @@ from mlagentbench.environment.budget import BudgetLimits
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Json, Record, Tier
 from mlagentbench.tasks.data import MiniSeed
-from mlagentbench.tasks.task import TaskSpec, parse_seconds
+from mlagentbench.tasks.spec import TaskSpec, parse_seconds
 
 PAPER_RUNS = 8
 PAPER_STEPS = 50

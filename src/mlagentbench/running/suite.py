@@ -295,6 +295,6 @@ def print_agents(*, as_json: bool) -> None:
 def demo_request(*, every: bool, out: Path) -> SuiteRequest:
     """The agents that need no model, on the mini tier; torch tasks only with `every`."""
     return SuiteRequest.read(
-        suite="paper" if every else "demo", agents="nop,baseline,oracle", models=NO_MODEL, runs=1, out=out,
-        jobs=1, roles=[], prices=None, tier="mini",
+        suite="paper" if every else "demo", agents="nop,baseline,oracle", models=NO_MODEL, runs=1,
+        out=out, jobs=1, roles=[], prices=None, tier="mini",
     )  # fmt: skip

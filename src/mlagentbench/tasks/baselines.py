@@ -8,7 +8,8 @@ from mlagentbench.errors import UsageError
 from mlagentbench.files import write_atomically
 from mlagentbench.home import baselines_dir
 from mlagentbench.records import Tier
-from mlagentbench.tasks.task import Measured, Task, load_task
+from mlagentbench.tasks.spec import Measured
+from mlagentbench.tasks.task import Task, load_task
 
 
 def measured_figures(

@@ -48,6 +48,8 @@ def write_anew(source: Path, target: Path) -> list[FileFacts]:
     for file in files:
         facts.append(_copy(source / file, target / file, file))
         (source / file).unlink()
+    for file in files:  # after all are written: one by one would cost a commit of the disk each
+        _make_last(target / file)
     for directory in sorted(directories, key=lambda path: -len(path.parts)):
         _settle(target / directory)
     _settle(target)
@@ -113,9 +115,13 @@ def _copy(source: Path, target: Path, name: Path) -> FileFacts:
             size += len(chunk)
         writer.flush()
         os.fchmod(writer.fileno(), 0o644)
-        os.fsync(writer.fileno())
     os.utime(target, ns=(0, 0))
     return FileFacts(path=name.as_posix(), sha256=digest.hexdigest(), bytes=size)
+
+
+def _make_last(file: Path) -> None:
+    with file.open("rb") as handle:
+        os.fsync(handle.fileno())
 
 
 def _settle(directory: Path) -> None:

@@ -8,7 +8,8 @@ from mlagentbench.errors import UsageError
 from mlagentbench.tasks import hugging_face, kaggle
 from mlagentbench.tasks.download import NotThere, download
 from mlagentbench.tasks.progress import Progress
-from mlagentbench.tasks.task import Source, SourceFile, Task
+from mlagentbench.tasks.spec import Source, SourceFile
+from mlagentbench.tasks.task import Task
 
 
 async def fetch(

@@ -10,7 +10,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.tasks.commands import run_command
 from mlagentbench.tasks.download import NotThere
 from mlagentbench.tasks.progress import Progress
-from mlagentbench.tasks.task import Source, SourceFile
+from mlagentbench.tasks.spec import Source, SourceFile
 
 _REF = re.compile(r"(datasets/)?((?:[\w.-]+/)?[\w.-]+)@([\w.-]+)")
 _FETCH = """

@@ -13,7 +13,7 @@ from mlagentbench.tasks.archives import find_in_directory
 from mlagentbench.tasks.commands import run_command
 from mlagentbench.tasks.download import NotThere
 from mlagentbench.tasks.progress import Progress
-from mlagentbench.tasks.task import Source, SourceFile
+from mlagentbench.tasks.spec import Source, SourceFile
 
 _NO_TOKEN = r"Authentication required|Could not find kaggle\.json|\b401\b|Unauthorized"
 _NOT_ALLOWED = r"accept this competition|\b403\b|Forbidden"

@@ -19,7 +19,8 @@ from mlagentbench.home import downloads_dir
 from mlagentbench.tasks.archives import copy_from_folder
 from mlagentbench.tasks.download import Refused, download, http_client
 from mlagentbench.tasks.progress import Progress
-from mlagentbench.tasks.task import ListedImages, Task
+from mlagentbench.tasks.spec import ListedImages
+from mlagentbench.tasks.task import Task
 
 if TYPE_CHECKING:
     import httpx
@@ -105,7 +106,7 @@ class _Fetching:
         self.progress = progress
         self.tally = _Tally(images.folder, progress)
         self.missing: dict[str, str] = {}
-        self.folder = downloads_dir(task.id, task.spec.version) / images.folder
+        self.folder = downloads_dir(task.original_id, task.spec.version) / images.folder
 
     def place(self, image: Listed) -> Path:
         return self.folder / image.name

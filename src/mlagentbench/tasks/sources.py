@@ -14,7 +14,8 @@ from mlagentbench.home import downloads_dir
 from mlagentbench.records import Record
 from mlagentbench.tasks.archives import Place, find_in_directory, find_unpacked
 from mlagentbench.tasks.progress import Progress
-from mlagentbench.tasks.task import Source, SourceFile, SourceRecords, Task
+from mlagentbench.tasks.spec import Source, SourceFile, SourceRecords
+from mlagentbench.tasks.task import Task
 
 SPACE_FACTOR = 3
 """Raw files, the same unpacked or copied, and what prepare() makes of them."""

@@ -11,7 +11,8 @@ from sandboxes import PYTHON_ENV
 from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.errors import RunFailed
 from mlagentbench.tasks.python_env import PythonEnv
-from mlagentbench.tasks.task import Task, TaskSpec
+from mlagentbench.tasks.spec import TaskSpec
+from mlagentbench.tasks.task import Task
 from mlagentbench.tasks.task_call import InvalidSubmissionReported
 
 ENV = PythonEnv(directory=PYTHON_ENV, hash="", python_version="", packages={})

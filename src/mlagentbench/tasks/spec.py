@@ -1,0 +1,275 @@
+"""What task.toml may say: the records into which it is read, unknown keys being errors."""
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from mlagentbench.records import Record, Tier
+
+_UNITS = {
+    "s": 1.0, "m": 60.0, "h": 3600.0,
+    "KB": 1e3, "MB": 1e6, "GB": 1e9,
+}  # fmt: skip
+
+
+def _parse_quantity(value: object, units: Sequence[str], example: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([a-zA-Z]+)", value) if isinstance(value, str) else None
+    if match is None or match[2] not in units:
+        raise ValueError(f"expected a text like {example!r} (units: {', '.join(units)})")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def parse_seconds(value: object) -> float:
+    """Read a duration like "10m"."""
+    return _parse_quantity(value, ("s", "m", "h"), "10m")
+
+
+def parse_bytes(value: object) -> float:
+    """Read a size like "8GB"."""
+    return _parse_quantity(value, ("KB", "MB", "GB"), "8GB")
+
+
+def _inside(path: str) -> str:
+    parts = PurePosixPath(path).parts
+    if not parts or parts[0] == "/" or ".." in parts:
+        raise ValueError(f"expected a path below the directory it belongs to, not {path!r}")
+    return path
+
+
+RelativePath = Annotated[str, AfterValidator(_inside)]
+Seconds = Annotated[float, BeforeValidator(parse_seconds)]
+Bytes = Annotated[float, BeforeValidator(parse_bytes)]
+
+
+class Metric(Record):
+    """What the score is; it knows its direction."""
+
+    name: str
+    better: Literal["higher", "lower"]
+    scale: Literal["linear", "log"] = "linear"
+
+    def is_better(self, score: float, than: float) -> bool:
+        return score > than if self.better == "higher" else score < than
+
+    def best(self, scores: Sequence[float]) -> float:
+        return max(scores) if self.better == "higher" else min(scores)
+
+
+class Submission(Record):
+    path: str
+    max_bytes: Bytes = 1e9
+
+
+class Commands(Record):
+    starter: str
+    solution: str
+    sample: str | None = None
+
+
+class Collect(Record):
+    """Agent code that must run on hidden inputs: in a fresh sandbox, without answers."""
+
+    command: str
+    inputs: str | None = None
+    timeout: Seconds = 120.0
+
+
+class Tool(Record):
+    """A model and a paper search that the submitted program uses; papers are below private/.
+
+    While the agent works, the search knows the development papers; at grading the hidden ones, and
+    the limits hold for all hidden inputs together.
+    """
+
+    model: str
+    """What `check` and `baseline` use unless told otherwise."""
+    development_papers: RelativePath
+    papers: RelativePath
+    searches: Annotated[int, Field(gt=0)]
+    tokens: Annotated[int, Field(gt=0)]
+
+
+class TaskLimits(Record):
+    steps: Annotated[int, Field(gt=0)] = 50
+    time: Seconds = 5 * 3600.0
+    command_time: Seconds = 3600.0
+
+
+class Resources(Record):
+    cpus: Annotated[int, Field(gt=0)] = 2
+    memory: Bytes = 8e9
+    gpus: Annotated[int, Field(ge=0)] = 0
+
+
+class PythonNeeds(Record):
+    requirements: tuple[str, ...]
+
+
+class ReadOnly(Record):
+    paths: tuple[str, ...] = ()
+
+
+class SourceFile(Record):
+    """A file of the official source. Without a checksum, every figure from it is unverified."""
+
+    path: RelativePath
+    url: str | None = None
+    md5: str | None = None
+    sha256: str | None = None
+    bytes: int | None = None
+    optional: bool = False
+    unpacked: tuple[RelativePath, ...] = ()
+    """Files and folders of an archive that do instead of it, unverified, with `--from`."""
+
+
+class ListedImages(Record):
+    """Images that are fetched one by one, from the addresses in one of the source's files."""
+
+    listing: RelativePath
+    """A COCO file: each of its `images` has a `file_name` and a `coco_url`."""
+    folder: RelativePath = "images"
+    mirrors: dict[str, str] = {}
+    """Other beginnings for addresses that begin like this and give nothing."""
+    most_missing: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    """Preparation fails when a larger share cannot be had; up to it, images are left out."""
+
+
+class SourceRecords(Record):
+    """A seeded choice among many records of the source, each made of a few files."""
+
+    listing: RelativePath
+    """One of the source's files: a JSON list of objects, each with a `record_id`."""
+    files: tuple[RelativePath, ...]
+    """What belongs to a record; `{record}` stands for its id."""
+    budget: Bytes
+    """Records are chosen until their files have at least so many bytes."""
+
+
+class Source(Record):
+    kind: Literal["url", "kaggle", "huggingface", "generated"]
+    ref: str = ""
+    licence: str = "unknown"
+    page: str | None = None
+    files: tuple[SourceFile, ...] = ()
+    records: tuple[SourceRecords, ...] = ()
+    images: ListedImages | None = None
+
+    @model_validator(mode="after")
+    def _listing_is_fetched(self) -> "Source":
+        listed = self.images is None or any(f.path == self.images.listing for f in self.files)
+        if not listed:
+            raise ValueError("images.listing has to be one of the source's files")
+        return self
+
+
+class StarterFigures(Record):
+    mean: float
+    std: float
+    runs: int
+    deterministic: bool = False
+    over_bar: int | None = None
+    """How many of these runs would count as a success."""
+    over_paper_bar: int | None = None
+    """How many would do so by the paper's rule."""
+    seconds: float | None = None
+    cpu_seconds: float | None = None
+
+
+class ReferenceFigures(Record):
+    mean: float
+    std: float
+    runs: int
+    source: str = "ours"
+    seconds: float | None = None
+    cpu_seconds: float | None = None
+
+
+class Measured(Record):
+    """Figures that `mlagentbench baseline` measured on one prepared data set."""
+
+    data: str
+    bytes: int | None = None
+    """Size of the prepared data, public and private."""
+    trivial: dict[str, float]
+    starter: StarterFigures
+    reference: ReferenceFigures
+    bar: float
+    ceiling: float | None = None
+    tool: str | None = None
+    """The model in the role `tool` that they were measured with."""
+
+
+class Renamed(Record):
+    """What is replaced in the variant `TASK@renamed` (tasks/renaming.py)."""
+
+    columns: tuple[str, ...] = ()
+    """Headers; also replaced in programs and texts."""
+    words: tuple[str, ...] = ()
+    """Values that stand in programs and texts; also replaced there."""
+    values: tuple[str, ...] = ()
+    """Columns whose texts are replaced."""
+    ids: tuple[str, ...] = ()
+    """Columns of ids."""
+    scaled: tuple[tuple[str, ...], ...] = ()
+    """Groups of columns whose numbers are multiplied by one factor each."""
+    shifted: tuple[tuple[str, ...], ...] = ()
+    """Groups of columns to whose numbers one number each is added."""
+    text: dict[str, str] = {}
+    """Phrases of problem and programs, and what stands in their place."""
+    measured: dict[Tier, Measured] = {}
+
+
+class TaskSpec(Record):
+    """The contents of task.toml."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+    title: str
+    category: Literal[
+        "canonical", "classic-kaggle", "kaggle-challenge", "recent-research", "code-improvement",
+        "llm-tool", "custom",
+    ]  # fmt: skip
+    task_type: str
+    modality: str
+    kind: Literal["predictions", "artefact", "program", "timed"]
+    version: Annotated[int, Field(gt=0)]
+    needs_model: bool = False
+    metric: Metric
+    submission: Submission
+    commands: Commands
+    collect: Collect | None = None
+    tool: Tool | None = None
+    limits: TaskLimits = TaskLimits()
+    resources: Resources = Resources()
+    python: PythonNeeds
+    read_only: ReadOnly = ReadOnly()
+    rules: dict[str, Literal["limit", "grader", "journal", "no"]] = {}
+    sources: tuple[Source, ...]
+    measured: dict[Tier, Measured] = {}
+    renamed: Renamed | None = None
+    variant_of: str | None = None
+    """Of a renamed variant: the task that it was made from."""
+
+    @model_validator(mode="after")
+    def _kind_fits(self) -> "TaskSpec":
+        if self.kind in ("program", "timed") and self.collect is None:
+            raise ValueError(f"kind = {self.kind!r} needs a [collect] table")
+        if self.needs_model != (self.tool is not None):
+            raise ValueError("needs_model = true and a [tool] table go together")
+        if self.needs_model and self.kind != "program":
+            raise ValueError(f"needs_model = true needs kind = 'program', not {self.kind!r}")
+        return self
+
+    @property
+    def required_tool(self) -> Tool:
+        """The [tool] table of a task that has one."""
+        if self.tool is None:
+            raise ValueError(f"{self.id} has no [tool] table")
+        return self.tool
+
+    @property
+    def tool_model(self) -> str | None:
+        """What `check` and `baseline` use in the role `tool`."""
+        return None if self.tool is None else self.tool.model
