@@ -6,6 +6,9 @@ training essays. The stack is fitted to predictions for essays that the models h
 """
 
 import os
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # two would wait for each other
+
 import re
 from collections import Counter
 from itertools import pairwise
