@@ -8,7 +8,7 @@ import pytest
 
 from mlagentbench.errors import UsageError
 from mlagentbench.tasks.rename_tables import Renaming, rename_tables
-from mlagentbench.tasks.renaming import rename_program
+from mlagentbench.tasks.renaming import rename_program, rename_text
 from mlagentbench.tasks.suites import in_variants
 from mlagentbench.tasks.task import load_task, task_folders
 
@@ -65,6 +65,12 @@ def test_numbers_are_changed_affinely_and_exactly(tmp_path: Path) -> None:
     assert Decimal(first[1]) == Decimal("10.50") * factor
     assert second[1] == "NA" and Decimal(third[1]) == 0
     assert [first[2], second[2], third[2]] == [str(3 + shift), str(shift - 1), ""]
+
+
+def test_phrases_are_whole_words_and_do_not_touch_names() -> None:
+    phrases = {"Id": "number", " of houses": "", "house": "thing"}
+    text = "house_id, housed, a house (Ids) of houses"
+    assert rename_text(text, RENAMING, phrases) == "house_id, housed, a thing (Ids)"
 
 
 def test_programs_are_renamed_in_texts_and_keywords_only() -> None:

@@ -14,6 +14,7 @@ HOME/variants/TASK-renamed/HASH/TASK-renamed/   a task folder like any other, ma
 import ast
 import hashlib
 import io
+import re
 import shutil
 import tempfile
 import tokenize
@@ -141,7 +142,9 @@ def _require_distinct(task: Task, renaming: Renaming) -> None:
 def rename_text(text: str, renaming: Renaming, phrases: dict[str, str]) -> str:
     """A text with phrases replaced as the task says, and then columns and words renamed."""
     for phrase, other in phrases.items():
-        text = text.replace(phrase, other)
+        start, end = (r"\b" if edge.isalnum() else "" for edge in (phrase[0], phrase[-1]))
+        escaped = other.replace("\\", r"\\")
+        text = re.sub(f"{start}{re.escape(phrase)}{end}", escaped, text)
     return renaming.text(text)
 
 
