@@ -118,7 +118,7 @@ def test_a_bottomless_directory_is_refused_and_removed(
     assert not list(scratch.iterdir())
 
 
-VARIANTS = """
+ALTERATIONS = """
     from mlagentbench_task import InvalidSubmission
 
     def make(submission, directory, rng):
@@ -147,12 +147,12 @@ def varied(trial: Trial) -> Trial:
         "read_only": {"paths": ["run.py"]},
     }
     trial.task = Task(trial.task.folder, TaskSpec.model_validate({**SPEC, **own}))
-    (trial.task.folder / "variants.py").write_text(textwrap.dedent(VARIANTS))
+    (trial.task.folder / "alterations.py").write_text(textwrap.dedent(ALTERATIONS))
     (trial.task.starter / "run.py").write_text(CLOCKS)
     return trial
 
 
-def test_every_variant_of_a_submission_is_run(varied: Trial) -> None:
+def test_every_alteration_of_a_submission_is_run(varied: Trial) -> None:
     first = varied.collect("number")
     shutil.rmtree(varied.outputs)
     varied.outputs.mkdir()
@@ -163,7 +163,7 @@ def test_every_variant_of_a_submission_is_run(varied: Trial) -> None:
     assert first["drawn/answer.txt"] != second["drawn/answer.txt"]
 
 
-def test_times_do_not_tell_the_variants_apart(varied: Trial) -> None:
+def test_times_do_not_tell_the_alterations_apart(varied: Trial) -> None:
     found = varied.collect("number")
     times = {text for name, text in found.items() if name.endswith("times.txt")}
     assert times == {"[0.0, 0.0, 0.0]"}
@@ -174,8 +174,8 @@ def test_a_submission_that_cannot_be_varied_is_invalid(varied: Trial) -> None:
         varied.collect("number\n+ number")
 
 
-def test_a_variant_that_fails_is_named(varied: Trial) -> None:
-    with pytest.raises(InvalidSubmissionReported, match=r"variant tripled: .*exit status 1"):
+def test_an_alteration_that_fails_is_named(varied: Trial) -> None:
+    with pytest.raises(InvalidSubmissionReported, match=r"alteration tripled: .*exit status 1"):
         varied.collect("type('T', (), {'__mul__': lambda self, n: 1 // (n - 3)})()")
 
 

@@ -1,10 +1,10 @@
 """Running a submitted program on hidden inputs: in a fresh sandbox, without answers.
 
-Where the task has a variants.py, the variants that it makes are run in the submission's place, each
-in a sandbox of its own.
+Where the task has an alterations.py, the alterations that it makes are run in the submission's
+place, each in a sandbox of its own.
 
-OUTPUTS/            what the program wrote; or, with variants,
-OUTPUTS/VARIANT/    what the program wrote when it was run on that variant
+OUTPUTS/            what the program wrote; or, with alterations,
+OUTPUTS/NAME/       what the program wrote when it was run on that alteration
 """
 
 import os
@@ -17,7 +17,7 @@ from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.sandbox import Bind, CommandResult, Limits, SandboxSpec
 from mlagentbench.environment.services.tool_services import ENVIRONMENT, ToolServices, serving
 from mlagentbench.errors import RunFailed
-from mlagentbench.evaluation.variants import make_variants
+from mlagentbench.evaluation.alterations import make_alterations
 from mlagentbench.files import scratch_directory
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -43,17 +43,19 @@ async def collect_program(
     Raises InvalidSubmissionReported when the program fails or breaks a limit, RunFailed("model",
     ...) when the model that it uses does not answer.
     """
-    if not task.has_variants:
+    if not task.has_alterations:
         await _collect_one(task, python_env, submitted, private, outputs, services)
         return
-    with scratch_directory("mlagentbench-variants-") as directory:
-        for variant in await make_variants(task, python_env, submitted, directory):
-            place = outputs / variant.name
+    with scratch_directory("mlagentbench-altered-") as directory:
+        for alteration in await make_alterations(task, python_env, submitted, directory):
+            place = outputs / alteration.name
             place.mkdir()
             try:
-                await _collect_one(task, python_env, variant, private, place, services)
+                await _collect_one(task, python_env, alteration, private, place, services)
             except InvalidSubmissionReported as invalid:
-                raise InvalidSubmissionReported(f"variant {variant.name}: {invalid}") from invalid
+                raise InvalidSubmissionReported(
+                    f"alteration {alteration.name}: {invalid}"
+                ) from invalid
 
 
 async def _collect_one(
@@ -102,7 +104,7 @@ def lay_out_submission(task: Task, submitted: Path, workspace: Path) -> None:
 
 
 def _forget_times(workspace: Path) -> None:
-    """When a file was written could tell which variant of a submission it belongs to."""
+    """When a file was written could tell which alteration of a submission it belongs to."""
     for path in (workspace, *workspace.rglob("*")):
         os.utime(path, (0, 0), follow_symlinks=False)
 

@@ -16,10 +16,10 @@
   grade.py     grade(outputs, private) -> Grade; of a timed task grade(outputs, private, public);
                check_format(submission, public)
   requests.py  make(directory, private, rng): only for timed tasks, the requests of one grading
-  variants.py  make(submission, directory, rng): optional, for programs; writes variants of the
-               submission to directory/NAME, at every grading with an unforeseeable rng. Instead of
+  alterations.py  make(submission, directory, rng): optional, for programs; writes alterations of
+               the submission to directory/NAME, at every grading with an unforeseeable rng. Instead of
                the submission, each is run by [collect], in a sandbox of its own, and grade() finds
-               what it wrote in outputs/NAME. The files of all variants, the unchanged one's too,
+               what it wrote in outputs/NAME. The files of all alterations, the unchanged one's too,
                have to be written in one way, so that no program can tell which it is.
   solution/    laid over the workspace, it proves that the task can be solved
 """
@@ -86,9 +86,9 @@ class Task:
         return self.folder / "solution"
 
     @property
-    def has_variants(self) -> bool:
-        """Whether variants of a submission are run in its place."""
-        return (self.folder / "variants.py").is_file()
+    def has_alterations(self) -> bool:
+        """Whether alterations of a submission are run in its place."""
+        return (self.folder / "alterations.py").is_file()
 
     @property
     def generated(self) -> bool:

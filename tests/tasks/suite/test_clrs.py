@@ -17,7 +17,7 @@ from mlagentbench.mlagentbench_task import InvalidSubmission
 from mlagentbench.tasks.task import load_folder
 
 CLRS = TaskModules("clrs")
-VARIANTS = sys.modules["variants"] = CLRS.load("variants")  # grade.py imports it
+ALTERATIONS = sys.modules["alterations"] = CLRS.load("alterations")  # grade.py imports it
 GRAPHS = CLRS.load("starter/graphs")
 RUNS = ("submitted", "permuted", "perturbed")
 
@@ -39,7 +39,7 @@ def hidden_weights(prepared: Prepared) -> np.ndarray:
 
 def test_the_folder_is_valid_and_its_program_is_the_tasks_own() -> None:
     task = load_folder(CLRS.folder)
-    assert (task.spec.kind, task.has_variants) == ("program", True)
+    assert (task.spec.kind, task.has_alterations) == ("program", True)
     assert task.spec.read_only.paths == ("predict.py",)
     assert not task.spec.submission.path.startswith("predict")
 
@@ -257,18 +257,18 @@ def write_submission(directory: Path, **replaced: str | bytes) -> Path:
     return directory
 
 
-def make_variants(submission: Path, directory: Path, seed: int = 0) -> dict[str, dict]:
+def make_alterations(submission: Path, directory: Path, seed: int = 0) -> dict[str, dict]:
     directory.mkdir()
-    VARIANTS.make(submission, directory, np.random.default_rng(seed))
+    ALTERATIONS.make(submission, directory, np.random.default_rng(seed))
     return {
-        run.name: VARIANTS.read_weights(run / "model.safetensors") for run in directory.iterdir()
+        run.name: ALTERATIONS.read_weights(run / "model.safetensors") for run in directory.iterdir()
     }
 
 
-def test_variants_differ_in_their_weights_only(tmp_path: Path) -> None:
+def test_alterations_differ_in_their_weights_only(tmp_path: Path) -> None:
     submission = write_submission(tmp_path / "submission")
     (submission / "original.safetensors").write_bytes(GOOD)
-    tensors = make_variants(submission, tmp_path / "made")
+    tensors = make_alterations(submission, tmp_path / "made")
     assert set(tensors) == set(RUNS)
     values = {run: tensors[run]["b"].values for run in RUNS}
     assert (values["submitted"] == NUMBERS).all()
@@ -284,7 +284,7 @@ def test_variants_differ_in_their_weights_only(tmp_path: Path) -> None:
 
 
 def test_nothing_but_the_values_tells_the_variants_apart(tmp_path: Path) -> None:
-    make_variants(write_submission(tmp_path / "submission"), tmp_path / "made")
+    make_alterations(write_submission(tmp_path / "submission"), tmp_path / "made")
     written = [(tmp_path / "made" / run / "model.safetensors").read_bytes() for run in RUNS]
     headers = {contents[: 8 + struct.unpack("<Q", contents[:8])[0]] for contents in written}
     assert len(headers) == 1
@@ -294,7 +294,7 @@ def test_nothing_but_the_values_tells_the_variants_apart(tmp_path: Path) -> None
 
 def test_every_grading_permutes_differently(tmp_path: Path) -> None:
     submission = write_submission(tmp_path / "submission")
-    first, second = (make_variants(submission, tmp_path / str(n), seed=n) for n in (1, 2))
+    first, second = (make_alterations(submission, tmp_path / str(n), seed=n) for n in (1, 2))
     for run in ("permuted", "perturbed"):
         assert (first[run]["b"].values != second[run]["b"].values).any()
 
@@ -358,7 +358,7 @@ def test_bad_files_are_invalid_with_a_reason(tmp_path: Path, kind: str) -> None:
         CLRS.grade.check_format(submission, tmp_path)
     (tmp_path / "made").mkdir()
     with pytest.raises(InvalidSubmission, match=re.escape(reason)):
-        VARIANTS.make(submission, tmp_path / "made", np.random.default_rng(0))
+        ALTERATIONS.make(submission, tmp_path / "made", np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("name", ["model.py", "config.json", "model.safetensors"])

@@ -20,9 +20,9 @@ from mlagentbench.tasks.task import load_folder
 pytestmark = pytest.mark.slow
 
 CLRS = TaskModules("clrs")
-VARIANTS = sys.modules["variants"] = CLRS.load("variants")  # grade.py imports it
+ALTERATIONS = sys.modules["alterations"] = CLRS.load("alterations")  # grade.py imports it
 VALUES = 64
-WEIGHTS = VARIANTS.Tensor([VALUES], np.sin(np.arange(1, VALUES + 1)).astype("<f4"))
+WEIGHTS = ALTERATIONS.Tensor([VALUES], np.sin(np.arange(1, VALUES + 1)).astype("<f4"))
 
 HEAD = """
     import torch
@@ -106,7 +106,7 @@ def write_submission(
     (directory / "model.py").write_text(model)
     (directory / "config.json").write_text(config)
     chosen = {"tensor": WEIGHTS} if tensors is None else tensors
-    VARIANTS.write_weights(directory / "model.safetensors", chosen)
+    ALTERATIONS.write_weights(directory / "model.safetensors", chosen)
     return directory
 
 
@@ -114,7 +114,7 @@ def write_submission(
 def ran(
     mini: Prepared, torch_env: PythonEnv, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
-    """All models, each run in its three variants by the functions of predict.py."""
+    """All models, each run in its three alterations by the functions of predict.py."""
     top = tmp_path_factory.mktemp("models")
     model = MODELS["the algorithm, whatever the weights"]
     submitted = {name: write_submission(top / name, text) for name, text in MODELS.items()} | {
@@ -131,12 +131,12 @@ def ran(
     for rule, files in CLRS.trivial.predictors(mini.public).items():
         texts = (files["model.py"], files["config.json"])
         submitted[rule] = write_submission(top / rule, *texts, tensors={})
-    variants = {}
+    alterations = {}
     for number, (name, submission) in enumerate(submitted.items()):
-        variants[name] = top / f"variants-{number}"
-        variants[name].mkdir()
-        VARIANTS.make(submission, variants[name], np.random.default_rng(number))
-    runs = [run for made in variants.values() for run in made.iterdir()]
+        alterations[name] = top / f"alterations-{number}"
+        alterations[name].mkdir()
+        ALTERATIONS.make(submission, alterations[name], np.random.default_rng(number))
+    runs = [run for made in alterations.values() for run in made.iterdir()]
     hidden = mini.private / "inputs" / "weights.npy"
     (top / "run_all.py").write_text(RUN_ALL)
     done = subprocess.run(
@@ -145,7 +145,7 @@ def ran(
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return variants
+    return alterations
 
 
 def grade(ran: dict[str, Path], name: str, mini: Prepared) -> Grade:

@@ -1,7 +1,7 @@
 """Share of the pairs of nodes whose pointer is right, of a model that hangs on its weights.
 
 The model ran three times, without knowing it: with its weights, with each tensor permuted, and with
-all weights changed by a thousandth (variants.py). Only the first run is scored.
+all weights changed by a thousandth (alterations.py). Only the first run is scored.
 """
 
 import json
@@ -9,8 +9,8 @@ import math
 from pathlib import Path
 
 import numpy as np
+from alterations import read_submission
 from mlagentbench_task import Grade, InvalidSubmission, require_file
-from variants import read_submission
 
 FILE = "pointers.bin"
 LARGEST_LOSS = 0.05

@@ -33,12 +33,12 @@ def make(submission: Path, directory: Path, rng: np.random.Generator) -> None:
     tensors = read_submission(submission)
     changes = {"submitted": unchanged, "permuted": permuted, "perturbed": perturbed}
     for name, change in changes.items():
-        variant = directory / name
-        variant.mkdir()
+        alteration = directory / name
+        alteration.mkdir()
         for file in (SOURCE, CONFIG):
-            (variant / file).write_bytes((submission / file).read_bytes())
+            (alteration / file).write_bytes((submission / file).read_bytes())
         changed = {key: Tensor(t.shape, change(t.values, rng)) for key, t in tensors.items()}
-        write_weights(variant / WEIGHTS, changed)
+        write_weights(alteration / WEIGHTS, changed)
 
 
 def unchanged(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Variants of a submission, made by the task's variants.py, such as one with its weights shuffled.
+"""Alterations of a submission, made by the task's alterations.py: e.g. one with shuffled weights.
 
 The submitted program must not know which of them it is run with. So they are made outside of the
 sandboxes in which it runs, from a seed that did not exist before, and run in random order.
@@ -13,10 +13,10 @@ from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
 
 
-async def make_variants(
+async def make_alterations(
     task: Task, python_env: PythonEnv, submitted: Path, directory: Path
 ) -> list[Path]:
-    """Directories below `directory`, named like their variants, each laid out like `submitted`.
+    """Directories below `directory`, named like their alterations, each laid out like `submitted`.
 
     Raises InvalidSubmissionReported when what was submitted cannot be varied.
     """
@@ -24,16 +24,16 @@ async def make_variants(
     await call_task(
         task,
         python_env,
-        "variants.make",
+        "alterations.make",
         read={"submission": submitted / path},
         write={"directory": made},
         seed=secrets.randbits(128),
     )
-    variants = []
-    for variant in sorted(made.iterdir()):
-        home = directory / "variants" / variant.name
+    alterations = []
+    for alteration in sorted(made.iterdir()):
+        home = directory / "alterations" / alteration.name
         (home / path).parent.mkdir(parents=True)
-        variant.rename(home / path)
-        variants.append(home)
-    random.SystemRandom().shuffle(variants)
-    return variants
+        alteration.rename(home / path)
+        alterations.append(home)
+    random.SystemRandom().shuffle(alterations)
+    return alterations
