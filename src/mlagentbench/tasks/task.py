@@ -17,10 +17,10 @@
                check_format(submission, public)
   requests.py  make(directory, private, rng): only for timed tasks, the requests of one grading
   alterations.py  make(submission, directory, rng): optional, for programs; writes alterations of
-               the submission to directory/NAME, at every grading with an unforeseeable rng. Instead of
-               the submission, each is run by [collect], in a sandbox of its own, and grade() finds
-               what it wrote in outputs/NAME. The files of all alterations, the unchanged one's too,
-               have to be written in one way, so that no program can tell which it is.
+               the submission to directory/NAME, at every grading with an unforeseeable rng. In the
+               submission's place each is run by [collect], in a sandbox of its own, and grade()
+               finds what it wrote in outputs/NAME. The files of all alterations, the unchanged
+               one's too, are written in one way, so that no program can tell which it is.
   solution/    laid over the workspace, it proves that the task can be solved
 """
 
