@@ -1,9 +1,9 @@
 """The mini tier: invented reviews in the official layout, and a tiny checkpoint to fine-tune.
 
 A review speaks of aspects of a film, one clause each. What a clause says is its word's polarity,
-turned round by a negation in a quarter of them; some of the others have a negation that turns
-nothing round. After "but" a clause counts double. The sign of the sum is the sentiment, and a share
-of the labels is wrong. So counting words tells a part of it; who reads the clauses knows the rest.
+turned round by a negation in a good third of them; some of the others have words of negation that
+turn nothing round. The sign of the sum is the sentiment, and a share of the labels is wrong. So
+counting words tells a part of it; who reads the clauses knows the rest.
 
 The checkpoint was trained by pretrain.py, once: on reviews of this kind, without labels.
 """
@@ -13,23 +13,23 @@ from pathlib import Path
 
 import numpy as np
 
-TRAIN, TEST = 1800, 1000
+TRAIN, TEST = 2000, 1000
 WRONG_LABELS = 0.08
-NEGATED = 0.25
-DECOYS = 0.15
-LEANING = 0.9
+NEGATED = 0.35
+DECOYS = 0.2
+LEANING = 0.8
 """How many clauses say what the reviewer thinks on the whole."""
-FILLER_SHARE, BUT_SHARE = 0.1, 0.2
+FILLER_SHARE = 0.08
 LEAST_MARGIN = 3
-WORDS = (60, 120)
+WORDS = (60, 90)
 REVIEWS_PER_FILM = 5
 FIRST_FILM = {"train": 1_000_000, "test": 2_000_000}
 CHECKPOINT = {
-    "config.json": "46e1622b190f80ecc0bfe3f4fa6229dffec890908c14b840a7a02d062f6735e7",
-    "model.safetensors": "e4f5c585d25570d53c41a5d8a97116375a2cd818e5b249ef2221c41c6a1b7325",
-    "tokenizer.json": "4b210818f682e7346add35e57eafa353229ce4d3a5ebd1b0f3ca4e2d3b1f268d",
-    "tokenizer_config.json": "3c5d33822b977795eaccff4e5b84d98a98a755beed3b8f97b3df43b4d2e2cc62",
-    "vocab.txt": "e50392bca96309f77308bf0f8db660bf6a39d93e51d8a6e443e0b8cc8890f3d4",
+    "config.json": "9ecd221e2129c22c6c0255078d5639a521f7a7c9037326ca5ba3112ead0613da",
+    "model.safetensors": "436cd7b2a969f7be7ee1d3eced5a15e68f928f3c856d900af2b0d562d5c0b0d6",
+    "tokenizer.json": "9d2a11853fa8f7f3a071f6e62fc5e752a41045c0863e356d8b47512a13d8065a",
+    "tokenizer_config.json": "8f84bed9d16ae735abc9a3cde24548fe2e233c3af2d9950b847115571cde370d",
+    "vocab.txt": "47b7ce08c47d0e7689bab51e9c50d2aa69371f3081725e59048f8371fd2ceaee",
 }
 """The files of checkpoint/ by their sha256: data are made anew when the checkpoint changes."""
 
@@ -42,64 +42,44 @@ ASPECTS = [
 ]  # fmt: skip
 
 POSITIVE = [
-    "good", "great", "excellent", "wonderful", "superb", "brilliant", "amazing", "fantastic",
-    "perfect", "beautiful", "lovely", "enjoyable", "impressive", "memorable", "charming",
-    "delightful", "clever", "gripping", "moving", "powerful", "touching", "thrilling", "funny",
-    "hilarious", "fresh", "original", "outstanding", "remarkable", "stunning", "fascinating",
-    "engaging", "captivating", "convincing", "believable", "honest", "warm", "witty", "sharp",
-    "smart", "elegant", "graceful", "tender", "poignant", "inspired", "inventive", "imaginative",
-    "magical", "marvellous", "splendid", "terrific", "fabulous", "magnificent", "breathtaking",
-    "riveting", "absorbing", "compelling", "satisfying", "rewarding", "refreshing", "uplifting",
+    "good", "excellent", "wonderful", "superb", "brilliant", "amazing", "fantastic", "beautiful",
+    "lovely", "enjoyable", "impressive", "memorable", "charming", "delightful", "clever",
+    "gripping", "moving", "powerful", "funny", "fresh", "outstanding", "stunning", "witty",
+    "inspired",
 ]  # fmt: skip
 
 NEGATIVE = [
-    "bad", "terrible", "awful", "horrible", "boring", "dull", "poor", "weak", "stupid", "silly",
-    "ridiculous", "predictable", "annoying", "disappointing", "dreadful", "pathetic", "lame",
-    "cheap", "clumsy", "tedious", "forgettable", "bland", "flat", "lifeless", "unconvincing",
-    "wooden", "stale", "tired", "messy", "confusing", "pointless", "mediocre", "laughable",
-    "painful", "ugly", "sloppy", "lazy", "shallow", "hollow", "empty", "cold", "contrived",
-    "forced", "awkward", "stilted", "amateurish", "incoherent", "disjointed", "muddled",
-    "plodding", "sluggish", "dreary", "dismal", "drab", "grating", "irritating", "insufferable",
-    "unbearable", "unwatchable", "abysmal",
+    "bad", "terrible", "awful", "horrible", "boring", "dull", "poor", "stupid", "silly",
+    "predictable", "pathetic", "lame", "cheap", "clumsy", "tedious", "forgettable", "bland",
+    "lifeless", "wooden", "messy", "pointless", "sloppy", "shallow", "amateurish",
 ]  # fmt: skip
 
-DEGREES = ["", "", "", "very ", "really ", "quite ", "rather ", "truly ", "so ", "simply "]
+DEGREES = ["", "", "very ", "really ", "quite ", "rather ", "truly ", "so "]
 
 PLAIN = [
     "the {aspect} was {degree}{word}",
-    "I found that the {aspect} was {degree}{word}",
-    "we all agreed that the {aspect} was {degree}{word}",
-    "to me it seemed that the {aspect} was {degree}{word}",
-    "from the beginning the {aspect} was {degree}{word}",
-    "anybody will tell you that the {aspect} was {degree}{word}",
+    "the {aspect} seemed {degree}{word}",
+    "I found the {aspect} {degree}{word}",
+    "for me the {aspect} was {degree}{word}",
 ]
 NEGATIONS = [
     "the {aspect} was not {degree}{word}",
-    "I would not say that the {aspect} was {degree}{word}",
-    "nobody could claim that the {aspect} was {degree}{word}",
-    "at no time did I feel that the {aspect} was {degree}{word}",
-    "it is hardly true that the {aspect} was {degree}{word}",
-    "I never had the feeling that the {aspect} was {degree}{word}",
+    "the {aspect} never seemed {degree}{word}",
+    "the {aspect} was hardly {degree}{word}",
+    "I never found the {aspect} {degree}{word}",
 ]
 FALSE_NEGATIONS = [
-    "not once did I doubt that the {aspect} was {degree}{word}",
-    "nobody could deny that the {aspect} was {degree}{word}",
-    "there is no question that the {aspect} was {degree}{word}",
-    "it is hardly news that the {aspect} was {degree}{word}",
+    "the {aspect} was not only {degree}{word}",
+    "the {aspect} was never less than {degree}{word}",
+    "the {aspect} was hardly short of {word}",
 ]
 FILLERS = [
     "I saw it on a {day} with {who}",
-    "it runs for about two hours",
-    "a friend of mine lent me the {medium}",
-    "we watched the {medium} on a {day} evening",
-    "the cinema was half full that {day}",
-    "it was shot in {place} some years ago",
-    "the story takes place in {place}",
+    "a friend lent me the {medium}",
+    "it was shot in {place}",
     "{who} had read the book before",
-    "I had not heard of the director until then",
-    "there are no scenes after the credits",
-    "{who} and I talked about it on the way home",
-    "never mind what the poster shows",
+    "I had not heard of the director",
+    "never mind the poster",
 ]
 SLOTS = {
     "day": ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"],
@@ -152,7 +132,7 @@ def write_review(positive: bool, rng: np.random.Generator) -> str:
     leaning = 1 if positive else -1
     while True:
         sentences, total = [], 0
-        length = WORDS[0] + (WORDS[1] - 10 - WORDS[0]) * rng.random() ** 2
+        length = WORDS[0] + (WORDS[1] - 10 - WORDS[0]) * rng.random()
         while sum(sentence.count(" ") + 1 for sentence in sentences) < length:
             sentence, said = write_sentence(leaning, rng)
             sentences.append(sentence)
@@ -164,13 +144,10 @@ def write_review(positive: bool, rng: np.random.Generator) -> str:
 
 def write_sentence(leaning: int, rng: np.random.Generator) -> tuple[str, int]:
     """A sentence, and what it adds to the sum."""
-    kind = rng.random()
-    if kind < FILLER_SHARE:
+    if rng.random() < FILLER_SHARE:
         slots = {name: pick(values, rng) for name, values in SLOTS.items()}
         return pick(FILLERS, rng).format(**slots), 0
     said = leaning if rng.random() < LEANING else -leaning
-    if kind < FILLER_SHARE + BUT_SHARE:
-        return f"{write_clause(-said, rng)}, but {write_clause(said, rng)}", 2 * said - said
     return write_clause(said, rng), said
 
 
@@ -183,9 +160,8 @@ def write_clause(said: int, rng: np.random.Generator) -> str:
         patterns = FALSE_NEGATIONS if kind < NEGATED + DECOYS else PLAIN
         pattern, polarity = pick(patterns, rng), said
     words = POSITIVE if polarity > 0 else NEGATIVE
-    common = rng.random() ** 1.5  # the first words of the list come more often
     return pattern.format(
-        aspect=pick(ASPECTS, rng), degree=pick(DEGREES, rng), word=words[int(len(words) * common)]
+        aspect=pick(ASPECTS, rng), degree=pick(DEGREES, rng), word=pick(words, rng)
     )
 
 

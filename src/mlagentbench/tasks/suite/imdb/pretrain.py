@@ -1,38 +1,42 @@
 """Trains the mini tier's checkpoint: `python pretrain.py DIRECTORY`, by hand, once.
 
 The checkpoint is part of the task, in checkpoint/: what is trained while data are prepared would
-differ from machine to machine. It is a DistilBERT, too, only tiny, and learns as the real one did:
-to fill in hidden words of texts without labels. The texts are reviews by mini.py's generator, from
-a seed of their own. Needs the task's python env; takes about a quarter of an hour on one core.
+differ from machine to machine. It is a DistilBERT, too, only tiny, and learns without labels, from
+reviews by mini.py's generator with a seed of their own: it reads some sentences of a reviewer and
+tells which words of opinion the next sentences, plain ones, have: at the start of the text from
+the last layer, and at every word of opinion from the first. Nobody tells it which words are good and which are bad; that they go together, and what negations do, is what it has to find out.
+Needs the task's python env; takes about two minutes of one core.
 """
 
 import re
 import string
 import sys
-import time
 from pathlib import Path
 
 import mini
 import numpy as np
 import torch
 from safetensors.torch import save_file
+from torch import nn
 from torch.nn import functional
-from torch.nn.utils.rnn import pad_sequence
-from transformers import DistilBertConfig, DistilBertForMaskedLM, DistilBertTokenizerFast
+from transformers import DistilBertConfig, DistilBertModel, DistilBertTokenizerFast
 
 SEED = 20_231_005
-KINDS = [(6000, 0.0, (12, 50)), (6000, 0.3, (12, 50)), (3000, 0.3, (60, 120))]
-"""How many reviews, how many of their clauses negated, and how many words they have."""
-STEPS = 2000
+LESSONS = [
+    {"steps": 150, "sentences": (1, 1), "NEGATED": 0.0, "DECOYS": 0.0, "LEANING": 1.0},
+    {"steps": 300, "sentences": (1, 2), "NEGATED": 0.4, "DECOYS": 0.25, "LEANING": 1.0},
+    {"steps": 300, "sentences": (1, 5), "NEGATED": 0.35, "DECOYS": 0.2, "LEANING": 1.0},
+    {"steps": 200, "sentences": (8, 13), "NEGATED": 0.35, "DECOYS": 0.2, "LEANING": 0.8},
+]
+"""What words mean is learnt where nothing is negated, then what negations do, then to add up."""
 BATCH = 64
-PEAK_RATE = 2.5e-3
-HIDDEN_COMMON, HIDDEN_RARE = 0.05, 0.25
-RARE = 1 / 200
-"""Words that make up at most this share of the texts are hidden more often: they tell more."""
-MAX_TOKENS = 192
+NEXT = 5
+"""So many sentences are told from those that are read."""
+PEAK_RATE = 2e-3
+MAX_TOKENS = 128
 SIZE = 64
-COMPANY = 16
-"""So many of a word's numbers start from the company it keeps."""
+LOOK_BACK, SHARPNESS = 2, 1.4
+"""How far to the left two heads look at the start, and how closely."""
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -41,30 +45,23 @@ def main() -> None:
     directory.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     torch.manual_seed(SEED)
-    tokenizer = make_tokenizer(directory)
     rng = np.random.default_rng(SEED)
-    texts = write_texts(rng)
-    tokens = [torch.tensor(ids) for ids in tokenizer(texts)["input_ids"]]
-    tokens.sort(key=len)  # neighbours make a batch with little padding
-    model = DistilBertForMaskedLM(
+    tokenizer = make_tokenizer(directory)
+    model = DistilBertModel(
         DistilBertConfig(
             vocab_size=len(tokenizer), max_position_embeddings=MAX_TOKENS,
             n_layers=2, n_heads=4, dim=SIZE, hidden_dim=2 * SIZE,
-            dropout=0.0, attention_dropout=0.0,
+            dropout=0.0, attention_dropout=0.0, seq_classif_dropout=0.0, initializer_range=0.1,
         )
     )  # fmt: skip
-    shares = torch.bincount(torch.cat(tokens), minlength=len(tokenizer)) / sum(map(len, tokens))
-    rare = (shares > 0) & (shares < RARE)
-    hiding = torch.where(rare, HIDDEN_RARE, HIDDEN_COMMON)
-    hiding[: len(SPECIAL)] = 0
-    start_well(model, tokens, rare)
-    train(model, tokens, hiding)
+    start_well(model)
+    train(model, tokenizer, rng)
     save(model, directory)
 
 
 def make_tokenizer(directory: Path) -> DistilBertTokenizerFast:
     """Whole words of the generator; letters, so that every other word can be spelt."""
-    patterns = [*mini.PLAIN, *mini.NEGATIONS, *mini.FALSE_NEGATIONS, *mini.FILLERS, "but"]
+    patterns = [*mini.PLAIN, *mini.NEGATIONS, *mini.FALSE_NEGATIONS, *mini.FILLERS]
     words = [*mini.ASPECTS, *mini.POSITIVE, *mini.NEGATIVE, *mini.DEGREES, *patterns]
     words += [value for values in mini.SLOTS.values() for value in values]
     known = sorted(set(re.findall("[a-z]+", re.sub("{.*?}", " ", " ".join(words)).lower())))
@@ -79,77 +76,91 @@ def make_tokenizer(directory: Path) -> DistilBertTokenizerFast:
     return tokenizer
 
 
-def write_texts(rng: np.random.Generator) -> list[str]:
-    """Reviews by reviewers of one mind, with and without negations, most of them short.
-
-    What words mean is learnt where nothing is negated, and then what negations do.
-    """
-    mini.LEANING, mini.LEAST_MARGIN = 1.0, 1
-    texts = []
-    for count, negated, words in KINDS:
-        mini.NEGATED, mini.WORDS = negated, words
-        texts += [mini.write_review(bool(rng.integers(2)), rng) for _ in range(count)]
-    return texts
-
-
 @torch.no_grad()
-def start_well(model: DistilBertForMaskedLM, tokens: list[torch.Tensor], rare: torch.Tensor):
-    """Words of the same company start alike, and so do neighbouring positions.
+def start_well(model: DistilBertModel) -> None:
+    """Half of the numbers are a word's, half its position's, and two heads look a bit to the left.
 
-    Without this, the first thousands of steps pass before the first meaning is found.
+    Without this, thousands of steps pass before the first negation is found.
     """
-    embeddings = model.distilbert.embeddings
-    present = torch.zeros(len(tokens), len(rare))
-    for row, text in enumerate(tokens):
-        present[row, text] = 1
-    present = present[:, rare]
-    alone = present.mean(0)
-    together = present.T @ present / len(tokens)
-    company = torch.log((together + 1e-4) / (torch.outer(alone, alone) + 1e-4))
-    company.fill_diagonal_(0)
-    vectors = torch.linalg.svd(company).U[:, :COMPANY]
-    embeddings.word_embeddings.weight[rare, :COMPANY] = 0.05 * vectors * len(vectors) ** 0.5
-    place = torch.arange(MAX_TOKENS)[:, None]
-    waves = place / 1000 ** (torch.arange(0, SIZE, 2) / SIZE)
-    embeddings.position_embeddings.weight.copy_(0.03 * torch.cat([waves.sin(), waves.cos()], dim=1))
+    half = SIZE // 2
+    rates = 30 ** -(torch.arange(0, half, 2) / half)
+
+    def waves(positions: torch.Tensor) -> torch.Tensor:
+        angles = positions[:, None] * rates
+        return torch.stack([angles.sin(), angles.cos()], dim=2).flatten(1)
+
+    embeddings, attention = model.embeddings, model.transformer.layer[0].attention
+    embeddings.word_embeddings.weight[:, :half] = 0
+    embeddings.position_embeddings.weight.zero_()
+    embeddings.position_embeddings.weight[:, :half] = 0.15 * waves(torch.arange(MAX_TOKENS))
+    turn = torch.zeros(half, half)  # takes the waves of a position to those of LOOK_BACK before
+    sine, cosine = (LOOK_BACK * rates).sin(), (LOOK_BACK * rates).cos()
+    even = torch.arange(0, half, 2)
+    turn[even, even], turn[even, even + 1] = cosine, -sine
+    turn[even + 1, even + 1], turn[even + 1, even] = cosine, sine
+    for part, start in ((attention.q_lin, turn), (attention.k_lin, torch.eye(half))):
+        part.weight[:half] = 0
+        part.weight[:half, :half] = SHARPNESS * start
 
 
-def train(model: DistilBertForMaskedLM, tokens: list[torch.Tensor], hiding: torch.Tensor) -> None:
-    """Masked language modelling; the learning rate rises to its peak and falls to nothing."""
-    mask = SPECIAL.index("[MASK]")
-    optimizer = torch.optim.AdamW(model.parameters(), lr=PEAK_RATE, weight_decay=0.01)
+def train(
+    model: DistilBertModel, tokenizer: DistilBertTokenizerFast, rng: np.random.Generator
+) -> None:
+    """The learning rate rises to its peak and falls to nothing."""
+    words = mini.POSITIVE + mini.NEGATIVE
+    opinions = torch.tensor(tokenizer.convert_tokens_to_ids(words))
+    tell_early, tell = nn.Linear(SIZE, len(words)), nn.Linear(SIZE, len(words))
+    parameters = [*model.parameters(), *tell_early.parameters(), *tell.parameters()]
+    optimizer = torch.optim.AdamW(parameters, lr=PEAK_RATE, weight_decay=0.01)
+    steps = [lesson for lesson in LESSONS for _ in range(lesson["steps"])]
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, PEAK_RATE, total_steps=STEPS, pct_start=0.1
+        optimizer, PEAK_RATE, total_steps=len(steps), pct_start=0.05
     )
-    model.train()
     losses = []
-    started = time.time()
-    for step in range(1, STEPS + 1):
-        start = int(torch.randint(len(tokens) - BATCH, (1,)))
-        batch = pad_sequence(tokens[start : start + BATCH], batch_first=True)
-        attention = (batch != 0).long()
-        hidden = torch.rand(batch.shape) < hiding[batch]
-        states = model.distilbert(batch.masked_fill(hidden, mask), attention)[0][hidden]
-        states = model.vocab_layer_norm(model.activation(model.vocab_transform(states)))
-        loss = functional.cross_entropy(model.vocab_projector(states), batch[hidden])
+    for step, lesson in enumerate(steps, start=1):
+        texts, following = zip(*(write_parts(lesson, rng) for _ in range(BATCH)), strict=True)
+        batch = tokenizer(list(texts), padding=True, return_tensors="pt")
+        begin = torch.randint(MAX_TOKENS - batch["input_ids"].shape[1], (BATCH, 1))
+        places = begin + torch.arange(batch["input_ids"].shape[1])  # all positions are learnt
+        _, early, last = model(
+            **batch, position_ids=places, output_hidden_states=True
+        ).hidden_states
+        told = torch.tensor(following)
+        rows, columns = torch.isin(batch["input_ids"], opinions).nonzero(as_tuple=True)
+        loss = surprise(tell(last[:, 0]), told) + surprise(
+            tell_early(early[rows, columns]), told[rows]
+        )
         optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
         schedule.step()
         losses.append(loss.item())
-        if step % 250 == 0:
-            print(
-                f"step {step} loss={np.mean(losses[-250:]):.4f} {time.time() - started:.0f}",
-                flush=True,
-            )
+        if step % 50 == 0:
+            print(f"step {step} loss={np.mean(losses[-50:]):.4f}", flush=True)
 
 
-def save(model: DistilBertForMaskedLM, directory: Path) -> None:
-    """Weights in half precision, to be loaded in single precision."""
+def surprise(logits: torch.Tensor, told: torch.Tensor) -> torch.Tensor:
+    """The cross-entropy of several words for each row of logits."""
+    return -functional.log_softmax(logits, dim=1).gather(1, told).mean()
+
+
+def write_parts(lesson: dict, rng: np.random.Generator) -> tuple[str, list[int]]:
+    """Some sentences to read, and the numbers of the words of opinion in the next ones."""
+    leaning = 1 if rng.random() < 0.5 else -1
+    mini.NEGATED, mini.DECOYS, mini.LEANING = (
+        lesson["NEGATED"], lesson["DECOYS"], lesson["LEANING"],
+    )  # fmt: skip
+    count = rng.integers(lesson["sentences"][0], lesson["sentences"][1] + 1)
+    text = ". ".join(mini.write_sentence(leaning, rng)[0] for _ in range(count)) + "."
+    mini.NEGATED = mini.DECOYS = 0.0
+    plain = [mini.write_clause(leaning, rng).split()[-1] for _ in range(NEXT)]
+    return text, [(mini.POSITIVE + mini.NEGATIVE).index(word) for word in plain]
+
+
+def save(model: DistilBertModel, directory: Path) -> None:
     model.config.save_pretrained(directory)
-    weights = {name: tensor.half() for name, tensor in model.state_dict().items()}
-    del weights["vocab_projector.weight"]  # the same as the embeddings of words
+    weights = {f"distilbert.{name}": tensor for name, tensor in model.state_dict().items()}
     save_file(weights, directory / "model.safetensors", metadata={"format": "pt"})
 
 

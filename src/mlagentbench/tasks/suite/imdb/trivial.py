@@ -20,7 +20,8 @@ def predictors(public: Path) -> dict[str, str]:
         "majority": np.full(len(test), int(sentiment.mean() > 0.5)),
         "length": by_length(texts, sentiment, unseen),
         "word_list": by_word_list(unseen),
-        "bag_of_words": by_words_counted(texts, sentiment, unseen),
+        "bag_of_words": by_words_counted(texts, sentiment, unseen, longest_run=1),
+        "runs_of_words": by_words_counted(texts, sentiment, unseen, longest_run=3),
     }
     return {
         name: pd.DataFrame({"id": test["id"], "sentiment": values}).to_csv(index=False)
@@ -43,12 +44,16 @@ def by_word_list(unseen: pd.Series) -> np.ndarray:
     return np.array([int(sum((w in good) - (w in bad) for w in ws) >= 0) for ws in words])
 
 
-def by_words_counted(texts: pd.Series, sentiment: pd.Series, unseen: pd.Series) -> np.ndarray:
-    """A linear model of which words occur, whatever their order."""
+def by_words_counted(
+    texts: pd.Series, sentiment: pd.Series, unseen: pd.Series, longest_run: int
+) -> np.ndarray:
+    """A linear model of which words, and which runs of words, occur, wherever that is."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
-    words = TfidfVectorizer(min_df=2, sublinear_tf=True)
+    words = TfidfVectorizer(
+        min_df=2, sublinear_tf=True, ngram_range=(1, longest_run), max_features=50_000
+    )
     model = LogisticRegression(C=3.0, max_iter=1000)
     model.fit(words.fit_transform(texts), sentiment)
     return model.predict(words.transform(unseen)).astype(int)

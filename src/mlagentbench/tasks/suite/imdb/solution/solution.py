@@ -29,7 +29,7 @@ class Recipe:
 
 
 OFFICIAL = Recipe(epochs=2, batch=16, rate=3e-5, tokens=384)
-TINY = Recipe(epochs=3, batch=16, rate=1e-3, tokens=192)
+TINY = Recipe(epochs=2, batch=32, rate=1e-3, tokens=128)
 
 
 def main() -> None:
