@@ -3,8 +3,9 @@
 The checkpoint is part of the task, in checkpoint/: what is trained while data are prepared would
 differ from machine to machine. It is a DistilBERT, too, only tiny, and learns without labels, from
 reviews by mini.py's generator with a seed of their own: it reads some sentences of a reviewer and
-tells which words of opinion the next sentences, plain ones, have: at the start of the text from
-the last layer, and at every word of opinion from the first. Nobody tells it which words are good and which are bad; that they go together, and what negations do, is what it has to find out.
+tells which words of opinion the next sentences, plain ones, have; so does its first layer, at every
+word of opinion that is read. Nobody tells it which words are good and which are bad; that they go
+together, and what negations do, is what it has to find out.
 Needs the task's python env; takes about two minutes of one core.
 """
 
