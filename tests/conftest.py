@@ -1,6 +1,7 @@
-"""A home that tests share, so that its python environment (numpy, scikit-learn) is built once."""
+"""Homes that tests share, so that python environments are built once."""
 
 import asyncio
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from mlagentbench.evaluation.probe import REQUIREMENTS
 from mlagentbench.tasks.python_env import PythonEnv, ensure_python_env
+from mlagentbench.tasks.task import load_task
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +30,18 @@ def with_shared_home(shared_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 @pytest.fixture
 def python_env(with_shared_home: Path) -> PythonEnv:
     return asyncio.run(ensure_python_env(REQUIREMENTS, announce=print))
+
+
+@pytest.fixture(scope="session")
+def kept_home() -> Path:
+    """Kept beside the interpreter, so that a second round of tests finds it filled."""
+    return Path(sys.prefix) / "test-home"
+
+
+@pytest.fixture(scope="session")
+def torch_env(kept_home: Path) -> PythonEnv:
+    """The python environment that all torch tasks share."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MLAGENTBENCH_HOME", str(kept_home))
+        requirements = load_task("cifar10").spec.python.requirements
+        return asyncio.run(ensure_python_env(requirements, announce=print))

@@ -2,17 +2,10 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from command_line import COMMAND, Result, Run
-
-
-@pytest.fixture(scope="session")
-def kept_home() -> Path:
-    """Kept beside the interpreter, so that a second round of tests finds it filled."""
-    return Path(sys.prefix) / "test-home"
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The grader of babylm: files that are refused, models that cheat, scores computed by hand."""
 
-import asyncio
 import json
 import math
 import os
@@ -17,8 +16,7 @@ from tabular_tasks import TaskModules
 
 import mlagentbench.mlagentbench_task as task_library
 from mlagentbench.mlagentbench_task import InvalidSubmission
-from mlagentbench.tasks.python_env import ensure_python_env
-from mlagentbench.tasks.task import load_folder
+from mlagentbench.tasks.python_env import PythonEnv
 
 BABYLM = TaskModules("babylm")
 MODEL_FILES = sys.modules["model_files"] = BABYLM.load("model_files")
@@ -178,15 +176,15 @@ def test_figures_beside_the_score() -> None:
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def graded(
+    torch_env: PythonEnv, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, dict[str, Any]]:
     """What the grader says to each model of babylm_models.py."""
     out = tmp_path_factory.mktemp("models")
-    requirements = load_folder(BABYLM.folder).spec.python.requirements
-    env = asyncio.run(ensure_python_env(requirements, announce=print))
     shutil.copy(str(task_library.__file__), out)
     path = os.pathsep.join(map(str, (BABYLM.folder, out)))
     done = subprocess.run(
-        [env.python, MODELS, out],
+        [torch_env.python, MODELS, out],
         env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip

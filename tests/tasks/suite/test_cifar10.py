@@ -1,6 +1,5 @@
 """The task cifar10: the official archive, the generated pictures, the grader, the networks."""
 
-import asyncio
 import csv
 import io
 import json
@@ -18,7 +17,7 @@ import pytest
 from tabular_tasks import Prepared, TaskModules
 
 from mlagentbench.mlagentbench_task import InvalidSubmission
-from mlagentbench.tasks.python_env import PythonEnv, ensure_python_env
+from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import load_folder
 
 CIFAR = TaskModules("cifar10")
@@ -296,12 +295,6 @@ def test_a_part_can_be_held_back_for_feedback(mini: Prepared, tmp_path: Path) ->
     assert CIFAR.score(as_csv(one_hot(answers)), held.private, tmp_path / "outputs").score == 1
     sample = (held.public / "validation_sample_submission.csv").read_text()
     assert CIFAR.score(sample, held.private, tmp_path / "outputs").score < 0.2
-
-
-@pytest.fixture(scope="module")
-def torch_env() -> PythonEnv:
-    requirements = load_folder(CIFAR.folder).spec.python.requirements
-    return asyncio.run(ensure_python_env(requirements, announce=print))
 
 
 def run(env: PythonEnv, workspace: Path, command: str, seed: int) -> str:

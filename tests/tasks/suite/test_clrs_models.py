@@ -14,7 +14,7 @@ from tabular_tasks import Prepared, TaskModules
 from mlagentbench.evaluation.grading import Scored, score_submission
 from mlagentbench.mlagentbench_task import Grade, InvalidSubmission
 from mlagentbench.tasks.data import PreparedData
-from mlagentbench.tasks.python_env import PythonEnv, ensure_python_env
+from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import load_folder
 
 pytestmark = pytest.mark.slow
@@ -91,12 +91,6 @@ for submission in map(Path, sys.argv[2:]):
 @pytest.fixture(scope="module")
 def mini(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     return CLRS.prepare_mini(tmp_path_factory.mktemp("clrs"))
-
-
-@pytest.fixture(scope="module")
-def torch_env() -> PythonEnv:
-    requirements = load_folder(CLRS.folder).spec.python.requirements
-    return asyncio.run(ensure_python_env(requirements, announce=print))
 
 
 def write_submission(

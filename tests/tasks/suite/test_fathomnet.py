@@ -20,7 +20,7 @@ from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.mlagentbench_task import InvalidSubmission
 from mlagentbench.tasks.data import PreparedData, prepare
-from mlagentbench.tasks.python_env import PythonEnv, ensure_python_env
+from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.sources import require_files
 from mlagentbench.tasks.task import SUITE, load_folder
 
@@ -117,11 +117,6 @@ def write_official(directory: Path) -> None:
         csv.writer(handle).writerows([["id", "categories"], *labels])
     key = [f"{n},animal {n},Worm\n" for n in range(1, 291)]
     (directory / "category_key.csv").write_text("id,name,supercat\n" + "".join(key))
-
-
-@pytest.fixture(scope="module")
-def torch_env() -> PythonEnv:
-    return asyncio.run(ensure_python_env(TASK.spec.python.requirements, announce=print))
 
 
 def make_full(env: PythonEnv, directory: Path) -> PreparedData:

@@ -19,7 +19,7 @@ from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.errors import UsageError
 from mlagentbench.mlagentbench_task import InvalidSubmission
 from mlagentbench.tasks.progress import Silent
-from mlagentbench.tasks.python_env import ensure_python_env
+from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.sources import gather
 from mlagentbench.tasks.task import load_folder
 
@@ -307,11 +307,12 @@ def test_another_checkpoint_is_not_taken_for_ours(
 
 
 @pytest.mark.slow
-def test_trivial_predictors_stay_far_below_the_ceiling(mini: Prepared, tmp_path: Path) -> None:
+def test_trivial_predictors_stay_far_below_the_ceiling(
+    mini: Prepared, torch_env: PythonEnv, tmp_path: Path
+) -> None:
     task = load_folder(IMDB.folder)
-    env = asyncio.run(ensure_python_env(task.spec.python.requirements, announce=print))
     call = call_task(
-        task, env, "trivial.predictors", read={"public": mini.public}, write={"out": tmp_path}
+        task, torch_env, "trivial.predictors", read={"public": mini.public}, write={"out": tmp_path}
     )
     scores = {
         name: IMDB.grade.grade(tmp_path / name, mini.private).score for name in asyncio.run(call)

@@ -28,7 +28,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.mlagentbench_task import Grade, InvalidSubmission
 from mlagentbench.tasks.data import prepare
 from mlagentbench.tasks.progress import Silent
-from mlagentbench.tasks.python_env import PythonEnv, ensure_python_env
+from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.sources import Gathered, gather
 from mlagentbench.tasks.task import load_folder
 
@@ -199,12 +199,6 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
     (own / name).unlink()
     with pytest.raises(UsageError, match=f"llama-inference: {Path(name).name} not found in"):
         gathered(own, tmp_path / "raw")
-
-
-@pytest.fixture(scope="module")
-def torch_env() -> PythonEnv:
-    requirements = load_folder(LLAMA.folder).spec.python.requirements
-    return asyncio.run(ensure_python_env(requirements, announce=print))
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.evaluation import timing
 from mlagentbench.evaluation.grading import Scored, score_submission
 from mlagentbench.tasks.data import PreparedData, prepare
-from mlagentbench.tasks.python_env import PythonEnv, ensure_python_env
+from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import load_folder
 
 # Servers of a tiny model in numpy: importing torch three times a grading would take most of it.
@@ -172,12 +172,6 @@ def test_is_invalid(trial: Trial, cheat: str) -> None:
     scored = trial.score(source)
     assert scored.score is None
     assert re.search(reason, scored.reason or "")
-
-
-@pytest.fixture(scope="module")
-def torch_env() -> PythonEnv:
-    requirements = load_folder(LLAMA.folder).spec.python.requirements
-    return asyncio.run(ensure_python_env(requirements, announce=print))
 
 
 COMPARE = """
