@@ -119,7 +119,9 @@ def _print_sources(console: Console, task: Task) -> None:
         if source.page:
             console.print(f"  {source.page}")
         for file in source.files:
-            checksum = f"md5 {file.md5}" if file.md5 else "no checksum known: unverified"
+            known = {"md5": file.md5, "sha256": file.sha256}
+            checksums = [f"{kind} {value}" for kind, value in known.items() if value]
+            checksum = ", ".join(checksums) or "no checksum known: unverified"
             size = f"{file.bytes:,} bytes, " if file.bytes else ""
             optional = ", optional" if file.optional else ""
             console.print(f"  {file.path}: {size}{checksum}{optional}", highlight=False)
