@@ -258,7 +258,11 @@ def test_feedback_without_a_hold_out_is_refused_at_once(tmp_path: Path, run: Run
         (("--tasks", "house-price", "--agents", "nop", "--role", "edit=no/gpt"), "model no/gpt: "),
         (("--tasks", "house-price", "--agents", "nop", "--models", "openai/gpt-5"), "none uses a"),
         (("--tasks", "./nowhere", "--agents", "nop"), "task.toml not found"),
-        (("--tasks", "", "--agents", "nop"), "at least one"),
+        (("--tasks", "", "--agents", "nop"), "no task is named"),
+        (("--tasks", "house-price", "--agents", ""), "at least one"),
+        (("--suite", "papr", "--agents", "nop"), "did you mean paper?"),
+        (("--suite", "quick", "--tasks", "cifar10", "--agents", "nop"), "both tasks and a suite"),
+        (("--tasks", "cifar10", "--agents", "nop", "--variant", "both"), "tasks that have one: f"),
     ],
 )
 def test_bad_input_gets_one_clear_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
