@@ -4,6 +4,7 @@ The workspace is the task's starter files and its public data. File times and th
 files were written are looked at, too: an agent sees both.
 """
 
+import hashlib
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from mlagentbench.evaluation.data_tables import (
     read_answers,
     read_tables,
 )
+from mlagentbench.mlagentbench_task import CANARY_LINE
 from mlagentbench.tasks.data import PreparedData
 from mlagentbench.tasks.data_files import read_facts
 from mlagentbench.tasks.task import Task
@@ -49,14 +51,19 @@ def search_names(task: Task, data: PreparedData) -> CheckResult:
 
 def search_contents(task: Task, data: PreparedData) -> CheckResult:
     """No file of the workspace has the contents of a private one."""
-    private = {facts.sha256: facts.path for facts in read_facts(data.private) if facts.bytes}
+    facts_of = {facts.path: facts for facts in read_facts(data.private)}
+    private = {facts.sha256: path for path, facts in facts_of.items() if facts.bytes}
+    for path in facts_of:
+        if path.endswith(".csv"):  # the answers as they were before they were marked
+            contents = (data.private / path).read_bytes().removeprefix(f"{CANARY_LINE}\n".encode())
+            private[hashlib.sha256(contents).hexdigest()] = path
     found = [
         f"{root.name}/{facts.path} is private/{private[facts.sha256]}"
         for root in (task.starter, data.public)
         for facts in read_facts(root)
         if facts.sha256 in private
     ]
-    return _result("no private file by contents", found, f"{len(private)} private files")
+    return _result("no private file by contents", found, f"{len(facts_of)} private files")
 
 
 def _workspace_files(task: Task, data: PreparedData) -> Iterator[tuple[str, str]]:
