@@ -20,7 +20,7 @@ from mlagentbench.tasks.python_env import find_python_env
 from mlagentbench.tasks.task import load_task
 
 OPTIONS = {
-    "every": False, "tier": "mini", "from_dir": None, "mini_seed": "public",
+    "tier": "mini", "from_dir": None, "mini_seed": "public",
     "accept_unverified": False, "use_uv": False,
 }  # fmt: skip
 
@@ -72,7 +72,6 @@ def test_data_that_nobody_has_measured() -> None:
 @pytest.mark.parametrize(
     ("names", "options", "said"),
     [
-        ([], {}, "no task named; type: mlagentbench prepare TASK..."),
         (["house-prise"], {}, "did you mean house-price?"),
         (["house-price"], {"from_dir": Path("/tmp")}, "--from is for --tier full"),
         (["house-price"], {"tier": "full", "mini_seed": "secret"}, "is for --tier mini"),
