@@ -67,7 +67,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machine
 def _chosen(tasks: list[str] | None, suite: str | None, every: bool) -> list[str]:
     from mlagentbench.tasks.suites import chosen_tasks
 
-    return chosen_tasks(tasks or [], "all" if every and suite is None else suite)
+    if every and suite is not None:
+        raise UsageError(f"--all and --suite {suite} are both given; name one")
+    return chosen_tasks(tasks or [], "all" if every else suite)
 
 
 @tasks_app.command("list")

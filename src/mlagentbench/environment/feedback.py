@@ -6,7 +6,6 @@ that part's answers, laid out as grade.py expects its `private`. The agent works
 public/ and writes its predictions for the part held out to `validation_` and the submission's name.
 """
 
-import ast
 import os
 import shutil
 import tempfile
@@ -31,15 +30,9 @@ class Feedback(Record):
     private: Path
 
 
-def offers_feedback(task: Task) -> bool:
-    """Whether the task can hold out a part of its training data."""
-    tree = ast.parse((task.folder / "prepare.py").read_text(encoding="utf-8"))
-    return any(isinstance(node, ast.FunctionDef) and node.name == FUNCTION for node in tree.body)
-
-
 def require_feedback(task: Task) -> None:
     """UsageError when the task cannot hold out a part of its training data."""
-    if not offers_feedback(task):
+    if not task.defines(f"prepare.{FUNCTION}"):
         raise UsageError(
             f"{task.id}: --feedback validation:N is not possible: its prepare.py has no function "
             f"{FUNCTION}(public, held_public, held_private, rng); use --feedback none"

@@ -3,7 +3,6 @@
 `mlagentbench baseline` and `mlagentbench check` are made of these trials.
 """
 
-import ast
 import shlex
 import shutil
 from pathlib import Path
@@ -83,7 +82,7 @@ class Trials:
 
     async def ceiling(self) -> float | None:
         """The best score that is possible, where the task knows it."""
-        if not self.task_defines("grade.ceiling"):
+        if not self.task.defines("grade.ceiling"):
             return None
         found = await self.call("grade.ceiling", private=self.data.private)
         return None if found is None else float(found)
@@ -104,11 +103,6 @@ class Trials:
         """Call a function of the task's folder, in a sandbox."""
         out = {"out": write} if write is not None else None
         return await call_task(self.task, self.python_env, function, read=read, write=out)
-
-    def task_defines(self, function: str) -> bool:
-        module, name = function.split(".")
-        tree = ast.parse((self.task.folder / f"{module}.py").read_text(encoding="utf-8"))
-        return any(isinstance(node, ast.FunctionDef) and node.name == name for node in tree.body)
 
     async def _run(
         self, name: str, epoch: int, command: str | None = None, overlay: Path | None = None

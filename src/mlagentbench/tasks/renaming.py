@@ -11,7 +11,6 @@ HOME/variants/TASK-renamed/HASH/TASK-renamed/   a task folder like any other, ma
   renamed_prepare.py                                            for hold_out, which sees new names
 """
 
-import ast
 import hashlib
 import io
 import re
@@ -27,6 +26,7 @@ from mlagentbench.files import fsync_directory
 from mlagentbench.home import home, locked
 from mlagentbench.tasks import rename_tables
 from mlagentbench.tasks.rename_tables import Renaming
+from mlagentbench.tasks.spec import Renamed
 from mlagentbench.tasks.task import RENAMED, Task
 
 BRACKETS = ({"(", "[", "{"}, {")", "]", "}"})
@@ -73,7 +73,7 @@ def renamed_folder(task: Task) -> Path:
             scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=place.parent))
             try:
                 scratch.chmod(0o755)
-                _make(task, scratch / name)
+                _make(task, task.spec.renamed, scratch / name)
                 scratch.rename(place)
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
@@ -91,10 +91,13 @@ def _hash(task: Task) -> str:
     return digest.hexdigest()[:32]
 
 
-def _make(task: Task, target: Path) -> None:
-    spec = task.spec.renamed
-    if spec is None:
-        raise AssertionError("asked for before")
+def _recipe(folder: Path) -> str:
+    """A hash of what decides the renamed data, for prepare.py, by which prepared data are known."""
+    names = ("original_prepare.py", "rename_tables.py", "renaming.json")
+    return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()
+
+
+def _make(task: Task, spec: Renamed, target: Path) -> None:
     renaming = Renaming(
         key=f"{task.id}/v{task.spec.version}/{RENAMED}",
         columns=list(spec.columns),
@@ -123,11 +126,11 @@ def _make(task: Task, target: Path) -> None:
         file.write_text(text, encoding="utf-8")
     renaming.write(target / "renaming.json")
     shutil.copyfile(rename_tables.__file__, target / "rename_tables.py")
-    prepare = _PREPARE.format(recipe=_hash(task))
-    if _defines(task.folder / "prepare.py", "hold_out"):
+    prepare = _PREPARE.format(recipe=_recipe(target))
+    if task.defines("prepare.hold_out"):
         prepare += _HOLD_OUT
     (target / "prepare.py").write_text(prepare, encoding="utf-8")
-    _write_spec(task, renaming, target)
+    _write_spec(task, renaming, spec.text, target)
 
 
 def _require_distinct(task: Task, renaming: Renaming) -> None:
@@ -177,16 +180,9 @@ def rename_program(source: str, renaming: Renaming, phrases: dict[str, str], *, 
     return "".join(lines)
 
 
-def _defines(file: Path, function: str) -> bool:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    return any(isinstance(node, ast.FunctionDef) and node.name == function for node in tree.body)
-
-
-def _write_spec(task: Task, renaming: Renaming, target: Path) -> None:
+def _write_spec(task: Task, renaming: Renaming, phrases: dict[str, str], target: Path) -> None:
     """The task's own task.toml, as that of another task, with the figures of the variant."""
     document = tomlkit.parse((target / "task.toml").read_text(encoding="utf-8"))
-    spec = task.spec.renamed
-    phrases = spec.text if spec else {}
     measured = document.pop("renamed").get("measured")
     document.pop("measured", None)
     document["id"] = target.name

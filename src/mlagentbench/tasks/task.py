@@ -24,6 +24,7 @@
   solution/    laid over the workspace, it proves that the task can be solved
 """
 
+import ast
 import difflib
 import hashlib
 import tomllib
@@ -94,6 +95,12 @@ class Task:
     def generated(self) -> bool:
         """Whether the full tier, too, comes from a generator."""
         return all(source.kind == "generated" for source in self.spec.sources)
+
+    def defines(self, function: str) -> bool:
+        """Whether a file of the folder has the function, as in "grade.ceiling"."""
+        module, name = function.split(".")
+        tree = ast.parse((self.folder / f"{module}.py").read_text(encoding="utf-8"))
+        return any(isinstance(node, ast.FunctionDef) and node.name == name for node in tree.body)
 
     @cached_property
     def problem(self) -> str:
