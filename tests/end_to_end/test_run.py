@@ -304,3 +304,8 @@ def test_the_sandbox_of_this_machine_can_be_checked(run: Run) -> None:
     assert "0 broken" in run("check-sandbox").stdout
     assert "there is no network" in run("check-sandbox").stdout
     assert "no sandbox 'podman'" in run("check-sandbox", "podman", expect=2).stderr
+
+
+def test_all_tasks_or_those_of_a_suite(run: Run) -> None:
+    result = run("check", "--all", "--suite", "paper", expect=2)
+    assert result.stderr == "mlagentbench: --all and --suite paper are both given; name one\n"
