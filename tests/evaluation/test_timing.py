@@ -70,7 +70,11 @@ class Trial:
         return asyncio.run(run())
 
     def reason(self, source: str) -> str:
-        with pytest.raises(InvalidSubmissionReported) as invalid:
+        """Why the program is invalid, at the first sitting."""
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(
+            InvalidSubmissionReported
+        ) as invalid:
+            patch.setattr(timing, "SITTINGS", 1)
             self.grade(source)
         return str(invalid.value)
 
@@ -78,7 +82,6 @@ class Trial:
 @pytest.fixture
 def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial:
     monkeypatch.setenv("MLAGENTBENCH_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(timing, "SITTINGS", 1)
     return Trial(tmp_path, load_folder(FOLDER))
 
 

@@ -16,7 +16,6 @@ import pytest
 from tiny_llama import LLAMA, REQUESTS, read_model, tiny_data
 
 from mlagentbench.environment.sandbox.task_process import call_task
-from mlagentbench.evaluation import timing
 from mlagentbench.evaluation.grading import Scored, score_submission
 from mlagentbench.tasks.data import PreparedData, prepare
 from mlagentbench.tasks.python_env import PythonEnv
@@ -73,8 +72,7 @@ class Trial:
 
 
 @pytest.fixture
-def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial:
-    monkeypatch.setattr(timing, "SITTINGS", 1)
+def trial(tmp_path: Path) -> Trial:
     return Trial(tmp_path)
 
 

@@ -41,6 +41,7 @@ from mlagentbench.records import Json
 MAX_READ = 1_000_000_000
 KILL_GRACE = 5.0
 STOP_TIMEOUT = 5.0
+BOOKING_TIME = 0.001
 _LONGEST = 1e7
 T = TypeVar("T")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -364,16 +365,19 @@ class BubblewrapSandbox:
         """Stop every process inside, so that none can take time from another sandbox's.
 
         Programs can resist for a while: fork faster than they are found, be deep in a system call,
-        or have a timer send them the signal to go on. `kept_still` tells afterwards.
+        or have a timer send them the signal to go on. `kept_still` tells afterwards. The kernel
+        books the time of a thread when that has left the processor, later than it calls the thread
+        stopped: all are at rest when they are stopped and their times stay the same.
         """
         instance = self._running()
         deadline = time.monotonic() + STOP_TIMEOUT
         while True:
             signal_tree(instance.identity.pid, signal.SIGSTOP)
-            self._at_rest = instance.view.threads()
-            at_rest = all(one.stopped or one.ended for one in self._at_rest.values())
-            if at_rest or time.monotonic() > deadline:
+            before, self._at_rest = self._at_rest, instance.view.threads()
+            stopped = all(one.stopped or one.ended for one in self._at_rest.values())
+            if (stopped and self._at_rest == before) or time.monotonic() > deadline:
                 return
+            time.sleep(BOOKING_TIME)
 
     def kept_still(self) -> bool:
         """Whether nothing has run since `freeze`; also so when everything inside has ended."""
