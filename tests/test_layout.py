@@ -19,11 +19,19 @@ LAYERS = {
     "report": {"evaluation", "environment", "tasks"},
     "agents": {"environment", "models", "tasks"},
     "evaluation": {"environment", "tasks"},
-    "models": set(),
+    "models": {"environment"},
     "environment": {"tasks"},
     "tasks": set(),
 }
-SHARED = {"records", "errors", "home", "files", "mlagentbench_task", "mlagentbench_papers"}
+SHARED = {
+    "records",
+    "errors",
+    "home",
+    "files",
+    "mlagentbench_task",
+    "mlagentbench_papers",
+    "prompts",
+}
 """What every layer may import."""
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlagentbench.environment.actions.action import action_tools
-    from mlagentbench.environment.environment import Environment, current_environment
+    from mlagentbench.environment.current import current_environment
+    from mlagentbench.environment.environment import Environment
     from mlagentbench.errors import ActionError, RunEnded, RunFailed, UsageError
     from mlagentbench.records import Action, Grade, Observation, Outcome, RunRecord, Step, Usage
     from mlagentbench.tasks.task import Task, load_task
@@ -18,7 +19,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Environment": "mlagentbench.environment.environment",
     "action_tools": "mlagentbench.environment.actions.action",
-    "current_environment": "mlagentbench.environment.environment",
+    "current_environment": "mlagentbench.environment.current",
     "Task": "mlagentbench.tasks.task",
     "load_task": "mlagentbench.tasks.task",
     **dict.fromkeys(("ActionError", "RunEnded", "RunFailed", "UsageError"), "mlagentbench.errors"),

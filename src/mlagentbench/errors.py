@@ -3,14 +3,17 @@
 | error        | whose fault            | what becomes of it                                   |
 |--------------|------------------------|------------------------------------------------------|
 | ActionError  | the agent's            | the observation of its step; the run goes on         |
-| RunEnded     | nobody's               | the run's outcome: submitted, or a budget is used up |
+| RunEnded     | nobody's               | the run's outcome: submitted, a budget is used up,   |
+|              |                        | the model cannot read so much, or refuses to go on   |
 | RunFailed    | sandbox, model or task | no score; the run can be started again               |
 | UsageError   | the person's           | one clear line on the terminal, no traceback         |
 """
 
 from typing import Literal
 
-OutcomeKind = Literal["submitted", "steps", "time", "tokens", "cost", "interrupted", "failed"]
+OutcomeKind = Literal[
+    "submitted", "steps", "time", "tokens", "cost", "context", "refusal", "interrupted", "failed"
+]
 FailureCause = Literal["sandbox", "model", "task", "grader", "harness"]
 
 
@@ -29,6 +32,20 @@ class RunEnded(MLAgentBenchError):
         super().__init__(detail or kind)
         self.kind: OutcomeKind = kind
         self.detail = detail
+
+
+class ContextOverflow(RunEnded):
+    """What the model was asked is longer than it can read; an agent may ask less instead."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("context", detail)
+
+
+class ModelRefused(RunEnded):
+    """The model, or a filter before it, refuses to answer this, every time that it is asked."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("refusal", detail)
 
 
 class RunFailed(MLAgentBenchError):

@@ -11,7 +11,8 @@ import pytest
 from small_task import OpenRun
 
 from mlagentbench.environment.budget import BudgetLimits
-from mlagentbench.environment.environment import Environment, current_environment, publish
+from mlagentbench.environment.current import current_environment, publish
+from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.journal import EndLine, read_journal, read_lines
 from mlagentbench.environment.snapshot_trees import entry_at, walk
 from mlagentbench.errors import RunEnded, RunFailed, UsageError
@@ -82,7 +83,7 @@ async def test_the_budget_ends_the_run_before_the_next_step(open_environment: Op
         assert ended.value.kind == "steps"
         assert len(environment.steps) == 2
         environment.budget.limits = BudgetLimits(tokens=100)
-        environment.record_reply(
+        environment.models.record(
             role="main", prompt="p", reply="r", input_tokens=90, output_tokens=10
         )
         with pytest.raises(RunEnded) as ended:
@@ -105,7 +106,7 @@ async def test_a_reopened_run_goes_on_where_it_was(open_environment: OpenRun) ->
     async with open_environment() as environment:
         await do(environment, "Write File", file_name="a.txt", content="one")
         await do(environment, "Write File", file_name="a.txt", content="two")
-        environment.record_reply(
+        environment.models.record(
             role="main", prompt="p", reply="r", output_tokens=5, cost=0.5, state={"plan": "x"}
         )
         used = environment.usage
@@ -114,7 +115,7 @@ async def test_a_reopened_run_goes_on_where_it_was(open_environment: OpenRun) ->
     (work / "rubbish").write_text("x")
     async with open_environment() as environment:
         assert len(environment.steps) == 2
-        assert environment.agent_state == {"plan": "x"}
+        assert environment.models.state == {"plan": "x"}
         assert environment.usage.seconds >= used.seconds - 1e-3
         assert environment.usage.cost == 0.5
         assert not (work / "rubbish").exists()

@@ -41,6 +41,7 @@ def write_run(path: Path) -> None:
         ReplyLine,
         1.0,
         role="main",
+        step=1,
         prompt_hash="p",
         reply="do \ud800 it\n",
         input_tokens=10,

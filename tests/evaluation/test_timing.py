@@ -71,9 +71,10 @@ class Trial:
 
     def reason(self, source: str) -> str:
         """Why the program is invalid, at the first sitting."""
-        with pytest.MonkeyPatch.context() as patch, pytest.raises(
-            InvalidSubmissionReported
-        ) as invalid:
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            pytest.raises(InvalidSubmissionReported) as invalid,
+        ):
             patch.setattr(timing, "SITTINGS", 1)
             self.grade(source)
         return str(invalid.value)

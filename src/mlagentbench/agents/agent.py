@@ -3,10 +3,15 @@
 import difflib
 from collections.abc import Awaitable, Callable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from mlagentbench.environment.budget import inspect_limits
-from mlagentbench.environment.environment import Environment, current_environment
+import anyio
+
+from mlagentbench.environment.actions.standard import ActionSet
+from mlagentbench.environment.budget import Budget, inspect_limits
+from mlagentbench.environment.current import current_environment
+from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import FailureCause, OutcomeKind, RunEnded, RunFailed, UsageError
 from mlagentbench.records import Outcome, Record
 
@@ -16,12 +21,12 @@ if TYPE_CHECKING:
 Loop = Callable[[Environment], Awaitable[None]]
 """Acts on an Environment until it has submitted; a used-up budget ends it from outside."""
 
-LIMIT_OUTCOMES: dict[str, OutcomeKind] = {
-    "time": "time",
-    "working": "time",
-    "token": "tokens",
-    "cost": "cost",
-}
+AtEnd = Callable[[Environment], None]
+"""Chooses what is handed in when the agent was cut off; it may not ask or execute anything."""
+
+LIMIT_OUTCOMES: dict[str, OutcomeKind] = {"token": "tokens", "cost": "cost"}
+LONGEST_LOOK_AWAY = 1.0
+"""Seconds between two looks at the run's clock."""
 
 
 class AgentInfo(Record):
@@ -29,18 +34,38 @@ class AgentInfo(Record):
 
     name: str
     module: str
-    needs_model: bool
     description: str
+    needs_model: bool = True
+    roles: tuple[str, ...] = ()
+    """The roles that it asks beside the main model."""
+    actions: ActionSet = "standard"
+    """What it may do, unless its setting `actions` names other actions."""
+    package: str | None = None
+    """A package that it needs and the base install does not have, in the extra of its name."""
+
+    @property
+    def function(self) -> str:
+        """The name of its solver, in its module and for Inspect."""
+        return self.name.replace("-", "_")
 
     def solver(self, **settings: object) -> "Solver":
         """The agent as an Inspect solver; a wrong setting is a UsageError."""
-        function = getattr(import_module(self.module), self.name.replace("-", "_"))
+        self._require_package()
+        function = getattr(import_module(self.module), self.function)
         try:
             return function(**settings)  # type: ignore[no-any-return]
         except TypeError as error:
             raise UsageError(f"agent {self.name}: {error}; see: mlagentbench agents") from error
 
+    def _require_package(self) -> None:
+        if self.package is not None and find_spec(self.package) is None:
+            raise UsageError(
+                f"agent {self.name} needs the package {self.package}: "
+                f"pip install 'mlagentbench[{self.name}]'"
+            )
 
+
+ASSISTED = ("edit", "fast")
 AGENTS = {
     info.name: info
     for info in (
@@ -62,6 +87,61 @@ AGENTS = {
             needs_model=False,
             description="applies the task's own solution, runs it and submits",
         ),
+        AgentInfo(
+            name="research",
+            module="mlagentbench.agents.research",
+            roles=ASSISTED,
+            actions="paper",
+            description="the paper's agent: reflects, plans, checks facts, then acts, in text",
+        ),
+        AgentInfo(
+            name="act",
+            module="mlagentbench.agents.research",
+            roles=ASSISTED,
+            actions="paper",
+            description="the paper's plain agent: an action and nothing else, in text",
+        ),
+        AgentInfo(
+            name="react-text",
+            module="mlagentbench.agents.research",
+            roles=ASSISTED,
+            actions="paper",
+            description="the paper's ReAct agent: a thought, then an action, in text",
+        ),
+        AgentInfo(
+            name="react",
+            module="mlagentbench.agents.react",
+            roles=("fast",),
+            description="thinks and acts by native tool calls; hands in the best it has found",
+        ),
+        AgentInfo(
+            name="tree",
+            module="mlagentbench.agents.tree",
+            description="searches over whole solutions: drafts, debugs and improves them",
+        ),
+        AgentInfo(
+            name="autogpt",
+            module="mlagentbench.agents.autogpt",
+            roles=ASSISTED,
+            actions="paper",
+            description="AutoGPT's loop: thoughts, plan, criticism and a command, as JSON",
+        ),
+        AgentInfo(
+            name="langchain",
+            module="mlagentbench.agents.langchain",
+            package="langchain",
+            description="LangChain's own agent with our actions as its tools",
+        ),
+        AgentInfo(
+            name="aide",
+            module="mlagentbench.agents.aide",
+            description="AIDE itself, inside the sandbox",
+        ),
+        AgentInfo(
+            name="external",
+            module="mlagentbench.agents.external",
+            description="any command-line agent, inside the sandbox",
+        ),
     )
 }
 
@@ -74,18 +154,23 @@ def find_agent(name: str) -> AgentInfo:
     raise UsageError(f"unknown agent {name!r}; {hint} (see: mlagentbench agents)")
 
 
-async def run_agent(environment: Environment, loop: Loop) -> None:
-    """Let the agent act until it submits, stops by itself or its budget is used up."""
-    from inspect_ai.util import apply_limits
+async def run_agent(environment: Environment, loop: Loop, at_end: AtEnd | None = None) -> None:
+    """Let the agent act until it submits, stops by itself or its budget is used up.
+
+    `at_end` is called when it was cut off, to hand in what the agent thinks best.
+    """
+    from inspect_ai.util import LimitExceededError, apply_limits
 
     outcome = Outcome(kind="submitted", detail="the agent stopped by itself")
     with apply_limits(inspect_limits(environment.budget), catch_errors=True) as scope:
         try:
-            await loop(environment)
+            outcome = await _within_time(environment.budget, loop(environment)) or outcome
         except RunEnded as end:
             outcome = Outcome(kind=end.kind, detail=end.detail)
         except RunFailed as failure:
             _fail(environment, failure.cause, failure.detail)
+            raise
+        except LimitExceededError:
             raise
         except Exception as error:
             _fail(environment, "harness", f"{type(error).__name__}: {error}")
@@ -93,19 +178,43 @@ async def run_agent(environment: Environment, loop: Loop) -> None:
     if scope.limit_error is not None:
         kind = LIMIT_OUTCOMES[scope.limit_error.type]
         outcome = Outcome(kind=kind, detail=str(scope.limit_error.message))
+    if at_end is not None and outcome.kind != "submitted":
+        at_end(environment)
     environment.finish(outcome)
+
+
+async def _within_time(budget: Budget, acting: Awaitable[None]) -> Outcome | None:
+    """Cut the agent off when its time is used up, by the run's own clock, which may stand still."""
+    over = anyio.CancelScope()
+
+    async def watch() -> None:
+        while (left := budget.remaining().time) != 0:
+            await anyio.sleep(LONGEST_LOOK_AWAY if left is None else min(left, LONGEST_LOOK_AWAY))
+        over.cancel()
+
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(watch)
+            with over:
+                await acting
+            group.cancel_scope.cancel()
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    if over.cancelled_caught:
+        return Outcome(kind="time", detail=f"the time of {budget.limits.time:g} s is used up")
+    return None
 
 
 def _fail(environment: Environment, cause: FailureCause, detail: str) -> None:
     environment.finish(Outcome(kind="failed", cause=cause, detail=detail))
 
 
-def as_solver(loop: Loop) -> "Solver":
+def as_solver(loop: Loop, at_end: AtEnd | None = None) -> "Solver":
     """The Inspect solver that runs this loop on the sample's Environment."""
     from inspect_ai.solver import Generate, TaskState
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        await run_agent(current_environment(), loop)
+        await run_agent(current_environment(), loop, at_end)
         return state
 
     return solve

@@ -109,14 +109,23 @@ class Budget:
         return limit if left is None else max(0.1, min(limit, left))
 
 
+def working_clock() -> Callable[[], float]:
+    """The clock of the running Inspect sample, which stands still while a provider makes us wait.
+
+    Outside of a sample it is an ordinary clock.
+    """
+    from inspect_ai._util.working import sample_timing
+
+    timing = sample_timing()
+    return time.monotonic if timing is None else timing.working
+
+
 def inspect_limits(budget: Budget) -> "list[Limit]":
-    """Inspect's scoped limits for what is left, to be opened around the agent."""
-    from inspect_ai.util import cost_limit, time_limit, token_limit
+    """Inspect's scoped limits for the tokens and the money left, to be opened around the agent."""
+    from inspect_ai.util import cost_limit, token_limit
 
     left = budget.remaining()
     limits: list[Limit] = []
-    if left.time is not None:
-        limits.append(time_limit(left.time))
     if left.tokens is not None:
         limits.append(token_limit(left.tokens))
     if left.cost is not None:

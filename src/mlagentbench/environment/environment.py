@@ -20,14 +20,12 @@ elsewhere `Environment.open` does the same, in the manner of a Gym environment:
 """
 
 import asyncio
-import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import anyio
 import anyio.to_thread
@@ -42,6 +40,7 @@ from mlagentbench.environment.actions.execute import python_repl
 from mlagentbench.environment.actions.repl import Repl
 from mlagentbench.environment.actions.standard import STANDARD_ACTIONS
 from mlagentbench.environment.actions.submission import SubmissionCheck
+from mlagentbench.environment.asking import Models
 from mlagentbench.environment.budget import Budget, BudgetLimits
 from mlagentbench.environment.feedback import Feedback, explanation
 from mlagentbench.environment.journal import (
@@ -52,9 +51,8 @@ from mlagentbench.environment.journal import (
     EventName,
     History,
     Journal,
-    Line,
+    L,
     OutcomeLine,
-    ReplyLine,
     RunLine,
     note_edit,
     read_journal,
@@ -70,6 +68,9 @@ from mlagentbench.tasks.data import PreparedData
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
 from mlagentbench.tasks.task_call import CallTask
+
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
 
 INTERRUPTED = (
     "This action was interrupted from outside before it ended. It was not run again, and the "
@@ -101,6 +102,7 @@ class Environment:
         call_task: CallTask,
         actions: Sequence[ActionSpec] = STANDARD_ACTIONS,
         feedback: Feedback | None = None,
+        models: "Mapping[str, str | Model] | None" = None,
     ) -> None:
         self.task = task
         self.run = run
@@ -111,11 +113,10 @@ class Environment:
         self.actions = Actions(actions)
         self.steps: list[Step] = []
         self.outcome: Outcome | None = None
-        self.agent_state: Json = None
-        """What the agent asked to be kept with its last reply, to go on after an interruption."""
         self.on_step: list[Callable[[Step], None]] = []
         self.on_output: list[Callable[[bytes], None]] = []
         self.store = ObjectStore(run.objects)
+        self.models = Models(run, self.store, budget, self.steps, self._write, models)
         self.workspace = workspace_of(task, run, data, feedback)
         self.snapshots = Snapshots(self.store, run.work, skip=self.workspace.protected)
         self.problem = task.problem
@@ -134,11 +135,14 @@ class Environment:
                 task, python_env, call_task, self.workspace.public, feedback
             ),
             on_output=self._take_output,
+            models=self.models,
+            steps=self.steps,
         )
         self._journal: Journal | None = None
         self._output_log: BinaryIO | None = None
         self._output_lost: OSError | None = None
         self._snapshot = ""
+        self._handed_in: Step | None = None
         self._ended: RunEnded | None = None
         self._one_at_a_time = asyncio.Lock()
 
@@ -178,9 +182,9 @@ class Environment:
                 f"{self.run.path} holds a run of {first.task} version {first.task_version} on "
                 f"data {first.data_hash[:8]}; choose another --out"
             )
-        self.steps = history.steps
+        self.steps += history.steps
+        self.models.replies += history.replies
         self._snapshot = history.snapshot or first.snapshot
-        self.agent_state = history.replies[-1].state if history.replies else None
         self._context.undo = history.undo
         told = sum(line.event == "feedback" for line in history.events)
         self._context.submission.told = told
@@ -220,12 +224,20 @@ class Environment:
             self._output_log.close()
             self._journal = self._output_log = None
 
+    def hand_in(self, step: Step) -> None:
+        """Let the run end with the workspace as it was after an earlier step."""
+        self._handed_in = step
+
     def finish(self, outcome: Outcome) -> None:
-        """Write how the run ended, with the workspace as it stands; once only."""
+        """Write how the run ended, with the workspace as it stands or was handed in; once only."""
         if self.outcome is not None:
             return
         self.budget.stop()
-        self._take_snapshot()
+        if self._handed_in is None:
+            self._take_snapshot()
+        else:
+            self._snapshot = self._handed_in.snapshot
+            self.note(f"handed in: the workspace as it was after step {self._handed_in.n}")
         self._write(
             OutcomeLine,
             outcome=outcome,
@@ -263,6 +275,28 @@ class Environment:
             self.budget.check()
             return await self._step(len(self.steps) + 1, action)
 
+    async def note_step(self, action: Action, observation: Observation) -> None:
+        """Count a step that was not the environment's to carry out.
+
+        A reply that nobody understands is one, and so is what a foreign agent does by itself.
+        """
+        async with self._one_at_a_time:
+            if self._ended is not None:
+                raise self._ended
+            self.budget.check()
+            number = len(self.steps) + 1
+            self._write(BeginLine, step=number, action=action)
+            self.budget.add_step()
+            self._context.notes = StepNotes()
+            await anyio.to_thread.run_sync(
+                partial(self._end, number, action, time.time(), 0.0, observation)
+            )
+            self._tell()
+
+    def _tell(self) -> None:
+        for listener in self.on_step:
+            listener(self.steps[-1])
+
     async def _step(self, number: int, action: Action) -> Observation:
         started, clock = time.time(), time.monotonic()
         self._write(BeginLine, step=number, action=action)
@@ -281,8 +315,7 @@ class Environment:
         await anyio.to_thread.run_sync(
             partial(self._end, number, action, started, seconds, observation)
         )
-        for listener in self.on_step:
-            listener(self.steps[-1])
+        self._tell()
         if observation.status == "ok" and self.actions.find(action.name).ends_run:
             self._ended = RunEnded("submitted", str(action.arguments.get("final_answer", "")))
             raise self._ended
@@ -355,31 +388,6 @@ class Environment:
 
     # What else belongs in the journal
 
-    def record_reply(
-        self,
-        *,
-        role: str,
-        prompt: str,
-        reply: str,
-        input_tokens: int = 0,
-        output_tokens: int = 0,
-        cost: float | None = None,
-        state: Json = None,
-    ) -> None:
-        """Keep a model's reply and the agent's state, on disk before the agent acts on it."""
-        self.budget.add_reply(input_tokens, output_tokens, cost)
-        self._write(
-            ReplyLine,
-            role=role,
-            prompt_hash=hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest(),
-            reply=reply,
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            cost=cost,
-            state=state,
-        )
-        self.agent_state = state
-
     def note(self, detail: str) -> None:
         """Keep a remark in the journal."""
         self._event("note", detail)
@@ -387,10 +395,10 @@ class Environment:
     def _event(self, event: EventName, detail: str = "") -> None:
         self._write(EventLine, event=event, detail=detail)
 
-    def _write(self, line_type: type[Line], **fields: Json) -> None:
+    def _write(self, line_type: type[L], **fields: Json) -> L:
         if self._journal is None:
             raise RunFailed("harness", "the Environment is not started, or closed already")
-        self._journal.append(line_type, self.budget.seconds, **fields)
+        return self._journal.append(line_type, self.budget.seconds, **fields)
 
     def _take_output(self, output: bytes) -> None:
         if self._output_log is not None:
@@ -414,30 +422,15 @@ class Environment:
         limits: BudgetLimits | None = None,
         actions: Sequence[ActionSpec] = STANDARD_ACTIONS,
         feedback_calls: int = 0,
+        models: "Mapping[str, str | Model] | None" = None,
     ) -> "AbstractAsyncContextManager[Environment]":
-        """A run of a prepared task, started or continued below `out`, in the default sandbox."""
+        """A run of a prepared task, started or continued below `out`, in the default sandbox.
+
+        `models` names a model for each role: {"main": "openai/gpt-5", "fast": ...}.
+        """
         from mlagentbench.environment.opening import open_environment
 
-        return open_environment(task, out, tier, epoch, limits, actions, feedback_calls)
-
-
-_current: ContextVar[Environment] = ContextVar("mlagentbench_environment")
-
-
-def publish(environment: Environment) -> None:
-    """Make this the Environment of the running sample."""
-    _current.set(environment)
-
-
-def current_environment() -> Environment:
-    """The Environment of the running sample."""
-    try:
-        return _current.get()
-    except LookupError:
-        raise UsageError(
-            "there is no Environment here: agents run inside of a task of MLAgentBench "
-            "(see: mlagentbench tasks list) or within Environment.open"
-        ) from None
+        return open_environment(task, out, tier, epoch, limits, actions, feedback_calls, models)
 
 
 def _interrupted() -> Observation:

@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol, TypeVar
 
 from pydantic import Field, TypeAdapter
 
@@ -51,12 +51,20 @@ class RunLine(Line):
 
 
 class ReplyLine(Line):
-    """What a model answered, and the agent's state needed to go on from here."""
+    """What a model answered, and the agent's state needed to go on from here.
+
+    `step` is the step that was being prepared or carried out. `prompt_hash` names the prompt's text
+    in the object store. `message` is the whole reply, as Inspect has it, where it is more than a
+    text, as one with tool calls.
+    """
 
     kind: Literal["reply"] = "reply"
+    step: int
     role: str
     prompt_hash: str
     reply: str
+    message: Json = None
+    stop_reason: str = "stop"
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
@@ -111,6 +119,8 @@ class OutcomeLine(Line):
     usage: Usage
 
 
+L = TypeVar("L", bound=Line)
+
 AnyLine = Annotated[
     RunLine | ReplyLine | BeginLine | EndLine | EventLine | OutcomeLine,
     Field(discriminator="kind"),
@@ -133,8 +143,8 @@ class Journal:
         self._next = len(lines)
         self._size = size
 
-    def append(self, line_type: type[Line], clock: float, **fields: Json) -> None:
-        """Write one line; where its kind asks for it, it is on disk on return.
+    def append(self, line_type: type[L], clock: float, **fields: Json) -> L:
+        """Write one line and give it back; where its kind asks for it, it is on disk then.
 
         A line that cannot be written whole, as on a full disk, leaves nothing behind and is a
         RunFailed.
@@ -152,9 +162,16 @@ class Journal:
             raise RunFailed("harness", f"cannot write {self.path}: {error.strerror}") from error
         self._next += 1
         self._size += len(raw)
+        return line
 
     def close(self) -> None:
         os.close(self._handle)
+
+
+class WriteLine(Protocol):
+    """Appends a line of that type to a run's journal."""
+
+    def __call__(self, line_type: type[L], **fields: Json) -> L: ...
 
 
 class History:

@@ -1,12 +1,14 @@
 """Opening an Environment outside of Inspect: all that a run stands on, in the right order."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlagentbench.environment.actions.action import ActionSpec
 from mlagentbench.environment.budget import Budget, BudgetLimits
-from mlagentbench.environment.environment import Environment, publish
+from mlagentbench.environment.current import publish
+from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.run_record import disclose, find_or_create_run
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
@@ -19,6 +21,9 @@ from mlagentbench.tasks.data import require_prepared
 from mlagentbench.tasks.python_env import require_python_env
 from mlagentbench.tasks.task import Task, load_task
 
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
+
 
 @asynccontextmanager
 async def open_environment(
@@ -29,6 +34,7 @@ async def open_environment(
     limits: BudgetLimits | None,
     actions: Sequence[ActionSpec],
     feedback_calls: int,
+    models: "Mapping[str, str | Model] | None" = None,
 ) -> AsyncIterator[Environment]:
     """A run of a prepared task, started or continued below `out`, in the default sandbox."""
     task = task if isinstance(task, Task) else load_task(task)
@@ -52,7 +58,7 @@ async def open_environment(
     with run.locked():
         sandbox = BubblewrapSandbox(spec, services)
         environment = Environment(
-            task, run, sandbox, budget, data, python_env, call_task, actions, feedback
+            task, run, sandbox, budget, data, python_env, call_task, actions, feedback, models
         )
         try:
             environment.start()

@@ -9,7 +9,7 @@ from inspect_ai.solver import TaskState
 
 from mlagentbench.agents.agent import AGENTS
 from mlagentbench.environment.actions.action import ActionSpec
-from mlagentbench.environment.actions.standard import PAPER_ACTIONS, STANDARD_ACTIONS
+from mlagentbench.environment.actions.standard import ACTION_SETS, choose_actions
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.run_record import disclose, find_or_create_run
 from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
@@ -52,10 +52,13 @@ class Identified:
 
     @property
     def actions(self) -> Sequence[ActionSpec]:
-        """The paper's action set under its protocol; agents without a model may use all."""
+        """What the agent may do: what its settings name, the paper's set, or its usual one."""
         info = AGENTS.get(self.agent.name)
+        named = self.agent.settings.get("actions")
+        if named is not None:
+            return choose_actions(named)
         paper = self.settings.protocol == "paper" and (info is None or info.needs_model)
-        return PAPER_ACTIONS if paper else STANDARD_ACTIONS
+        return ACTION_SETS["paper" if paper else info.actions if info else "standard"]
 
 
 async def identify(task: Task, settings: RunSettings, state: TaskState) -> Identified:
@@ -131,7 +134,8 @@ async def _log_being_written() -> EvalLog:
 def _agent_of(log: EvalLog) -> AgentChoice:
     """The solvers of the plan apart from our own setup."""
     steps = [step for step in log.plan.steps if step.solver != f"{PACKAGE}open_run"]
-    names = "+".join(step.solver.removeprefix(PACKAGE).replace("/", "_") for step in steps)
+    ours = {f"{PACKAGE}{info.function}": info.name for info in AGENTS.values()}
+    names = "+".join(ours.get(step.solver, step.solver.replace("/", "_")) for step in steps)
     settings: dict[str, Json] = {}
     for step in steps:
         settings |= step.params_passed or {}

@@ -14,8 +14,9 @@ from typing import Any
 from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.environment import CAN_GO_ON, Environment, publish
+from mlagentbench.environment.budget import Budget, working_clock
+from mlagentbench.environment.current import publish
+from mlagentbench.environment.environment import CAN_GO_ON, Environment
 from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.journal import read_journal
 from mlagentbench.environment.run_directory import RunDirectory
@@ -95,7 +96,7 @@ async def _open_environment(identified: Identified) -> OpenRun:
         data, python_env = identified.data, identified.python_env
         feedback = await hold_out(task, data, python_env, call_task, calls) if calls else None
         spec = sandbox_spec(task, run, data, python_env, identified.seed, feedback)
-        budget = Budget(settings.limits(task.spec))
+        budget = Budget(settings.limits(task.spec), clock=working_clock())
         services = None
         if identified.tool is not None:
             services = run_services(task, data.private, InspectTool(identified.tool), budget)

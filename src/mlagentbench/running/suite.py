@@ -170,9 +170,13 @@ def _models(request: SuiteRequest) -> set[str]:
 
 
 def _roles(request: SuiteRequest, cell: Cell) -> dict[str, str]:
-    """The roles of a cell; a task's tool model is its main model unless a person chose another."""
+    """The roles of a cell: all that its agent and its task use, the main model where nobody chose.
+
+    A role that is not bound would have no usage figures in Inspect's log.
+    """
+    own = dict.fromkeys(find_agent(cell.agent.name).roles, cell.model)
     tool = tool_model_name(load_task(cell.task), request.roles, cell.model)
-    return dict(request.roles) if tool is None else {**request.roles, ROLE: tool}
+    return {**own, **request.roles} | ({} if tool is None else {ROLE: tool})
 
 
 def _require_model(name: str) -> None:
@@ -259,7 +263,7 @@ def _results(request: SuiteRequest, ready: Mapping[str, Ready]) -> list[RunResul
         _identity(
             disclose_run(
                 load_task(cell.task), request.settings, ready[cell.task], cell.agent, cell.model,
-                request.roles,
+                _roles(request, cell),
             )
         )
         for cell in request.cells

@@ -30,7 +30,7 @@ from mlagentbench.environment.sandbox.sandbox import Sandbox
 from mlagentbench.environment.snapshots import Snapshots
 from mlagentbench.environment.workspace import Workspace
 from mlagentbench.errors import ActionError, RunEnded
-from mlagentbench.records import Action, Json, Observation
+from mlagentbench.records import Action, Json, Observation, Step
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from mlagentbench.environment.actions.repl import Repl
     from mlagentbench.environment.actions.submission import SubmissionCheck
+    from mlagentbench.environment.asking import Models
     from mlagentbench.environment.environment import Environment
 
 MAX_TEXT = 50_000_000
@@ -74,6 +75,9 @@ class ActionContext:
     repl: "Repl"
     submission: "SubmissionCheck"
     on_output: Callable[[bytes], None]
+    models: "Models"
+    steps: list[Step]
+    """All steps before this one."""
     undo: dict[str, list[str]] = field(default_factory=dict)
     """For each edited file, the snapshots before each edit that can be taken back."""
     notes: StepNotes = field(default_factory=StepNotes)

@@ -1,5 +1,9 @@
-"""The actions that need no model, in the order in which prompts list them."""
+"""The sets of actions that agents are given, in the order in which prompts list them."""
 
+from collections.abc import Sequence
+from typing import Literal
+
+from mlagentbench.environment.actions.action import Actions, ActionSpec
 from mlagentbench.environment.actions.execute import execute_script, final_answer, python_repl
 from mlagentbench.environment.actions.files import (
     append_file,
@@ -11,6 +15,7 @@ from mlagentbench.environment.actions.files import (
     write_file,
 )
 from mlagentbench.environment.actions.submission import validate_submission
+from mlagentbench.errors import ActionError, UsageError
 
 STANDARD_ACTIONS = (
     list_files,
@@ -25,6 +30,7 @@ STANDARD_ACTIONS = (
     validate_submission,
     final_answer,
 )
+"""What needs no model."""
 
 PAPER_ACTIONS = (
     list_files,
@@ -34,4 +40,21 @@ PAPER_ACTIONS = (
     execute_script,
     final_answer,
 )
-"""Of these, what the paper's research agent had by default."""
+"""What the paper's research agent had by default."""
+
+ALL_ACTIONS = tuple(dict.fromkeys((*STANDARD_ACTIONS, *PAPER_ACTIONS)))
+
+ActionSet = Literal["standard", "paper"]
+ACTION_SETS: dict[ActionSet, tuple[ActionSpec, ...]] = {
+    "standard": STANDARD_ACTIONS,
+    "paper": PAPER_ACTIONS,
+}
+
+
+def choose_actions(names: Sequence[str]) -> tuple[ActionSpec, ...]:
+    """The actions of these names; a UsageError says what there is instead."""
+    known = Actions(ALL_ACTIONS)
+    try:
+        return tuple(known.find(name) for name in names)
+    except ActionError as error:
+        raise UsageError(f"actions: {error}") from error

@@ -1,11 +1,14 @@
 """A small real task with its data, and how to open an Environment on it."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+from inspect_ai.model import Model
 from task_folders import task_toml, write_files, write_task_folder
 
+from mlagentbench.environment.actions.action import ActionSpec
+from mlagentbench.environment.actions.standard import ALL_ACTIONS
 from mlagentbench.environment.budget import Budget, BudgetLimits
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import Feedback
@@ -130,6 +133,8 @@ async def open_run(
     python_env: PythonEnv,
     limits: BudgetLimits | None = None,
     feedback: Feedback | None = None,
+    models: Mapping[str, str | Model] | None = None,
+    actions: Sequence[ActionSpec] = ALL_ACTIONS,
 ) -> AsyncIterator[Environment]:
     """The one run below `top`, started or continued."""
     task, data = load_folder(top / "small-task"), small_data(top)
@@ -143,7 +148,9 @@ async def open_run(
         data,
         python_env,
         call_task,
-        feedback=feedback,
+        actions,
+        feedback,
+        models,
     )
     with run.locked():
         environment.start()

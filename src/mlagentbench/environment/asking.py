@@ -1,0 +1,212 @@
+"""Asking models, each in its role, through Inspect; every reply is on disk before it is acted on.
+
+    output = await environment.models.ask([ChatMessageUser(content="...")], role="fast")
+
+Roles are Inspect's model roles: `main` decides what to do next, `edit` rewrites files, `fast` reads
+and summarises; a role that nobody bound is the main model's. What can go wrong, and what it is:
+
+| what                                            | becomes                                        |
+|-------------------------------------------------|------------------------------------------------|
+| rate limits, short outages                      | waiting, which is not the run's time           |
+| an outage that lasts, a provider's own error    | RunFailed("model"): the run can be continued   |
+| the prompt is longer than the model can read    | ContextOverflow: ask less, or the run is over  |
+| the model or a content filter refuses           | asked again, then ModelRefused: the run is over|
+| an empty reply, or one that was cut off         | a reply like others: the agent must read it    |
+| the tokens or the money are used up             | Inspect's limit, or RunEnded at the next step  |
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from mlagentbench.environment.budget import Budget
+from mlagentbench.environment.journal import ReplyLine, WriteLine
+from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.errors import ContextOverflow, ModelRefused, RunFailed
+from mlagentbench.records import Json, Record, Step
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
+    from inspect_ai.tool import Tool, ToolChoice, ToolInfo
+
+MAIN, EDIT, FAST = "main", "edit", "fast"
+TRIES = 3
+"""How often a model is asked that refuses."""
+SHOWN_ERROR = 600
+
+
+class Question(Record):
+    """What a model is being asked for: the run, the step under way, the role."""
+
+    run: str
+    step: int
+    role: str
+
+
+_question: ContextVar[Question | None] = ContextVar("mlagentbench_question", default=None)
+
+
+def current_question() -> Question | None:
+    """What the model that is now being asked is asked for; None outside of a run."""
+    return _question.get()
+
+
+class Models:
+    """The models of a run, by role."""
+
+    def __init__(
+        self,
+        run: RunDirectory,
+        store: ObjectStore,
+        budget: Budget,
+        steps: Sequence[Step],
+        write: WriteLine,
+        names: "Mapping[str, str | Model] | None" = None,
+    ) -> None:
+        self.replies: list[ReplyLine] = []
+        """What was answered so far, each reply with the step that it was for."""
+        self._run = run
+        self._store = store
+        self._budget = budget
+        self._steps = steps
+        self._write = write
+        self._names = dict(names or {})
+        """What stands for a role that Inspect has not bound; outside of Inspect all of them."""
+
+    @property
+    def state(self) -> Json:
+        """What the agent last asked to be kept with a reply, to go on after an interruption."""
+        kept = (line.state for line in reversed(self.replies) if line.state is not None)
+        return next(kept, None)
+
+    @property
+    def step(self) -> int:
+        """The step that is being prepared or carried out."""
+        return len(self._steps) + 1
+
+    def find(self, role: str = MAIN) -> "Model":
+        """The model in a role."""
+        from inspect_ai.model import get_model
+
+        default = self._names.get(role, self._names.get(MAIN))
+        return get_model(default) if role == MAIN else get_model(role=role, default=default)
+
+    async def ask(
+        self,
+        messages: "Sequence[ChatMessage]",
+        *,
+        role: str = MAIN,
+        tools: "Sequence[Tool | ToolInfo]" = (),
+        tool_choice: "ToolChoice | None" = None,
+        config: "GenerateConfig | None" = None,
+        state: Json = None,
+    ) -> "ModelOutput":
+        """Ask for a reply, and keep it with the agent's `state` in the journal.
+
+        Raises ContextOverflow, ModelRefused and RunFailed("model"), as the table above says.
+        """
+        for last in (*[False] * (TRIES - 1), True):
+            output = await self._generate(messages, role, tools, tool_choice, config)
+            self._record(messages, role, output, state)
+            if output.stop_reason == "model_length":
+                raise ContextOverflow(f"the prompt is longer than {output.model} can read")
+            if output.stop_reason != "content_filter" or output.message.tool_calls:
+                return output
+            if last:
+                raise ModelRefused(f"{output.model} refuses: {_short(output.completion)}")
+        raise AssertionError("the last try returns or raises")
+
+    async def ask_text(self, prompt: str, role: str) -> str:
+        """Ask one question, and get the reply's text."""
+        from inspect_ai.model import ChatMessageUser
+
+        return (await self.ask([ChatMessageUser(content=prompt)], role=role)).completion
+
+    async def _generate(
+        self,
+        messages: "Sequence[ChatMessage]",
+        role: str,
+        tools: "Sequence[Tool | ToolInfo]",
+        tool_choice: "ToolChoice | None",
+        config: "GenerateConfig | None",
+    ) -> "ModelOutput":
+        from inspect_ai.model import GenerateConfig
+        from inspect_ai.util import LimitExceededError
+
+        model = self.find(role)
+        token = _question.set(
+            Question(run=self._run.relative.as_posix(), step=self.step, role=role)
+        )
+        try:
+            return await model.generate(
+                list(messages), list(tools), tool_choice, config or GenerateConfig()
+            )
+        except (LimitExceededError, RunFailed):
+            raise
+        except Exception as error:  # each provider has errors of its own
+            detail = f"{model} does not answer: {type(error).__name__}: {_short(str(error))}"
+            raise RunFailed("model", detail) from error
+        finally:
+            _question.reset(token)
+
+    def _record(
+        self, messages: "Sequence[ChatMessage]", role: str, output: "ModelOutput", state: Json
+    ) -> None:
+        usage = output.usage
+        self.record(
+            role=role,
+            prompt=prompt_text(messages),
+            reply=output.completion,
+            message=_whole(output),
+            stop_reason=output.stop_reason,
+            input_tokens=_input_tokens(output),
+            output_tokens=usage.output_tokens if usage else 0,
+            cost=usage.total_cost if usage else None,
+            state=state,
+        )
+
+    def record(self, *, role: str, prompt: str, reply: str, **facts: Json) -> None:
+        """Keep a reply, on disk on return; `facts` are the other fields of a ReplyLine."""
+        prompt_hash = self._store.put(prompt.encode("utf-8", "replace"))
+        self._store.commit()
+        line = self._write(
+            ReplyLine, step=self.step, role=role, prompt_hash=prompt_hash, reply=reply, **facts
+        )
+        self._budget.add_reply(line.input_tokens, line.output_tokens, line.cost)
+        self.replies.append(line)
+
+
+def prompt_text(messages: "Iterable[ChatMessage]") -> str:
+    """A prompt as a text that two prompts can be compared by, tool calls and all."""
+    import json
+
+    parts = []
+    for message in messages:
+        calls = getattr(message, "tool_calls", None) or ()
+        shown = [f"{call.function}({json.dumps(call.arguments, sort_keys=True)})" for call in calls]
+        parts.append("\n".join([f"[{message.role}]", message.text, *shown]))
+    return "\n\n".join(parts)
+
+
+def _whole(output: "ModelOutput") -> Json:
+    """The reply as Inspect has it, where it is more than a text."""
+    message = output.message
+    if isinstance(message.content, str) and not message.tool_calls:
+        return None
+    dumped: Json = message.model_dump(mode="json", exclude_none=True, exclude={"id", "model"})
+    return dumped
+
+
+def _input_tokens(output: "ModelOutput") -> int:
+    """All that the model read, also what its provider had in a cache."""
+    usage = output.usage
+    if usage is None:
+        return 0
+    cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+    return usage.input_tokens + cached
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN_ERROR else f"{line[:SHOWN_ERROR]} ..."
