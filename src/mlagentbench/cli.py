@@ -93,11 +93,14 @@ def tasks_show(task: str, json_output: JsonOption = False) -> None:
 
 
 @app.command()
-def agents(json_output: JsonOption = False) -> None:
-    """List the agents."""
-    from mlagentbench.running.suite import print_agents
+def agents(
+    name: Annotated[str | None, typer.Argument(help="Only this one, with all settings.")] = None,
+    json_output: JsonOption = False,
+) -> None:
+    """List the agents and their settings."""
+    from mlagentbench.running.agent_list import print_agents
 
-    print_agents(as_json=json_output)
+    print_agents(name, as_json=json_output)
 
 
 @app.command()

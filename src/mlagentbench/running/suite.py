@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from mlagentbench.agents.agent import AGENTS, find_agent
+from mlagentbench.agents.agent import find_agent
 from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.environment.sandbox.prerequisites import find_bwrap
 from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
@@ -283,17 +283,6 @@ def _identity(facts: Disclosure) -> str:
         "sandbox", "limits", "feedback", "protocol",
     }  # fmt: skip
     return json.dumps(facts.model_dump(mode="json", include=shared), sort_keys=True)
-
-
-def print_agents(*, as_json: bool) -> None:
-    """The agents, what they do and whether they need a model."""
-    console = Console()
-    if as_json:
-        console.print_json(json.dumps([info.model_dump() for info in AGENTS.values()]))
-        return
-    for info in AGENTS.values():
-        need = "needs a model" if info.needs_model else "no model"
-        console.print(f"[bold]{info.name:<10}[/bold] {info.description} ({need})", highlight=False)
 
 
 def demo_request(*, every: bool, out: Path) -> SuiteRequest:

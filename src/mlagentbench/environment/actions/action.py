@@ -157,7 +157,7 @@ class ActionSpec:
         self.name = name
         self.function: ActionFunction = function
         self.ends_run = ends_run
-        self.description, self._help = _read_docstring(function)
+        self.description, self._help = read_docstring(function)
         self.arguments = _arguments_model(name, function, self._help)
 
     @property
@@ -282,7 +282,7 @@ def _folded(name: str) -> str:
     return " ".join(name.replace("_", " ").casefold().split())
 
 
-def _read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     """The description, and each argument's from the lines below `Args:`."""
     text = inspect.getdoc(function) or ""
     description, _, arguments = text.partition("\nArgs:\n")
