@@ -1,0 +1,43 @@
+"""Texts that are longer than a model should read at once: asked block by block, then merged."""
+
+from typing import TYPE_CHECKING
+
+from mlagentbench.environment.asking import FAST
+from mlagentbench.prompts import prompt
+
+if TYPE_CHECKING:
+    from mlagentbench.environment.asking import Models
+
+BLOCK = 10_000
+"""Characters that the model reads at once."""
+MOST_BLOCKS = 20
+"""Blocks that are read of one text; of a longer one, its beginning and its end."""
+
+
+async def summarise_long(models: "Models", text: str, question: str, block: int = BLOCK) -> str:
+    """What the fast model answers to a question about a text; about an empty one nobody is asked.
+
+    A text of one block is one call; each further block is one more, and merging them another.
+    """
+    shown = clipped(text, block * MOST_BLOCKS)
+    parts = [shown[start : start + block] for start in range(0, len(shown), block)]
+    answers = []
+    for number, part in enumerate(parts, start=1):
+        place = "" if len(parts) == 1 else f" (part {number} of {len(parts)})"
+        asked = prompt("summarise_block", question=question, place=place, text=part)
+        answers.append((await models.ask_text(asked, role=FAST)).strip())
+    if len(answers) < 2:
+        return "".join(answers)
+    numbered = (f"Part {number}:\n{answer}" for number, answer in enumerate(answers, start=1))
+    merging = prompt("summarise_merge", question=question, answers="\n\n".join(numbered))
+    return (await models.ask_text(merging, role=FAST)).strip()
+
+
+def clipped(text: str, size: int) -> str:
+    """The text, or of a longer one as much of its beginning and its end as fit in so much."""
+    if len(text) <= size:
+        return text
+    note = f"\n[... {len(text) - size:,} of {len(text):,} characters left out ...]\n"
+    kept = max(0, size - len(note))
+    end = len(text) - kept // 2
+    return f"{text[: kept - kept // 2]}{note}{text[end:]}"
