@@ -41,17 +41,6 @@ class Observation(Record):
     limit: str | None = None
 
 
-class Step(Record):
-    """One action with its observation, and the workspace as it was after it."""
-
-    n: int
-    action: Action
-    observation: Observation
-    snapshot: str
-    started: float
-    seconds: float
-
-
 class Usage(Record):
     """What a run has used so far."""
 
@@ -60,6 +49,18 @@ class Usage(Record):
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
+
+
+class Step(Record):
+    """One action with its observation, the workspace and the run's usage as they were after it."""
+
+    n: int
+    action: Action
+    observation: Observation
+    snapshot: str
+    started: float
+    seconds: float
+    usage: Usage | None = None
 
 
 class ToolUsage(Record):

@@ -76,8 +76,23 @@ def test_time_is_the_runs_own_clock() -> None:
         later.check()
 
 
+def test_the_clock_stands_still_during_the_harnesss_own_work() -> None:
+    clock = Clock()
+    budget = Budget(BudgetLimits(time=10.0), clock=clock)
+    with budget.halted():
+        clock.now += 5
+    clock.now += 5
+    assert budget.seconds == 0, "a clock that did not run is not started by it"
+    budget.start()
+    clock.now += 1
+    with budget.halted():
+        clock.now += 5
+    clock.now += 2
+    assert budget.seconds == 3
+
+
 def test_inspects_limits_are_for_what_is_left() -> None:
     used = Usage(seconds=40.0, input_tokens=10)
     budget = Budget(BudgetLimits(time=100.0, tokens=50, cost=2.0), used)
-    assert sorted(limit.limit for limit in inspect_limits(budget)) == [2.0, 40, 60.0]
+    assert sorted(limit.limit for limit in inspect_limits(budget)) == [2.0, 40]
     assert inspect_limits(Budget(BudgetLimits(steps=5))) == []

@@ -1,7 +1,8 @@
 """What a run may use, what it has used, and what is left."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -20,6 +21,16 @@ class BudgetLimits(Record):
     time: Annotated[float, Field(ge=0)] | None = None
     tokens: Annotated[int, Field(ge=0)] | None = None
     cost: Annotated[float, Field(ge=0)] | None = None
+
+    def left(self, used: Usage) -> "BudgetLimits":
+        """What is left of each after so much was used, never below 0."""
+        tokens = used.input_tokens + used.output_tokens
+        return BudgetLimits(
+            steps=None if self.steps is None else max(0, self.steps - used.steps),
+            time=None if self.time is None else max(0.0, self.time - used.seconds),
+            tokens=None if self.tokens is None else max(0, self.tokens - tokens),
+            cost=None if self.cost is None else max(0.0, self.cost - (used.cost or 0.0)),
+        )
 
 
 class Budget:
@@ -49,6 +60,17 @@ class Budget:
         """Halt the run's clock: grading and reports are not the agent's time."""
         self._used = self.usage
         self._started = None
+
+    @contextmanager
+    def halted(self) -> Iterator[None]:
+        """Let the run's clock stand still meanwhile, for work that is the harness's own."""
+        was_running = self._started is not None
+        self.stop()
+        try:
+            yield
+        finally:
+            if was_running:
+                self.start()
 
     def resume_from(self, used: Usage) -> None:
         """Take over what an earlier part of this run has used."""
@@ -82,14 +104,7 @@ class Budget:
 
     def remaining(self) -> BudgetLimits:
         """What is left of each limit, never below 0."""
-        limits, used = self.limits, self.usage
-        tokens = used.input_tokens + used.output_tokens
-        return BudgetLimits(
-            steps=None if limits.steps is None else max(0, limits.steps - used.steps),
-            time=None if limits.time is None else max(0.0, limits.time - used.seconds),
-            tokens=None if limits.tokens is None else max(0, limits.tokens - tokens),
-            cost=None if limits.cost is None else max(0.0, limits.cost - (used.cost or 0.0)),
-        )
+        return self.limits.left(self.usage)
 
     def check(self) -> None:
         """Raise RunEnded, with the kind of what is used up."""

@@ -350,6 +350,7 @@ class Environment:
             self._event("sandbox restarted", f"in step {number}")
         if notes.feedback:
             self._event("feedback", f"in step {number}")
+        usage = self.usage
         self._write(
             EndLine,
             step=number,
@@ -362,7 +363,7 @@ class Environment:
             undone=notes.undone,
             started=started,
             seconds=round(seconds, 6),
-            usage=self.usage,
+            usage=usage,
         )
         note_edit(self._context.undo, notes.edited, notes.undone, before)
         self.steps.append(
@@ -373,6 +374,7 @@ class Environment:
                 snapshot=self._snapshot,
                 started=started,
                 seconds=seconds,
+                usage=usage,
             )
         )
 

@@ -232,6 +232,7 @@ class History:
                 snapshot=line.snapshot,
                 started=line.started,
                 seconds=line.seconds,
+                usage=line.usage,
             )
         )
         if self.snapshot is not None:
