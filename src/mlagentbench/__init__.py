@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mlagentbench.agents.agent import as_solver
     from mlagentbench.environment.actions.action import action_tools
     from mlagentbench.environment.current import current_environment
     from mlagentbench.environment.environment import Environment
@@ -18,6 +19,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Environment": "mlagentbench.environment.environment",
+    "as_solver": "mlagentbench.agents.agent",
     "action_tools": "mlagentbench.environment.actions.action",
     "current_environment": "mlagentbench.environment.current",
     "Task": "mlagentbench.tasks.task",
@@ -44,6 +46,7 @@ __all__ = [
     "Usage",
     "UsageError",
     "action_tools",
+    "as_solver",
     "current_environment",
     "load_task",
 ]

@@ -35,7 +35,8 @@ class AgentInfo(Record):
     name: str
     module: str
     description: str
-    needs_model: bool = True
+    needs_model: bool | None = True
+    """None: it may use one."""
     roles: tuple[str, ...] = ()
     """The roles that it asks beside the main model."""
     actions: ActionSet = "standard"

@@ -49,7 +49,7 @@ def list_agent(info: AgentInfo) -> ListedAgent:
     return ListedAgent(
         name=info.name,
         description=info.description,
-        needs_model=info.needs_model,
+        needs_model=bool(info.needs_model),
         roles=info.roles,
         actions=info.actions,
         installed=info.package is None or find_spec(info.package) is not None,

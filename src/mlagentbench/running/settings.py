@@ -101,7 +101,7 @@ def parse_agents(text: str) -> list[AgentChoice]:
     """Read `baseline,research(retrieval=false, steps=3)`."""
     choices = []
     for part in split_list(text):
-        match = re.fullmatch(r"([\w-]+)(?:\((.*)\))?", part)
+        match = re.fullmatch(r"([^()]+?)\s*(?:\((.*)\))?", part, flags=re.DOTALL)
         if match is None:
             raise UsageError(f"--agents: {part!r} is not of the form name or name(key=value, ...)")
         settings = dict(_setting(item, part) for item in split_list(match[2] or ""))

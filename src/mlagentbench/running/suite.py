@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from mlagentbench.agents.agent import find_agent
+from mlagentbench.agents.agent import AgentInfo, find_agent
+from mlagentbench.agents.own_agent import is_file, load_agent
 from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.environment.sandbox.prerequisites import find_bwrap
 from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
@@ -46,6 +47,7 @@ class Cell(Record):
     """One agent with one model on one task."""
 
     task: str
+    info: AgentInfo
     agent: AgentChoice
     model: str
 
@@ -101,22 +103,28 @@ def _cells(
 ) -> Iterator[Cell]:
     addresses = list(dict.fromkeys(load_task(name).address for name in names))
     usable = [model for model in models if model != NO_MODEL]
-    if usable and not any(find_agent(choice.name).needs_model for choice in choices):
+    chosen = [(_agent(choice.name), choice.settings) for choice in choices]
+    if usable and all(info.needs_model is False for info, _ in chosen):
         raise UsageError(
             f"--models {','.join(usable)}: of these agents none uses a model (see: mlagentbench "
-            "agents); for an agent of your own see the README, under A real model"
+            "agents)"
         )
-    for choice in choices:
-        info = find_agent(choice.name)
-        info.solver(**choice.settings)
+    for info, settings in chosen:
+        info.solver(**settings)
         if info.needs_model and not usable:
             raise UsageError(
-                f"agent {choice.name} needs a model: --models PROVIDER/NAME "
+                f"agent {info.name} needs a model: --models PROVIDER/NAME "
                 "(e.g. openai/gpt-5, anthropic/claude-sonnet-4-5)"
             )
+        choice = AgentChoice(name=info.name, settings=settings)
+        own_models = [NO_MODEL] if info.needs_model is False else usable or [NO_MODEL]
         for address in addresses:
-            for model in usable if info.needs_model else [NO_MODEL]:
-                yield Cell(task=address, agent=choice, model=model)
+            for model in own_models:
+                yield Cell(task=address, info=info, agent=choice, model=model)
+
+
+def _agent(name: str) -> AgentInfo:
+    return load_agent(name) if is_file(name) else find_agent(name)
 
 
 def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
@@ -174,7 +182,7 @@ def _roles(request: SuiteRequest, cell: Cell) -> dict[str, str]:
 
     A role that is not bound would have no usage figures in Inspect's log.
     """
-    own = dict.fromkeys(find_agent(cell.agent.name).roles, cell.model)
+    own = dict.fromkeys(cell.info.roles, cell.model)
     tool = tool_model_name(load_task(cell.task), request.roles, cell.model)
     return {**own, **request.roles} | ({} if tool is None else {ROLE: tool})
 
@@ -243,7 +251,7 @@ def _inspect_task(cell: Cell, request: SuiteRequest, ready: Ready) -> "inspect_a
     from mlagentbench.running.inspect_task import registered_task
 
     task = registered_task(cell.task, request.settings)
-    solver = find_agent(cell.agent.name).solver(**cell.agent.settings)
+    solver = cell.info.solver(**cell.agent.settings)
     # Inspect keeps finished logs of the same version: those on other data are of another one.
     version = f"{task.version}+{ready.data.hash[:8]}"
     return task_with(
