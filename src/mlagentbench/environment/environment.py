@@ -115,6 +115,8 @@ class Environment:
         self.outcome: Outcome | None = None
         self.on_step: list[Callable[[Step], None]] = []
         self.on_output: list[Callable[[bytes], None]] = []
+        self.foreign_at_work = False
+        """Whether a foreign agent's programs work in the workspace between its steps, too."""
         self.store = ObjectStore(run.objects)
         self.models = Models(run, self.store, budget, self.steps, self._write, models)
         self.workspace = workspace_of(task, run, data, feedback)
@@ -134,7 +136,7 @@ class Environment:
             submission=SubmissionCheck(
                 task, python_env, call_task, self.workspace.public, feedback
             ),
-            on_output=self._take_output,
+            on_output=self.take_output,
             models=self.models,
             steps=self.steps,
         )
@@ -345,7 +347,8 @@ class Environment:
             long_text = self.store.put(observation.text.encode("utf-8", "replace"))
             written = observation.model_copy(update={"text": ""})
         output = None if notes.output is None else self.store.put(notes.output)
-        left_out = self._take_snapshot(quiet=not self._context.repl.is_running)
+        at_rest = not self._context.repl.is_running and not self.foreign_at_work
+        left_out = self._take_snapshot(quiet=at_rest)
         if notes.restarted:
             self._event("sandbox restarted", f"in step {number}")
         if notes.feedback:
@@ -402,7 +405,8 @@ class Environment:
             raise RunFailed("harness", "the Environment is not started, or closed already")
         return self._journal.append(line_type, self.budget.seconds, **fields)
 
-    def _take_output(self, output: bytes) -> None:
+    def take_output(self, output: bytes) -> None:
+        """Keep what a command printed in the run's output log, and tell those who listen."""
         if self._output_log is not None:
             try:
                 self._output_log.write(output)
