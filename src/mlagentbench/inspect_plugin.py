@@ -2,13 +2,13 @@
 
 from mlagentbench.agents.baseline import baseline, nop, oracle
 from mlagentbench.environment.sandbox.inspect_provider import BubblewrapSandboxEnvironment
-from mlagentbench.models.provider import OwnModel
+from mlagentbench.models.provider import OwnModelAPI
 from mlagentbench.running.inspect_task import folder, registered_task
 from mlagentbench.running.run_one import grade_submission, open_run
 
 __all__ = [
     "BubblewrapSandboxEnvironment",
-    "OwnModel",
+    "OwnModelAPI",
     "baseline",
     "folder",
     "grade_submission",

@@ -15,8 +15,10 @@ and summarises; a role that nobody bound is the main model's. What can go wrong,
 | the tokens or the money are used up             | Inspect's limit, or RunEnded at the next step  |
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mlagentbench.environment.budget import Budget
@@ -24,7 +26,7 @@ from mlagentbench.environment.journal import ReplyLine, WriteLine
 from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import ContextOverflow, ModelRefused, RunFailed
-from mlagentbench.records import Json, Record, Step
+from mlagentbench.records import Json, Record, RunRecord, Step
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
@@ -34,14 +36,35 @@ MAIN, EDIT, FAST = "main", "edit", "fast"
 TRIES = 3
 """How often a model is asked that refuses."""
 SHOWN_ERROR = 600
+METADATA = "mlagentbench"
+"""Where a ModelOutput holds what a model of ours says about it."""
 
 
 class Question(Record):
-    """What a model is being asked for: the run, the step under way, the role."""
+    """What a model is being asked for: the run, the step under way, the role.
 
+    `number` counts what was asked in this step and role, also before an interruption. `record` is
+    what run.json says of the run, where there is one.
+    """
+
+    out: str
     run: str
     step: int
     role: str
+    number: int
+    prompt: str
+    record: RunRecord | None = None
+
+
+class Answered(Record):
+    """What a model of ours says about a reply, in its output's metadata; see ReplyLine."""
+
+    matched: bool | None = None
+    answered_by: str | None = None
+
+    def metadata(self) -> dict[str, Json]:
+        """What to put into a ModelOutput."""
+        return {METADATA: self.model_dump()}
 
 
 _question: ContextVar[Question | None] = ContextVar("mlagentbench_question", default=None)
@@ -73,6 +96,8 @@ class Models:
         self._write = write
         self._names = dict(names or {})
         """What stands for a role that Inspect has not bound; outside of Inspect all of them."""
+        self._asked: list[Question] = []
+        """What has no reply yet."""
 
     @property
     def state(self) -> Json:
@@ -135,25 +160,49 @@ class Models:
         from inspect_ai.util import LimitExceededError
 
         model = self.find(role)
-        token = _question.set(
-            Question(run=self._run.relative.as_posix(), step=self.step, role=role)
+        with self._asking(role, messages):
+            try:
+                return await model.generate(
+                    list(messages), list(tools), tool_choice, config or GenerateConfig()
+                )
+            except (LimitExceededError, RunFailed):
+                raise
+            except Exception as error:  # each provider has errors of its own
+                detail = f"{model} does not answer: {type(error).__name__}: {_short(str(error))}"
+                raise RunFailed("model", detail) from error
+
+    @contextmanager
+    def _asking(self, role: str, messages: "Sequence[ChatMessage]") -> Iterator[None]:
+        """Let the model know what it is asked for."""
+        place = (self.step, role)
+        asked: list[ReplyLine | Question] = [*self.replies, *self._asked]
+        question = Question(
+            out=str(self._run.out),
+            run=self._run.relative.as_posix(),
+            step=self.step,
+            role=role,
+            number=1 + sum((one.step, one.role) == place for one in asked),
+            prompt=prompt_text(messages),
+            record=self._record_of_run,
         )
+        self._asked.append(question)
+        token = _question.set(question)
         try:
-            return await model.generate(
-                list(messages), list(tools), tool_choice, config or GenerateConfig()
-            )
-        except (LimitExceededError, RunFailed):
-            raise
-        except Exception as error:  # each provider has errors of its own
-            detail = f"{model} does not answer: {type(error).__name__}: {_short(str(error))}"
-            raise RunFailed("model", detail) from error
+            yield
         finally:
             _question.reset(token)
+            self._asked.remove(question)
+
+    @cached_property
+    def _record_of_run(self) -> RunRecord | None:
+        file = self._run.run_json
+        return RunRecord.model_validate_json(file.read_bytes()) if file.is_file() else None
 
     def _record(
         self, messages: "Sequence[ChatMessage]", role: str, output: "ModelOutput", state: Json
     ) -> None:
         usage = output.usage
+        answered = Answered.model_validate((output.metadata or {}).get(METADATA, {}))
         self.record(
             role=role,
             prompt=prompt_text(messages),
@@ -164,6 +213,7 @@ class Models:
             output_tokens=usage.output_tokens if usage else 0,
             cost=usage.total_cost if usage else None,
             state=state,
+            **answered.model_dump(),
         )
 
     def record(self, *, role: str, prompt: str, reply: str, **facts: Json) -> None:

@@ -55,7 +55,8 @@ class ReplyLine(Line):
 
     `step` is the step that was being prepared or carried out. `prompt_hash` names the prompt's text
     in the object store. `message` is the whole reply, as Inspect has it, where it is more than a
-    text, as one with tool calls.
+    text, as one with tool calls. `matched` says of a recorded reply whether it was given to the
+    same prompt; `answered_by` who wrote a reply that came through a mailbox.
     """
 
     kind: Literal["reply"] = "reply"
@@ -69,6 +70,8 @@ class ReplyLine(Line):
     output_tokens: int = 0
     cost: float | None = None
     state: Json = None
+    matched: bool | None = None
+    answered_by: str | None = None
 
 
 class BeginLine(Line):

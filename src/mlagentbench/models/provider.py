@@ -1,30 +1,68 @@
-"""The Inspect provider `mlagentbench`: models that need neither a key nor a network."""
+"""The Inspect provider `mlagentbench`: models that need neither a key nor a network.
 
-from collections.abc import Callable
+| model    | who answers                                          | arguments (`-M`)          |
+|----------|------------------------------------------------------|---------------------------|
+| reader   | a script that reads papers                           |                           |
+| recorded | a file, with what was once answered to these prompts | `file`, `on_mismatch`     |
+| mailbox  | whoever writes the reply's file into a directory     | `dir`, `timeout`          |
+"""
+
+from collections.abc import Mapping
 from typing import Any
 
-from inspect_ai.model import (
-    ChatMessage,
-    GenerateConfig,
-    ModelAPI,
-    ModelOutput,
-    ModelUsage,
-    StopReason,
-    modelapi,
-)
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.model import ChatMessage, GenerateConfig, ModelAPI, ModelOutput, modelapi
 from inspect_ai.tool import ToolChoice, ToolInfo
+from pydantic import ValidationError
+from rich.markup import escape
 
 from mlagentbench.errors import UsageError
-from mlagentbench.models.reader import reply_to
+from mlagentbench.models.mailbox import Mailbox
+from mlagentbench.models.model import Asked, OwnModel, counted
+from mlagentbench.models.reader import Reader
+from mlagentbench.models.recorded import Recorded
+from mlagentbench.records import Json
 
-MODELS: dict[str, Callable[[str], str]] = {"reader": reply_to}
-CHARACTERS_PER_TOKEN = 4
+PROVIDER = "mlagentbench"
+MODELS: dict[str, type[OwnModel]] = {"reader": Reader, "recorded": Recorded, "mailbox": Mailbox}
+MANY = 1000
 NOTHING_ASKED = GenerateConfig()
 
 
-@modelapi(name="mlagentbench")
-class OwnModel(ModelAPI):
-    """A model that answers by itself; its tokens are counted as a quarter of the characters."""
+def is_own(name: str) -> bool:
+    """Whether a model's name, PROVIDER/NAME, is one of ours."""
+    return name.startswith(f"{PROVIDER}/")
+
+
+def own_model_type(name: str) -> type[OwnModel]:
+    """The class of `mlagentbench/NAME`; a UsageError says what there is."""
+    found = MODELS.get(name.removeprefix(f"{PROVIDER}/"))
+    if found is None:
+        known = ", ".join(f"{PROVIDER}/{one}" for one in MODELS)
+        raise UsageError(f"no model {name}; known: {known}")
+    return found
+
+
+def own_model(name: str, arguments: Mapping[str, Json]) -> OwnModel:
+    """The model `mlagentbench/NAME` with its arguments; a UsageError names what is wrong."""
+    kind = own_model_type(name)
+    try:
+        return kind.model_validate(dict(arguments))
+    except ValidationError as error:
+        first = error.errors()[0]
+        argument = first["loc"][0]
+        takes = ", ".join(kind.model_fields) or "no arguments"
+        if first["type"] == "missing":
+            raise UsageError(f"{name} needs -M {argument}=...; it takes: {takes}") from error
+        if first["type"] == "extra_forbidden":
+            raise UsageError(f"{name} does not take -M {argument}; it takes: {takes}") from error
+        reason = first["msg"].replace("Input should", "it should")
+        raise UsageError(f"{name} -M {argument}={first['input']}: {reason}") from error
+
+
+@modelapi(name=PROVIDER)
+class OwnModelAPI(ModelAPI):
+    """One of our models, as Inspect knows models."""
 
     def __init__(
         self,
@@ -35,28 +73,27 @@ class OwnModel(ModelAPI):
         **model_args: Any,
     ) -> None:
         super().__init__(model_name, base_url, api_key, [], config)
-        if model_name not in MODELS or model_args:
-            known = ", ".join(f"mlagentbench/{name}" for name in MODELS)
-            raise UsageError(
-                f"no model mlagentbench/{model_name}; known, without settings: {known}"
-            )
-        self._reply = MODELS[model_name]
+        try:
+            self._model = own_model(f"{PROVIDER}/{model_name}", model_args)
+        except UsageError as error:
+            raise PrerequisiteError(escape(str(error))) from error
 
     async def generate(
         self,
         input: list[ChatMessage],
-        tools: list[ToolInfo],  # noqa: ARG002
-        tool_choice: ToolChoice,  # noqa: ARG002
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
         config: GenerateConfig,
     ) -> ModelOutput:
-        """Answer; what is longer than the tokens asked for is cut off."""
-        prompt = "\n".join(message.text for message in input)
-        whole = self._reply(prompt)
-        text = whole[: (config.max_tokens or len(whole)) * CHARACTERS_PER_TOKEN]
-        stopped: StopReason = "stop" if text == whole else "max_tokens"
-        output = ModelOutput.from_content(self.model_name, text, stop_reason=stopped)
-        sizes = [len(prompt) // CHARACTERS_PER_TOKEN, len(text) // CHARACTERS_PER_TOKEN]
-        output.usage = ModelUsage(
-            input_tokens=sizes[0], output_tokens=sizes[1], total_tokens=sum(sizes)
+        """Let it answer; a reply always has usage figures."""
+        asked = Asked(
+            messages=tuple(input), tools=tuple(tools), tool_choice=tool_choice, config=config
         )
+        output = await self._model.answer(asked)
+        output.model = self.model_name
+        output.usage = output.usage or counted(asked, output)
         return output
+
+    def max_connections(self) -> int:
+        """None of them has a server to spare."""
+        return MANY

@@ -22,6 +22,8 @@ import re
 from functools import cache
 from itertools import product
 
+from inspect_ai.model import ModelOutput
+
 from mlagentbench.mlagentbench_papers import (
     ASIDES,
     ORDERS,
@@ -31,6 +33,7 @@ from mlagentbench.mlagentbench_papers import (
     pattern,
     sentences,
 )
+from mlagentbench.models.model import CHARACTERS_PER_TOKEN, Asked, OwnModel, reply
 
 FORGETS = 0.15
 MISJUDGES = 0.05
@@ -42,6 +45,15 @@ HELP = (
 )
 _WARNING = re.compile(r"(ignore|not follow|disregard)\W+(\w+\W+){0,4}(instructions|orders)", re.I)
 _DATASET = re.compile(r"\b[A-Z]+-\d+\b")
+
+
+class Reader(OwnModel):
+    """Says what the script says; what is longer than the tokens asked for is cut off."""
+
+    async def answer(self, asked: Asked) -> ModelOutput:
+        whole = reply_to("\n".join(message.text for message in asked.messages))
+        text = whole[: (asked.config.max_tokens or len(whole)) * CHARACTERS_PER_TOKEN]
+        return reply(text, "stop" if text == whole else "max_tokens")
 
 
 def reply_to(prompt: str) -> str:

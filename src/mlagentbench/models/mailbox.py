@@ -1,0 +1,106 @@
+"""`mlagentbench/mailbox`: whoever finds the question in a directory may answer it.
+
+    mlagentbench run --models mlagentbench/mailbox -M dir=DIR ...
+
+For people, for clusters without a network, for models behind other walls. Each question is a file,
+each answer the file beside it (mailbox_folder.py). Waiting for the answer is not the run's time.
+A run that was killed leaves its question in the mailbox; continued, it finds it there, with the
+answer if there is one by then.
+"""
+
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import uuid4
+
+import anyio
+from inspect_ai.model import ModelOutput
+from inspect_ai.tool import ToolCall
+from inspect_ai.util import suspend_working_limit
+from pydantic import Field
+
+from mlagentbench.environment.asking import Answered, Question, current_question
+from mlagentbench.errors import RunFailed
+from mlagentbench.models.mailbox_folder import MailFolder, MailReply, MailRequest, ReplyWatch
+from mlagentbench.models.model import Asked, OwnModel, call_id, reply
+
+BY_HAND = "hand"
+"""Who answered, where the reply does not say."""
+LOOK_EVERY = 0.1
+
+
+class Mailbox(OwnModel):
+    """A model whose replies somebody else writes."""
+
+    dir: Path
+    timeout: Annotated[float, Field(gt=0)] | None = None
+    """Seconds to wait for one answer; without it, for ever."""
+
+    def model_post_init(self, context: Any, /) -> None:  # noqa: ARG002
+        MailFolder(self.dir).create()
+
+    @property
+    def answered_by(self) -> str:
+        return "mailbox"
+
+    async def answer(self, asked: Asked) -> ModelOutput:
+        folder = MailFolder(self.dir)
+        request = _request(asked, current_question())
+        with suspend_working_limit():
+            name = folder.post(request)
+            try:
+                answered = await self._wait(folder, name)
+            finally:
+                folder.withdraw(name)
+        if answered.error is not None:
+            raise RunFailed(
+                "model", f"the mailbox's answer to {name} is an error: {answered.error}"
+            )
+        return _output(request, answered)
+
+    async def _wait(self, folder: MailFolder, name: str) -> MailReply:
+        watch = ReplyWatch(folder, name)
+        with anyio.move_on_after(self.timeout):
+            while (answered := watch.look()) is None:
+                await anyio.sleep(LOOK_EVERY)
+            return answered
+        raise RunFailed(
+            "model", f"nobody answered {folder.path(name, 'request.json')} in {self.timeout:g} s"
+        )
+
+
+def _request(asked: Asked, question: Question | None) -> MailRequest:
+    values: dict[str, Any] = {"id": uuid4().hex[:12]}
+    if question is not None:
+        values = question.model_dump(include={"run", "step", "role", "number"})
+        # The same after an interruption: what a person has answered meanwhile is not lost.
+        parts = (question.out, *map(str, values.values()), question.prompt)
+        values["id"] = hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:12]
+    return MailRequest(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        messages=asked.messages,
+        tools=asked.tools,
+        tool_choice=asked.tool_choice,
+        config=asked.config,
+        **values,
+    )
+
+
+def _output(request: MailRequest, answered: MailReply) -> ModelOutput:
+    place = (request.step or 0, request.role, request.number)
+    calls = [
+        ToolCall(
+            id=call_id(*place, number) if request.run else f"{request.id}-{number}",
+            function=call.function,
+            arguments=call.arguments,
+        )
+        for number, call in enumerate(answered.tool_calls, start=1)
+    ]
+    return reply(
+        answered.message or answered.text or "",
+        answered.stop_reason or ("tool_calls" if calls else "stop"),
+        calls=calls or None,
+        usage=answered.usage,
+        answered=Answered(answered_by=answered.answered_by or BY_HAND),
+    )

@@ -1,0 +1,35 @@
+"""Making prompts comparable: what another machine or another day changes is taken out.
+
+| what                                     | becomes          |
+|------------------------------------------|------------------|
+| a number, with its sign, unit and spaces | ` #`             |
+| a date with a time                       | `#`              |
+| an address in memory, as 0x7f3a          | `#`              |
+| an absolute path                         | its last part    |
+
+Words, punctuation and the order of lines stay. Digits that are a part of a name, as in
+train2.py, are no number. Normalising twice changes nothing more.
+"""
+
+import re
+
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
+_PATH = re.compile(r"(?<![\w./:~-])/(?:[\w.+@-]+/)+(?=[\w.+@-])")
+_NUMBER = re.compile(
+    r"""
+    [ \t]*                                     # tables pad their numbers
+    (?<![\w.]) [-+]? (?<![\w.])                # not within a name or a version
+    \d+ (?:[,_]\d{3})* (?:\.\d+)? (?:[eE][-+]?\d+)?
+    (?:ns|us|µs|ms|s|sec|min|m|h|d|[kKMGT]i?B|B|k|K|M|G|%)?
+    (?!\w)
+    """,
+    re.VERBOSE,
+)
+
+
+def normalised(prompt: str) -> str:
+    """The prompt without what may change from one machine to the next."""
+    for pattern, becomes in ((_TIMESTAMP, "#"), (_ADDRESS, "#"), (_PATH, "/"), (_NUMBER, " #")):
+        prompt = pattern.sub(becomes, prompt)
+    return prompt

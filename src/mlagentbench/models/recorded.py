@@ -1,0 +1,180 @@
+"""`mlagentbench/recorded`: says what was answered before, out of a recording.
+
+    mlagentbench run --models mlagentbench/recorded -M file=FILE ...
+
+A run's replies are those recorded for its task, agent and settings, in its epoch; a single recorded
+run serves every epoch. A reply is found by step, role and number, so a run that was interrupted
+goes on where it was. The prompt should be the one that was answered then, but for what another
+machine changes (normalising.py); where it is not, `on_mismatch` decides:
+
+- `refuse` (the default): the run fails, and the difference is shown;
+- `continue`: the reply is given all the same, and counted as not matched.
+
+Asked outside of a run, as by an agent of others, it gives its replies one after the other.
+"""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from inspect_ai.model import ChatMessageAssistant, ModelOutput, ModelUsage, StopReason
+from pydantic import PrivateAttr
+
+from mlagentbench.environment.asking import Answered, Question, current_question, prompt_text
+from mlagentbench.errors import RunFailed
+from mlagentbench.models.model import Asked, OwnModel, call_id, reply
+from mlagentbench.models.normalising import normalised
+from mlagentbench.models.recording import (
+    RecordedReply,
+    RecordedRun,
+    Recording,
+    RunLine,
+    parting,
+    read_recording,
+)
+from mlagentbench.records import RunRecord
+
+SHOWN_LINES = 3
+SHOWN_CHARACTERS = 160
+
+
+class Recorded(OwnModel):
+    """A model whose replies are in a file."""
+
+    file: Path
+    on_mismatch: Literal["refuse", "continue"] = "refuse"
+    _recording: Recording = PrivateAttr()
+    _given: int = PrivateAttr(default=0)
+    """How many replies were given outside of a run."""
+
+    def model_post_init(self, context: Any, /) -> None:  # noqa: ARG002
+        self._recording = read_recording(self.file)
+
+    @property
+    def answered_by(self) -> str:
+        return "; ".join(dict.fromkeys(run.run.answered_by for run in self._recording.runs))
+
+    @property
+    def content_hash(self) -> str:
+        return self._recording.sha256
+
+    async def answer(self, asked: Asked) -> ModelOutput:
+        question = current_question()
+        if question is None:
+            recorded, prompt = self._next_in_order(), prompt_text(asked.messages)
+        else:
+            recorded, prompt = self._recorded_for(question), question.prompt
+        now, then = normalised(prompt), normalised(recorded.prompt)
+        if now != then and self.on_mismatch == "refuse":
+            raise RunFailed("model", _refusal(self.file, recorded, then, now))
+        return _output(recorded, matched=now == then)
+
+    def _next_in_order(self) -> RecordedReply:
+        replies = [one for run in self._recording.runs for one in run.replies]
+        if self._given >= len(replies):
+            raise RunFailed("model", f"{self.file} has no more than {len(replies)} replies")
+        self._given += 1
+        return replies[self._given - 1]
+
+    def _recorded_for(self, question: Question) -> RecordedReply:
+        run = self._run_for(question.record)
+        place = (question.step, question.role, question.number)
+        for one in run.replies:
+            if (one.step, one.role, one.number) == place:
+                return one
+        raise RunFailed(
+            "model",
+            f"{self.file} has no reply for {_place(*place)}: {_name(run.run)} ends with "
+            f"{_place_of(run.replies[-1]) if run.replies else 'nothing'}",
+        )
+
+    def _run_for(self, record: RunRecord | None) -> RecordedRun:
+        """The recorded run that the run which asks is a replay of."""
+        runs = self._recording.runs
+        if record is None:
+            found = list(runs)
+            wanted = "a run without a record"
+        else:
+            facts = record.disclosure
+            key = (facts.task, facts.agent, facts.agent_settings)
+            found = [
+                one for one in runs if (one.run.task, one.run.agent, one.run.agent_settings) == key
+            ]
+            found = [one for one in found if one.run.tier == facts.tier] or found
+            same_epoch = [one for one in found if one.run.epoch == record.epoch]
+            found = found if len(found) == 1 else same_epoch
+            wanted = _words(facts.task, facts.agent, facts.agent_settings, record.epoch)
+        if len(found) == 1:
+            return found[0]
+        there = "; ".join(_name(one.run) for one in (found or runs))
+        problem = f"{len(found)} runs" if found else "no run"
+        raise RunFailed("model", f"{self.file} holds {problem} for {wanted}; it has: {there}")
+
+
+def _output(recorded: RecordedReply, *, matched: bool) -> ModelOutput:
+    message = recorded.reply if recorded.message is None else _message(recorded)
+    stop_reason: StopReason = "unknown"
+    for known in get_args(StopReason):
+        if known == recorded.stop_reason:
+            stop_reason = known
+    total = recorded.input_tokens + recorded.output_tokens
+    usage = ModelUsage(
+        input_tokens=recorded.input_tokens,
+        output_tokens=recorded.output_tokens,
+        total_tokens=total,
+    )
+    return reply(
+        message,
+        stop_reason,
+        usage=usage if total else None,
+        answered=Answered(matched=matched),
+    )
+
+
+def _message(recorded: RecordedReply) -> ChatMessageAssistant:
+    """The whole reply; its tool calls have ids that are the same in every replay."""
+    message = ChatMessageAssistant.model_validate(recorded.message)
+    for number, call in enumerate(message.tool_calls or (), start=1):
+        call.id = call_id(recorded.step, recorded.role, recorded.number, number)
+    return message
+
+
+def _refusal(file: Path, recorded: RecordedReply, then: str, now: str) -> str:
+    shown = "\n".join(first_difference(then.splitlines(), now.splitlines()))
+    return (
+        f"the prompt of {_place_of(recorded)} is not the one that was answered in {file}:\n"
+        f"{shown}\nto give the recorded replies all the same: -M on_mismatch=continue"
+    )
+
+
+def first_difference(then: Sequence[str], now: Sequence[str]) -> list[str]:
+    """Where two texts part: the line's number, and a few lines of both from there."""
+    pairs = enumerate(zip_longest(then, now))
+    first = next(number for number, (old, new) in pairs if old != new)
+    old, new = then[first : first + SHOWN_LINES], now[first : first + SHOWN_LINES]
+    column = parting(old[0], new[0]) if old and new else 0
+    start = max(0, column - SHOWN_CHARACTERS // 2)
+    cut = slice(start, start + SHOWN_CHARACTERS)
+    return [
+        f"  line {first + 1}:",
+        *(f"  - {line[cut]}" for line in old),
+        *(f"  + {line[cut]}" for line in new),
+    ]
+
+
+def _place(step: int, role: str, number: int) -> str:
+    return f"step {step}, role {role}, reply {number}"
+
+
+def _place_of(recorded: RecordedReply) -> str:
+    return _place(recorded.step, recorded.role, recorded.number)
+
+
+def _name(run: RunLine) -> str:
+    return _words(run.task, run.agent, run.agent_settings, run.epoch)
+
+
+def _words(task: str, agent: str, settings: dict[str, Any], epoch: int) -> str:
+    shown = ", ".join(f"{key}={value}" for key, value in settings.items())
+    return f"{task}, {agent}({shown}), run {epoch}"

@@ -1,0 +1,211 @@
+"""Recordings: what models answered in runs, as a file of JSON lines that can be replayed.
+
+    {"kind": "run", "v": 1, "task": "house-price", "agent": "research", "epoch": 1, ...}
+    {"kind": "reply", "step": 1, "role": "main", "number": 1, "prompt": "...", "reply": "..."}
+    {"kind": "reply", "step": 1, "role": "fast", "number": 1, "prompt": "...", "reply": "..."}
+    {"kind": "reply", "step": 2, "role": "main", "number": 1, "shared": 5120, "prompt": "...", ...}
+    {"kind": "run", ...}
+
+A line for a run is followed by its replies in their order. Prompts are kept to be compared, so
+they are normalised, and leave out the characters that they share with the beginning of the prompt
+before them in the same role (`shared`). A recording is made from a run's journal and objects, so
+runs that failed or were interrupted can be recorded as well.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from mlagentbench.environment.journal import ReplyLine, read_journal
+from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.errors import UsageError
+from mlagentbench.files import write_atomically
+from mlagentbench.models.normalising import normalised
+from mlagentbench.records import Disclosure, Json, Record, RunRecord, Tier
+
+BY_HAND = "recorded by hand through the mailbox"
+
+
+class RunLine(Record):
+    """Which run the replies after it are of, and who answered."""
+
+    kind: Literal["run"] = "run"
+    v: Literal[1] = 1
+    task: str
+    task_version: int
+    tier: Tier
+    data_hash: str
+    agent: str
+    agent_settings: dict[str, Json]
+    model: str
+    roles: dict[str, str]
+    epoch: int
+    answered_by: str
+    created: str
+    package: str
+
+
+class RecordedReply(Record):
+    """A reply: for which step and role, the how manieth there, to what, and what it is.
+
+    `message` is the whole reply, as Inspect has it, where it is more than a text.
+    """
+
+    kind: Literal["reply"] = "reply"
+    step: int
+    role: str
+    number: int
+    shared: int = 0
+    prompt: str
+    reply: str
+    message: Json = None
+    stop_reason: str = "stop"
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class RecordedRun(Record):
+    """A run with its replies, whose prompts are whole."""
+
+    run: RunLine
+    replies: tuple[RecordedReply, ...]
+
+
+class Recording(Record):
+    """What a file holds, and its hash."""
+
+    runs: tuple[RecordedRun, ...]
+    sha256: str
+
+
+_LINE: TypeAdapter[RunLine | RecordedReply] = TypeAdapter(
+    Annotated[RunLine | RecordedReply, Field(discriminator="kind")]
+)
+
+
+def record_run(run: RunDirectory, answered_by: str | None = None) -> RecordedRun | None:
+    """The replies of a run, as far as it has come; None when no model has answered in it."""
+    lines = read_journal(run.journal).replies
+    if not lines:
+        return None
+    record = RunRecord.model_validate_json(run.run_json.read_bytes())
+    facts = record.disclosure
+    header = RunLine(
+        task=facts.task,
+        task_version=facts.task_version,
+        tier=facts.tier,
+        data_hash=facts.data_hash,
+        agent=facts.agent,
+        agent_settings=facts.agent_settings,
+        model=facts.model,
+        roles=facts.roles,
+        epoch=record.epoch,
+        answered_by=answered_by or _who_answered(facts, lines),
+        created=record.created,
+        package=facts.packages.get("mlagentbench", "unknown"),
+    )
+    return RecordedRun(run=header, replies=tuple(_replies(lines, ObjectStore(run.objects))))
+
+
+def _who_answered(facts: Disclosure, lines: Sequence[ReplyLine]) -> str:
+    if any(line.matched is not None for line in lines):
+        return facts.answered_by
+    through_mailbox = sorted({line.answered_by for line in lines if line.answered_by is not None})
+    if not through_mailbox:
+        return f"recorded from {', '.join(dict.fromkeys([facts.model, *facts.roles.values()]))}"
+    if through_mailbox == ["hand"]:
+        return BY_HAND
+    return f"recorded from {', '.join(through_mailbox)} through the mailbox"
+
+
+def _replies(lines: Sequence[ReplyLine], store: ObjectStore) -> Iterator[RecordedReply]:
+    counts: Counter[tuple[int, str]] = Counter()
+    for line in lines:
+        counts[line.step, line.role] += 1
+        yield RecordedReply(
+            step=line.step,
+            role=line.role,
+            number=counts[line.step, line.role],
+            prompt=normalised(store.read(line.prompt_hash).decode()),
+            reply=line.reply,
+            message=line.message,
+            stop_reason=line.stop_reason,
+            input_tokens=line.input_tokens,
+            output_tokens=line.output_tokens,
+        )
+
+
+def write_recording(path: Path, runs: Sequence[RecordedRun]) -> None:
+    """Write the file whole; one that is no recording is not overwritten."""
+    require_recordable(path)
+    lines: list[RunLine | RecordedReply] = []
+    for run in runs:
+        lines += [run.run, *_shortened(run.replies)]
+    write_atomically(path, "".join(f"{_dumped(line)}\n" for line in lines).encode())
+
+
+def require_recordable(path: Path) -> None:
+    """A UsageError when a recording cannot be written there."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory; name a file for the recording")
+    if path.exists() and path.stat().st_size > 0:
+        try:
+            read_recording(path)
+        except UsageError as error:
+            raise UsageError(f"not overwritten: {error}") from error
+
+
+def _dumped(line: RunLine | RecordedReply) -> str:
+    values = line.model_dump(mode="json", exclude_defaults=isinstance(line, RecordedReply))
+    return json.dumps({"kind": line.kind, **values})
+
+
+def _shortened(replies: Sequence[RecordedReply]) -> Iterator[RecordedReply]:
+    before: dict[str, str] = {}
+    for reply in replies:
+        shared = parting(before.get(reply.role, ""), reply.prompt)
+        before[reply.role] = reply.prompt
+        yield reply.model_copy(update={"shared": shared, "prompt": reply.prompt[shared:]})
+
+
+def parting(one: str, other: str) -> int:
+    """The first place at which two texts differ."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def read_recording(path: Path) -> Recording:
+    """Read a recording; a UsageError names the line that is wrong."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"recording {path}: {error.strerror}") from error
+    runs: list[RecordedRun] = []
+    for number, line in enumerate(raw.splitlines(), start=1):
+        try:
+            value = _LINE.validate_python(json.loads(line))
+        except ValueError as error:
+            reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+            raise UsageError(f"{path} is not a recording: line {number}: {reason}") from error
+        if isinstance(value, RunLine):
+            runs.append(RecordedRun(run=value, replies=()))
+        elif not runs:
+            raise UsageError(f"{path} is not a recording: line {number}: a reply before any run")
+        else:
+            runs[-1] = _with(runs[-1], value)
+    if not runs:
+        raise UsageError(f"{path} is not a recording: it is empty")
+    return Recording(runs=tuple(runs), sha256=hashlib.sha256(raw).hexdigest())
+
+
+def _with(run: RecordedRun, reply: RecordedReply) -> RecordedRun:
+    """The run with one more reply, its prompt made whole again."""
+    before = next((one.prompt for one in reversed(run.replies) if one.role == reply.role), "")
+    whole = reply.model_copy(update={"shared": 0, "prompt": before[: reply.shared] + reply.prompt})
+    return run.model_copy(update={"replies": (*run.replies, whole)})
