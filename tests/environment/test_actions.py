@@ -300,7 +300,7 @@ async def test_limits_end_the_script_not_the_run(environment: Environment) -> No
 
 async def test_unknown_actions_and_arguments_get_help(environment: Environment) -> None:
     assert "Did you mean Read File?" in await fault(environment, "Reed File", file_name="x")
-    assert "Actions: List Files, Read File" in await fault(environment, "Dance")
+    assert "Actions: List Files, Understand File" in await fault(environment, "Dance")
     message = await fault(environment, "Read File", filename="train.py")
     assert "the argument file_name is missing" in message
     assert "unknown argument filename, did you mean file_name?" in message

@@ -7,7 +7,7 @@ from pathlib import Path
 from inspect_ai.model import Model
 from task_folders import task_toml, write_files, write_task_folder
 
-from mlagentbench.environment.actions.action import ActionSpec
+from mlagentbench.environment.actions.action import ActionSpec, AskPerson
 from mlagentbench.environment.actions.standard import ALL_ACTIONS
 from mlagentbench.environment.budget import Budget, BudgetLimits
 from mlagentbench.environment.environment import Environment
@@ -135,6 +135,7 @@ async def open_run(
     feedback: Feedback | None = None,
     models: Mapping[str, str | Model] | None = None,
     actions: Sequence[ActionSpec] = ALL_ACTIONS,
+    ask_person: AskPerson | None = None,
 ) -> AsyncIterator[Environment]:
     """The one run below `top`, started or continued."""
     task, data = load_folder(top / "small-task"), small_data(top)
@@ -151,6 +152,7 @@ async def open_run(
         actions,
         feedback,
         models,
+        ask_person,
     )
     with run.locked():
         environment.start()

@@ -34,6 +34,7 @@ from mlagentbench.environment.actions.action import (
     ActionContext,
     Actions,
     ActionSpec,
+    AskPerson,
     StepNotes,
 )
 from mlagentbench.environment.actions.execute import python_repl
@@ -103,6 +104,7 @@ class Environment:
         actions: Sequence[ActionSpec] = STANDARD_ACTIONS,
         feedback: Feedback | None = None,
         models: "Mapping[str, str | Model] | None" = None,
+        ask_person: AskPerson | None = None,
     ) -> None:
         self.task = task
         self.run = run
@@ -139,6 +141,7 @@ class Environment:
             on_output=self.take_output,
             models=self.models,
             steps=self.steps,
+            ask_person=ask_person,
         )
         self._journal: Journal | None = None
         self._output_log: BinaryIO | None = None

@@ -1,9 +1,12 @@
 """Texts that are longer than a model should read at once: asked block by block, then merged."""
 
+import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mlagentbench.environment.asking import FAST
 from mlagentbench.prompts import prompt
+from mlagentbench.records import Step
 
 if TYPE_CHECKING:
     from mlagentbench.environment.asking import Models
@@ -12,6 +15,10 @@ BLOCK = 10_000
 """Characters that the model reads at once."""
 MOST_BLOCKS = 20
 """Blocks that are read of one text; of a longer one, its beginning and its end."""
+MOST_ARGUMENTS = 600
+"""Characters of a past action's arguments that are shown."""
+MOST_OBSERVED = 1_500
+"""Characters of a past observation that are shown."""
 
 
 async def summarise_long(models: "Models", text: str, question: str, block: int = BLOCK) -> str:
@@ -41,3 +48,24 @@ def clipped(text: str, size: int) -> str:
     kept = max(0, size - len(note))
     end = len(text) - kept // 2
     return f"{text[: kept - kept // 2]}{note}{text[end:]}"
+
+
+def step_in_words(step: Step) -> str:
+    """A past step as a model is shown it: its action and what was observed, both cut when long."""
+    arguments = clipped(json.dumps(step.action.arguments, ensure_ascii=False), MOST_ARGUMENTS)
+    observed = clipped(step.observation.text, MOST_OBSERVED)
+    status = "" if step.observation.status == "ok" else f" ({step.observation.status})"
+    return f"Step {step.n}: {step.action.name} {arguments}\nObservation{status}: {observed}"
+
+
+def steps_in_words(steps: Sequence[Step], size: int) -> str:
+    """The last steps, in their order, as many as fit in so many characters."""
+    shown: list[str] = []
+    for step in reversed(steps):
+        words = step_in_words(step)
+        size -= len(words)
+        if size < 0:
+            shown.append(f"[Steps 1 to {step.n} are left out.]")
+            break
+        shown.append(words)
+    return "\n\n".join(reversed(shown))

@@ -29,7 +29,7 @@ from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.sandbox.sandbox import Sandbox
 from mlagentbench.environment.snapshots import Snapshots
 from mlagentbench.environment.workspace import Workspace
-from mlagentbench.errors import ActionError, RunEnded
+from mlagentbench.errors import ActionError, ContextOverflow, ModelRefused, RunEnded
 from mlagentbench.records import Action, Json, Observation, Step
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from mlagentbench.environment.actions.submission import SubmissionCheck
     from mlagentbench.environment.asking import Models
     from mlagentbench.environment.environment import Environment
+
+AskPerson = Callable[[str], Awaitable[str]]
+"""Shows a person a question, and waits for the answer; "" when nobody answers."""
 
 MAX_TEXT = 50_000_000
 """Bytes of the largest file that file actions read."""
@@ -78,6 +81,8 @@ class ActionContext:
     models: "Models"
     steps: list[Step]
     """All steps before this one."""
+    ask_person: AskPerson | None = None
+    """Only where somebody sits at the run."""
     undo: dict[str, list[str]] = field(default_factory=dict)
     """For each edited file, the snapshots before each edit that can be taken back."""
     notes: StepNotes = field(default_factory=StepNotes)
@@ -226,9 +231,15 @@ class Actions:
         raise ActionError(f"There is no action {name[:100]!r}. {hint}Actions: {known}")
 
     async def run(self, at: ActionContext, asked: Action) -> Observation:
-        """Carry an action out; raises ActionError for the agent's faults."""
+        """Carry an action out; raises ActionError for the agent's faults.
+
+        A model that the action asks in vain does not end the run: the agent may do something else.
+        """
         spec = self.find(asked.name)
-        result = await spec.function(at, **spec.check(asked.arguments))
+        try:
+            result = await spec.function(at, **spec.check(asked.arguments))
+        except (ContextOverflow, ModelRefused) as end:
+            raise ActionError(f"{spec.name} found no answer: {end}") from end
         return result if isinstance(result, Observation) else Observation(text=result)
 
 

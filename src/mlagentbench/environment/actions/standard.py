@@ -4,6 +4,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from mlagentbench.environment.actions.action import Actions, ActionSpec
+from mlagentbench.environment.actions.assisted import (
+    edit_script,
+    edit_script_segment,
+    reflection,
+    understand_file,
+)
 from mlagentbench.environment.actions.execute import execute_script, final_answer, python_repl
 from mlagentbench.environment.actions.files import (
     append_file,
@@ -13,6 +19,11 @@ from mlagentbench.environment.actions.files import (
     read_file,
     undo_edit_script,
     write_file,
+)
+from mlagentbench.environment.actions.help import request_help
+from mlagentbench.environment.actions.memory import (
+    append_summary_to_research_log,
+    retrieval_from_research_log,
 )
 from mlagentbench.environment.actions.submission import validate_submission
 from mlagentbench.errors import ActionError, UsageError
@@ -34,20 +45,44 @@ STANDARD_ACTIONS = (
 
 PAPER_ACTIONS = (
     list_files,
+    understand_file,
     copy_file,
     inspect_script_lines,
     undo_edit_script,
+    edit_script,
     execute_script,
+    reflection,
     final_answer,
 )
 """What the paper's research agent had by default."""
 
-ALL_ACTIONS = tuple(dict.fromkeys((*STANDARD_ACTIONS, *PAPER_ACTIONS)))
+ALL_ACTIONS = (
+    list_files,
+    understand_file,
+    read_file,
+    write_file,
+    append_file,
+    copy_file,
+    inspect_script_lines,
+    edit_script,
+    edit_script_segment,
+    undo_edit_script,
+    execute_script,
+    python_repl,
+    reflection,
+    append_summary_to_research_log,
+    retrieval_from_research_log,
+    validate_submission,
+    request_help,
+    final_answer,
+)
+"""What an agent's setting `actions` can name; Request Help only where somebody can be asked."""
 
-ActionSet = Literal["standard", "paper"]
+ActionSet = Literal["standard", "paper", "none"]
 ACTION_SETS: dict[ActionSet, tuple[ActionSpec, ...]] = {
     "standard": STANDARD_ACTIONS,
     "paper": PAPER_ACTIONS,
+    "none": (),
 }
 
 
@@ -58,3 +93,12 @@ def choose_actions(names: Sequence[str]) -> tuple[ActionSpec, ...]:
         return tuple(known.find(name) for name in names)
     except ActionError as error:
         raise UsageError(f"actions: {error}") from error
+
+
+def with_help(specs: Sequence[ActionSpec], interactive: bool) -> tuple[ActionSpec, ...]:
+    """The actions with Request Help in an interactive run, and without it in all others."""
+    others = [spec for spec in specs if spec is not request_help]
+    if not interactive:
+        return tuple(others)
+    at = others.index(final_answer) if final_answer in others else len(others)
+    return (*others[:at], request_help, *others[at:])

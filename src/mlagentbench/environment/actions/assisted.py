@@ -1,0 +1,205 @@
+"""Actions that ask a model: reading and editing files by it, and thinking about past steps.
+
+The model in the role `fast` reads, the one in the role `edit` writes. What a model answers may be
+of no use: then the action ends with an error that says why, and the file is as it was.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from mlagentbench.environment.actions.action import ActionContext, action
+from mlagentbench.environment.actions.edits import (
+    apply_replacements,
+    code_block,
+    diff,
+    fence_for,
+    is_python,
+    whole_file,
+)
+from mlagentbench.environment.actions.files import LineNumber
+from mlagentbench.environment.asking import EDIT, FAST
+from mlagentbench.environment.summaries import BLOCK, MOST_BLOCKS, steps_in_words, summarise_long
+from mlagentbench.errors import ActionError
+from mlagentbench.prompts import prompt
+from mlagentbench.records import Record
+
+MOST_REWRITTEN = 8_000
+"""Characters up to which a file is rewritten whole; of a longer one, parts are replaced."""
+MOST_EDITED = 200_000
+"""Characters of the longest file that the edit model is shown."""
+SURROUNDINGS = 30
+"""Lines before and after a segment that the edit model sees."""
+MOST_REFLECTED = 20_000
+"""Characters of past steps that are reflected on."""
+
+
+@action("Understand File")
+async def understand_file(at: ActionContext, file_name: str, things_to_look_for: str) -> str:
+    """Let a model read a whole file, however long, and say what is in it.
+
+    Args:
+        file_name: Path of the file, relative to the workspace.
+        things_to_look_for: What to find out about the file, in detail.
+    """
+    text = await at.read_text(file_name)
+    if not text.strip():
+        return f"{file_name} is empty"
+    question = prompt("understand_file", file_name=file_name, things=things_to_look_for)
+    answer = await summarise_long(at.models, text, question)
+    most = BLOCK * MOST_BLOCKS
+    if len(text) > most:
+        answer += f"\n[Of {len(text):,} characters, {most:,} at its two ends were read.]"
+    return answer
+
+
+@action("Edit Script (AI)")
+async def edit_script(
+    at: ActionContext, script_name: str, edit_instruction: str, save_name: str = ""
+) -> str:
+    """Let a model change a script as told, and show what changed. A new script is written whole.
+
+    Args:
+        script_name: Path of the script, relative to the workspace; it need not exist yet.
+        edit_instruction: What to change, step by step and in detail.
+        save_name: Path to save the changed script at; without it, it replaces the script.
+    """
+    save_name = save_name or script_name
+    at.workspace.resolve_for_writing(save_name)
+    script = await _script(at, script_name)
+    fence = fence_for(script.text)
+    asked = partial(_ask_editor, at, script=script, instruction=edit_instruction, fence=fence)
+    if len(script.text) > MOST_REWRITTEN:
+        replaced = partial(apply_replacements, script.text)
+        after = _read_answer(replaced, await asked("edit_script_blocks"))
+    else:
+        reply = await asked("edit_script_new" if script.is_new else "edit_script")
+        fits = is_python if save_name.endswith(".py") else None
+        after = _read_answer(partial(whole_file, fits=fits), reply)
+    return await _save(at, script, save_name, after)
+
+
+@action("Edit Script Segment (AI)")
+async def edit_script_segment(
+    at: ActionContext,
+    script_name: str,
+    start_line_number: LineNumber,
+    end_line_number: LineNumber,
+    edit_instruction: str,
+    save_name: str = "",
+) -> str:
+    """Let a model change some lines of a script as told, and show what changed.
+
+    Args:
+        script_name: Path of the script, relative to the workspace.
+        start_line_number: Number of the first line that may change.
+        end_line_number: Number of the last line that may change.
+        edit_instruction: What to change, step by step and in detail.
+        save_name: Path to save the changed script at; without it, it replaces the script.
+    """
+    save_name = save_name or script_name
+    at.workspace.resolve_for_writing(save_name)
+    script = await _script(at, script_name)
+    if script.is_new:
+        raise ActionError(f"{script_name} does not exist")
+    lines = script.text.splitlines(keepends=True)
+    if end_line_number < start_line_number:
+        raise ActionError("end_line_number is smaller than start_line_number")
+    if start_line_number > len(lines):
+        raise ActionError(f"{script_name} has only {len(lines)} lines")
+    first, last = start_line_number - 1, min(end_line_number, len(lines))
+    reply = await _ask_editor(
+        at,
+        "edit_script_segment",
+        script=script,
+        instruction=edit_instruction,
+        fence=fence_for(script.text),
+        before="".join(lines[max(0, first - SURROUNDINGS) : first]),
+        segment="".join(lines[first:last]).removesuffix("\n"),
+        after="".join(lines[last : last + SURROUNDINGS]),
+    )
+    changed = [*lines[:first], _read_answer(code_block, reply), *lines[last:]]
+    return await _save(at, script, save_name, "".join(changed))
+
+
+@action("Reflection")
+async def reflection(at: ActionContext, things_to_reflect_on: str) -> str:
+    """Let a model look over all past steps and say what follows from them.
+
+    Args:
+        things_to_reflect_on: What to think about.
+    """
+    if not at.steps:
+        return "Nothing has been done yet that could be reflected on."
+    asked = prompt(
+        "reflection",
+        problem=at.task.problem,
+        steps=steps_in_words(at.steps, MOST_REFLECTED),
+        things=things_to_reflect_on,
+    )
+    return await at.models.ask_text(asked, role=FAST)
+
+
+class Script(Record):
+    """A script that a model is to edit."""
+
+    name: str
+    text: str
+    """With plain line ends; empty when the script is new."""
+    line_end: str = "\n"
+    is_new: bool = False
+
+
+async def _script(at: ActionContext, name: str) -> Script:
+    try:
+        text = await at.read_text(name)
+    except ActionError as fault:
+        if isinstance(fault.__cause__, FileNotFoundError):
+            return Script(name=name, text="", is_new=True)
+        raise
+    if len(text) > MOST_EDITED:
+        raise ActionError(
+            f"{name} has {len(text):,} characters, more than the {MOST_EDITED:,} that the edit "
+            "model is shown; change it with a script"
+        )
+    if "\ufffd" in text:
+        raise ActionError(f"{name} is not UTF-8 throughout: to edit it would damage it")
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    return Script(name=name, text=text.replace("\r\n", "\n"), line_end=line_end)
+
+
+async def _ask_editor(
+    at: ActionContext, prompt_name: str, *, script: Script, instruction: str, **values: str
+) -> str:
+    from inspect_ai.model import ChatMessageUser
+
+    asked = prompt(
+        prompt_name, script_name=script.name, text=script.text, instruction=instruction, **values
+    )
+    output = await at.models.ask([ChatMessageUser(content=asked)], role=EDIT)
+    if output.stop_reason == "max_tokens":
+        raise _of_no_use("it was cut off because it is too long; ask for a smaller change")
+    return output.completion
+
+
+def _read_answer(read: Callable[[str], str], reply: str) -> str:
+    try:
+        return read(reply)
+    except ActionError as fault:
+        raise _of_no_use(str(fault)) from fault
+
+
+def _of_no_use(reason: str) -> ActionError:
+    return ActionError(f"The edit model's answer is of no use, no file was changed: {reason}")
+
+
+async def _save(at: ActionContext, script: Script, save_name: str, after: str) -> str:
+    """Write what the model made of a script, and tell what changed."""
+    changes = diff(script.text, after, script.name, save_name)
+    in_place = at.workspace.resolve(save_name) == at.workspace.resolve(script.name)
+    if not changes and in_place:
+        return f"The edit model left {script.name} as it is: nothing changed."
+    await at.edit(save_name, after.replace("\n", script.line_end))
+    if script.is_new:
+        return f"{save_name} is new:\n\n{changes}"
+    saved = f"{script.name} was edited" + ("" if in_place else f" and saved as {save_name}")
+    return f"{saved}:\n\n{changes or '(no line changed)'}"
