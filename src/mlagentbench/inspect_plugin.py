@@ -1,6 +1,7 @@
 """The one entry point that registers tasks, agents, sandbox, models and scorer with Inspect."""
 
 from mlagentbench.agents.baseline import baseline, nop, oracle
+from mlagentbench.agents.react import react
 from mlagentbench.environment.sandbox.inspect_provider import BubblewrapSandboxEnvironment
 from mlagentbench.models.provider import OwnModelAPI
 from mlagentbench.running.inspect_task import folder, registered_task
@@ -15,5 +16,6 @@ __all__ = [
     "nop",
     "open_run",
     "oracle",
+    "react",
     "registered_task",
 ]

@@ -1,0 +1,191 @@
+"""The `react` agent: native tool calls, in one conversation whose beginning never changes.
+
+Under every result stands what is left of the budget and which submission is the best so far. When
+the budget ends before the model submits, that one is handed in. Old turns are compacted into a
+summary before the conversation outgrows the model.
+"""
+
+from typing import TYPE_CHECKING
+
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from mlagentbench.agents.agent import run_agent
+from mlagentbench.agents.best_submission import BestSubmission, validation_metric
+from mlagentbench.agents.budget_words import left_in_words
+from mlagentbench.agents.conversation import Conversation, reply_message, shortened
+from mlagentbench.agents.resumable import ResumableRun
+from mlagentbench.environment.actions.action import ActionSpec
+from mlagentbench.environment.asking import FAST
+from mlagentbench.environment.current import current_environment
+from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.journal import ReplyLine
+from mlagentbench.errors import ContextOverflow, UsageError
+from mlagentbench.prompts import prompt
+from mlagentbench.records import Action, Observation, Usage
+
+if TYPE_CHECKING:
+    from inspect_ai.tool import ToolCall, ToolInfo
+
+CONTEXT_TOKENS = 100_000
+KEPT_SHARE = 0.25
+"""Of the conversation, when it is compacted: the last turns, as they are."""
+OVERFLOWS = 3
+"""How often in a row a prompt may be too long for the model."""
+IDLE_REPLIES = 3
+"""So many replies in a row that do nothing cost a step."""
+SHOWN_TO_SUMMARISE = (4_000, 1_000, 250)
+"""Characters of each message that the fast model is shown; fewer when it cannot read so many."""
+NO_ACTION = Action(name="No Action")
+NUDGE = "Your reply calls no tool, so nothing was done. Call a tool; `final_answer` submits."
+CUT_OFF = (
+    "Your reply was cut off: it is longer than one reply may be. Say less at once; a long file can "
+    "be written in parts."
+)
+
+
+@solver
+def react(
+    context_tokens: int = CONTEXT_TOKENS,
+    actions: list[str] | None = None,  # noqa: ARG001 (the Environment offers these already)
+) -> Solver:
+    """Think and act by native tool calls; hand in the best that was found.
+
+    Args:
+        context_tokens: The conversation is compacted when it is longer than this.
+        actions: The actions to offer as tools, by name; by default the standard ones.
+    """
+    if context_tokens < 1:
+        raise UsageError(f"agent react: context_tokens={context_tokens} should be more than 0")
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+        environment = current_environment()
+        agent = ReactAgent(environment, context_tokens)
+        await run_agent(environment, agent.act, agent.at_end)
+        return state
+
+    return solve
+
+
+class ReactAgent:
+    """One run of the agent."""
+
+    def __init__(self, environment: Environment, context_tokens: int = CONTEXT_TOKENS) -> None:
+        self._run = ResumableRun(environment, "react")
+        self._limits = environment.budget.limits
+        self._best = BestSubmission(environment)
+        self._context_tokens = context_tokens
+        self._tools = {spec.tool_name: spec for spec in environment.actions.specs.values()}
+        self._conversation = _opening(environment)
+        self._idle_replies = 0
+
+    async def act(self, _environment: Environment) -> None:
+        """Ask and act; the end of the run ends it from outside."""
+        while True:
+            await self._carry_out(await self._ask())
+
+    def at_end(self, _environment: Environment) -> None:
+        """Hand in the best submission of a run that was cut off."""
+        self._best.hand_in()
+
+    # Asking
+
+    async def _ask(self) -> ReplyLine:
+        if self._conversation.tokens > self._context_tokens:
+            await self._compact(self._context_tokens * KEPT_SHARE)
+        tools = [_tool_info(spec) for spec in self._tools.values()]
+        for overflows in range(1, OVERFLOWS + 1):
+            try:
+                return await self._run.ask(self._conversation.messages, tools=tools)
+            except ContextOverflow:
+                kept = self._conversation.tokens * KEPT_SHARE / overflows
+                if overflows == OVERFLOWS or not await self._compact(kept):
+                    raise
+        raise AssertionError("the last overflow is raised")
+
+    async def _compact(self, kept_tokens: float) -> bool:
+        """Put a summary in place of all but the last turns; False when there are no others."""
+        older = self._conversation.older_than(kept_tokens)
+        if not older:
+            return False
+        for shown in SHOWN_TO_SUMMARISE:
+            past = shortened(older, shown)
+            try:
+                summary = await self._summarise(past)
+                break
+            except ContextOverflow:
+                if shown == SHOWN_TO_SUMMARISE[-1]:
+                    raise
+        self._conversation.compact(summary or past, kept_tokens)
+        return True
+
+    async def _summarise(self, past: str) -> str:
+        from inspect_ai.model import ChatMessageUser
+
+        question = ChatMessageUser(content=prompt("react_summarise", past=past))
+        return (await self._run.ask([question], role=FAST)).reply.strip()
+
+    # Acting
+
+    async def _carry_out(self, line: ReplyLine) -> None:
+        from inspect_ai.model import ChatMessageTool, ChatMessageUser
+
+        self._conversation.begin_turn(line)
+        calls = reply_message(line).tool_calls or []
+        cut_off = f"\n{CUT_OFF}" if line.stop_reason == "max_tokens" else ""
+        for call in calls:
+            text = await self._result(call) + (cut_off if call is calls[-1] else "")
+            self._conversation.add(
+                ChatMessageTool(content=text, tool_call_id=call.id, function=call.function)
+            )
+        if any(call.parse_error is None for call in calls):
+            self._idle_replies = 0
+            return
+        cost = await self._count_idle_reply()
+        if not calls:
+            self._conversation.add(ChatMessageUser(content=f"{NUDGE}{cut_off}{cost}"))
+
+    async def _result(self, call: "ToolCall") -> str:
+        if call.parse_error is not None:
+            return f"Error: nothing was done, the arguments cannot be read: {call.parse_error}"
+        spec = self._tools.get(call.function)
+        name = call.function if spec is None else spec.name
+        step = await self._run.execute(Action(name=name, arguments=call.arguments))
+        await self._best.note(step)
+        return f"{step.observation.text}\n\n{self._standing()}"
+
+    async def _count_idle_reply(self) -> str:
+        """A step for every few replies that do nothing; says so."""
+        self._idle_replies += 1
+        if self._idle_replies < IDLE_REPLIES:
+            return ""
+        self._idle_replies = 0
+        said = f"{IDLE_REPLIES} replies in a row did nothing: this cost a step."
+        await self._run.note_step(NO_ACTION, Observation(text=said, status="error"))
+        return f" {said}\n\n{self._standing()}"
+
+    def _standing(self) -> str:
+        left = left_in_words(self._limits, self._run.used)
+        return f"[Left: {left}. {self._best.in_words()}]"
+
+
+def _opening(environment: Environment) -> Conversation:
+    spec = environment.task.spec
+    system = prompt(
+        "react",
+        submission=spec.submission.path,
+        metric=spec.metric.name,
+        better=spec.metric.better,
+        validation=validation_metric(environment.task) or "METRIC",
+    )
+    budget = left_in_words(environment.budget.limits, Usage())
+    return Conversation(system, f"{environment.problem.strip()}\n\n[Left: {budget}.]")
+
+
+def _tool_info(spec: ActionSpec) -> "ToolInfo":
+    from inspect_ai.tool import ToolInfo, ToolParams
+
+    schema = spec.parameters
+    parameters = ToolParams(
+        properties=schema.get("properties", {}), required=schema.get("required", [])
+    )
+    return ToolInfo(name=spec.tool_name, description=spec.description, parameters=parameters)

@@ -1,0 +1,84 @@
+"""Going on after an interruption: an agent's past is told to it again from the journal.
+
+An agent that asks and acts only through a ResumableRun, and decides by nothing but what it gets
+from it (replies, steps and the usage after a step; no clock, no chance without a seed), needs no
+code of its own to go on. On a run that was interrupted it takes the same way as before, while
+nothing is asked or done a second time, and from the journal's end on it goes its way.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mlagentbench.environment.asking import MAIN
+from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.journal import ReplyLine
+from mlagentbench.errors import ContextOverflow, RunFailed
+from mlagentbench.records import Action, Observation, Step, Usage
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ChatMessage
+    from inspect_ai.tool import ToolInfo
+
+
+class ResumableRun:
+    """What an agent asks and does in a run, first again and then anew.
+
+    Its replies bear the agent's name as their state: models are also asked by actions. Steps of
+    before its first question, as another agent's, are not told.
+    """
+
+    def __init__(self, environment: Environment, agent: str) -> None:
+        self.environment = environment
+        self._mark = {"agent": agent}
+        replies = [line for line in environment.models.replies if line.state == self._mark]
+        first = replies[0].step if replies else len(environment.steps) + 1
+        self._replies = deque(replies)
+        self._steps = deque(environment.steps[first - 1 :])
+        self.used = Usage()
+        """What the run had used after the step that was told last."""
+
+    async def ask(
+        self,
+        messages: "Sequence[ChatMessage]",
+        *,
+        role: str = MAIN,
+        tools: "Sequence[ToolInfo]" = (),
+    ) -> ReplyLine:
+        """A model's reply; raises ContextOverflow, ModelRefused and RunFailed("model")."""
+        while self._replies:
+            line = self._replies.popleft()
+            if line.role != role:
+                raise _other_way(line.step, f"the model asked was {line.role}, not {role}")
+            if line.stop_reason == "model_length":
+                raise ContextOverflow("the prompt is longer than the model can read")
+            if line.stop_reason != "content_filter" or line.message is not None:
+                return line
+        models = self.environment.models
+        await models.ask(messages, role=role, tools=tools, state=self._mark)
+        return models.replies[-1]
+
+    async def execute(self, action: Action) -> Step:
+        """Carry an action out; raises RunEnded and RunFailed, as the Environment does."""
+        if not self._steps:
+            await self.environment.execute(action)
+        return self._step(action)
+
+    async def note_step(self, action: Action, observation: Observation) -> Step:
+        """Count a step that was not the environment's to carry out."""
+        if not self._steps:
+            await self.environment.note_step(action, observation)
+        return self._step(action)
+
+    def _step(self, action: Action) -> Step:
+        step = self._steps.popleft() if self._steps else self.environment.steps[-1]
+        if step.action.model_dump_json() != action.model_dump_json():
+            raise _other_way(step.n, f"it was {step.action.name}, not {action.name}")
+        self.used = step.usage or self.used
+        return step
+
+
+def _other_way(step: int, difference: str) -> RunFailed:
+    return RunFailed(
+        "harness", f"the agent goes another way than in the journal: at step {step}, {difference}"
+    )
