@@ -18,7 +18,12 @@ from wheels import PackageIndex
 
 from mlagentbench.errors import UsageError
 from mlagentbench.tasks import pip as pip_tool
-from mlagentbench.tasks.python_env import PythonEnv, ensure_python_env, find_python_env
+from mlagentbench.tasks.python_env import (
+    AddedPackages,
+    PythonEnv,
+    ensure_python_env,
+    find_python_env,
+)
 
 without_gpu = pytest.mark.skipif(
     any(Path("/dev").glob("nvidia[0-9]*")), reason="this machine has an NVIDIA GPU"
@@ -158,6 +163,33 @@ def test_same_packages_are_shared(same_home: PythonEnv, index: PackageIndex) -> 
 def test_pip_says_why(index: PackageIndex, home: Path) -> None:
     with pytest.raises(UsageError, match="No matching distribution found for gamma"):
         build("alpha", "gamma")
+    assert not list(home.glob("envs/*-*"))
+
+
+def test_an_agent_adds_packages_without_their_pins_and_without_what_must_not_be_there(
+    index: PackageIndex, home: Path
+) -> None:
+    index.add("agent", requires=["beta==2.0", "a-hundred-others"])
+    index.add("helper")
+    added = AddedPackages(
+        requirements=("helper",),
+        without_dependencies=("agent==1.0",),
+        removed=("agent-1.0.dist-info",),
+    )
+    env = build("beta<2", added=added)
+    assert env.packages == {"agent": "1.0", "beta": "1.0", "helper": "1.0"}
+    assert in_env(env, "__import__('agent').VERSION") == "1.0"
+    assert not list(env.directory.rglob("agent-1.0.dist-info"))
+    assert find_python_env(["beta<2"], added) == env
+    assert find_python_env(["beta<2"]) is None, "the task's own environment is another one"
+    whole = added.model_copy(update={"removed": ()})
+    assert build("beta<2", added=whole).hash != env.hash
+
+
+def test_what_cannot_be_removed_is_named(index: PackageIndex, home: Path) -> None:
+    added = AddedPackages(without_dependencies=("alpha",), removed=("alpha/answers",))
+    with pytest.raises(UsageError, match="alpha/answers is not among the installed packages"):
+        build("beta", added=added)
     assert not list(home.glob("envs/*-*"))
 
 

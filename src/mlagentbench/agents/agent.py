@@ -1,7 +1,7 @@
 """What an agent is here: a loop over an Environment, run under its budget as an Inspect solver."""
 
 import difflib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -13,7 +13,8 @@ from mlagentbench.environment.budget import Budget, inspect_limits
 from mlagentbench.environment.current import current_environment
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import FailureCause, OutcomeKind, RunEnded, RunFailed, UsageError
-from mlagentbench.records import Outcome, Record
+from mlagentbench.records import Json, Outcome, Record
+from mlagentbench.tasks.python_env import NOTHING_ADDED, AddedPackages
 
 if TYPE_CHECKING:
     from inspect_ai.solver import Solver
@@ -43,6 +44,10 @@ class AgentInfo(Record):
     """What it may do, unless its setting `actions` names other actions."""
     package: str | None = None
     """A package that it needs and the base install does not have, in the extra of its name."""
+    lives_inside: bool = False
+    """Its own programs run inside the sandbox, and reach their model there."""
+    packages: AddedPackages = NOTHING_ADDED
+    """What these programs need beside the task's own packages."""
 
     @property
     def function(self) -> str:
@@ -58,6 +63,11 @@ class AgentInfo(Record):
         except TypeError as error:
             raise UsageError(f"agent {self.name}: {error}; see: mlagentbench agents") from error
 
+    def added_packages(self, settings: Mapping[str, Json]) -> AddedPackages:
+        """What it adds to a task's python environment; its setting `requirements` names more."""
+        named = (*self.packages.requirements, *settings.get("requirements", ()))
+        return self.packages.model_copy(update={"requirements": named})
+
     def _require_package(self) -> None:
         if self.package is not None and find_spec(self.package) is None:
             raise UsageError(
@@ -67,6 +77,19 @@ class AgentInfo(Record):
 
 
 ASSISTED = ("edit", "fast")
+AIDE = AddedPackages(
+    requirements=(
+        "anthropic", "backoff", "black", "coolname", "dataclasses-json", "funcy", "genson",
+        "humanize", "igraph", "jsonschema", "numpy", "omegaconf", "openai", "pandas", "rich",
+        "shutup",
+    ),
+    without_dependencies=("aideml==0.2.2",),
+    removed=("aide/example_tasks",),
+)  # fmt: skip
+"""AIDE pins old versions of much that a task needs, so only what it really imports comes with it.
+
+Its examples hold the labelled data of house-price.
+"""
 AGENTS = {
     info.name: info
     for info in (
@@ -136,11 +159,18 @@ AGENTS = {
         AgentInfo(
             name="aide",
             module="mlagentbench.agents.aide",
+            actions="none",
+            package="openai",
+            lives_inside=True,
+            packages=AIDE,
             description="AIDE itself, inside the sandbox",
         ),
         AgentInfo(
             name="external",
             module="mlagentbench.agents.external",
+            actions="none",
+            package="openai",
+            lives_inside=True,
             description="any command-line agent, inside the sandbox",
         ),
     )

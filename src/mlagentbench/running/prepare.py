@@ -22,14 +22,19 @@ from mlagentbench.records import Tier
 from mlagentbench.tasks import progress as progress_contract
 from mlagentbench.tasks.baselines import measured_figures
 from mlagentbench.tasks.data import MiniSeed, PreparedData, prepare, require_prepared
-from mlagentbench.tasks.python_env import PythonEnv, ensure_python_env
+from mlagentbench.tasks.python_env import (
+    NOTHING_ADDED,
+    AddedPackages,
+    PythonEnv,
+    ensure_python_env,
+)
 from mlagentbench.tasks.sources import require_files
 from mlagentbench.tasks.task import Task, load_task
 from mlagentbench.tasks.task_call import CallTask
 
 
 class Ready(NamedTuple):
-    """A task that can be run: its data and its python environment."""
+    """A task that can be run: its data, and the python environment that its runs are in."""
 
     data: PreparedData
     python_env: PythonEnv
@@ -114,11 +119,12 @@ def ensure_ready(
     tier: Tier,
     mini_seed: MiniSeed = "public",
     *,
+    added: AddedPackages = NOTHING_ADDED,
     progress: progress_contract.Progress | None = None,
     call: CallTask | None = None,
 ) -> Ready:
     """As make_ready, for callers that are not asynchronous."""
-    return asyncio.run(make_ready(task, tier, mini_seed, progress=progress, call=call))
+    return asyncio.run(make_ready(task, tier, mini_seed, added=added, progress=progress, call=call))
 
 
 async def make_ready(
@@ -126,22 +132,27 @@ async def make_ready(
     tier: Tier,
     mini_seed: MiniSeed = "public",
     *,
+    added: AddedPackages = NOTHING_ADDED,
     progress: progress_contract.Progress | None = None,
     call: CallTask | None = None,
 ) -> Ready:
     """Data and python environment of a task that is about to be run.
 
     The public mini tier is prepared by itself; anything else must have been prepared before, and a
-    UsageError says how.
+    UsageError says how. Where the agent has packages of its own to add, runs are in an environment
+    with these, while the task's own code stays in the task's.
     """
     shown = progress or progress_contract.Silent()
     if tier == "full" or mini_seed == "secret":
         data = require_prepared(task, tier, mini_seed)
-        return Ready(data, await _python_env(task, False, shown))
-    python_env = await _python_env(task, False, shown)
-    data = await prepare(
-        task, tier, call=call or _sandboxed(), python_env=python_env, progress=shown
-    )
+        python_env = await _python_env(task, False, shown)
+    else:
+        python_env = await _python_env(task, False, shown)
+        data = await prepare(
+            task, tier, call=call or _sandboxed(), python_env=python_env, progress=shown
+        )
+    if added:
+        python_env = await _python_env(task, False, shown, added)
     return Ready(data, python_env)
 
 
@@ -150,11 +161,18 @@ def needs_baseline(task: Task, data: PreparedData) -> bool:
     return measured_figures(task, data.tier, data.hash) is None
 
 
-async def _python_env(task: Task, use_uv: bool, progress: progress_contract.Progress) -> PythonEnv:
+async def _python_env(
+    task: Task,
+    use_uv: bool,
+    progress: progress_contract.Progress,
+    added: AddedPackages = NOTHING_ADDED,
+) -> PythonEnv:
+    whose = "python environment with the agent's packages" if added else "python environment"
     return await ensure_python_env(
         task.spec.python.requirements,
+        added,
         use_uv=use_uv,
-        announce=lambda text: progress.say(f"{task.id}: python environment: {text}"),
+        announce=lambda text: progress.say(f"{task.id}: {whose}: {text}"),
     )
 
 

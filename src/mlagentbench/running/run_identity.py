@@ -19,7 +19,7 @@ from mlagentbench.running.output import find_output
 from mlagentbench.running.prepare import Ready, make_ready
 from mlagentbench.running.settings import AgentChoice, RunSettings
 from mlagentbench.tasks.data import PreparedData
-from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.tasks.python_env import NOTHING_ADDED, PythonEnv
 from mlagentbench.tasks.task import Task
 
 PACKAGE = "mlagentbench/"
@@ -64,8 +64,10 @@ class Identified:
 async def identify(task: Task, settings: RunSettings, state: TaskState) -> Identified:
     """Find or create the sample's run directory, and remember it in the sample's store."""
     log = await _log_being_written()
-    ready = await make_ready(task, settings.tier, settings.mini_seed)
     agent = _agent_of(log)
+    info = AGENTS.get(agent.name)
+    added = NOTHING_ADDED if info is None else info.added_packages(agent.settings)
+    ready = await make_ready(task, settings.tier, settings.mini_seed, added=added)
     model = log.eval.model.removeprefix("none/")
     roles = _roles_of(log)
     tool = tool_model_name(task, roles, model)

@@ -31,6 +31,7 @@ from mlagentbench.running.settings import (
     read_settings,
     split_list,
 )
+from mlagentbench.tasks.python_env import AddedPackages
 from mlagentbench.tasks.suites import Variant, chosen_tasks, in_variants
 from mlagentbench.tasks.task import Task, load_task
 
@@ -135,10 +136,11 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
     with own_output(request.out):
         try:
             with TerminalProgress(console) as progress:
-                for name, task in _tasks(request).items():
+                for name, added in _python_needs(request):
                     ready[name] = ensure_ready(
-                        task, settings.tier, settings.mini_seed, progress=progress
-                    )
+                        load_task(name), settings.tier, settings.mini_seed,
+                        added=added, progress=progress,
+                    )  # fmt: skip
             interrupted = _evaluate(request, ready, console)
         except KeyboardInterrupt:
             interrupted = True
@@ -152,10 +154,21 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
         )
 
 
+def _python_needs(request: SuiteRequest) -> list[tuple[str, AddedPackages]]:
+    """Each task with what its agents add to its python environment, once."""
+    cells = request.cells
+    added = ((cell.task, cell.info.added_packages(cell.agent.settings)) for cell in cells)
+    return list(dict.fromkeys(added))
+
+
 def _require_what_is_needed(request: SuiteRequest) -> None:
     """Find out now, not in the middle of the first run."""
     find_bwrap()
     for cell in request.cells:
+        if cell.info.lives_inside and request.settings.sandbox != "bubblewrap":
+            raise UsageError(
+                f"agent {cell.info.name} needs --sandbox bubblewrap: it lives inside the sandbox"
+            )
         if ROLE in _roles(request, cell) and request.settings.sandbox != "bubblewrap":
             raise UsageError(
                 f"{cell.task} needs --sandbox bubblewrap: the submitted program reaches its model "

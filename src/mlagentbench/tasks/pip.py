@@ -34,6 +34,12 @@ class Resolution(Record):
     python_version: str
     packages: tuple["ResolvedPackage", ...]
 
+    def joined_with(self, other: "Resolution") -> "Resolution":
+        """Both; of a package that is in both, the other's version."""
+        both = {package.name: package for package in (*self.packages, *other.packages)}
+        packages = tuple(both[name] for name in sorted(both))
+        return self.model_copy(update={"packages": packages})
+
 
 class ResolvedPackage(Record):
     """One package that pip chose, and the file it would install it from."""

@@ -1,5 +1,7 @@
 """One venv per set of requirements, built once and shared between tasks.
 
+A foreign agent that lives inside the sandbox adds packages of its own to those of the task.
+
 HOME/envs/
   index/KEY.json     requested requirements + base interpreter -> directory; no network needed twice
   HASH-BASE/         the venv; HASH covers the resolved packages and the python version
@@ -45,15 +47,42 @@ class PythonEnv(Record):
         return self.directory / "bin" / "python"
 
 
+class AddedPackages(Record):
+    """What an agent brings into a task's environment."""
+
+    requirements: tuple[str, ...] = ()
+    without_dependencies: tuple[str, ...] = ()
+    """Packages whose own requirements are not followed, because they pin other versions."""
+    removed: tuple[str, ...] = ()
+    """What of them must not be there, below site-packages: data in which answers could be found."""
+
+    def __bool__(self) -> bool:
+        return bool(self.requirements or self.without_dependencies)
+
+    @property
+    def marks(self) -> list[str]:
+        """What tells an environment with these from others, beside its requirements."""
+        bare = sorted(f"{name} without dependencies" for name in self.without_dependencies)
+        return [*bare, *sorted(f"without {path}" for path in self.removed)]
+
+
+NOTHING_ADDED = AddedPackages()
+
+
 class _IndexEntry(Record):
     requirements: tuple[str, ...]
     base: str
     directory: str
 
 
-def find_python_env(requirements: Sequence[str], *, python: Path | None = None) -> PythonEnv | None:
+def find_python_env(
+    requirements: Sequence[str],
+    added: AddedPackages = NOTHING_ADDED,
+    *,
+    python: Path | None = None,
+) -> PythonEnv | None:
     """The environment built earlier for these requirements, if it still works."""
-    file = _index_file(requirements, python or base_python())
+    file = _index_file(requirements, added, python or base_python())
     if not file.is_file():
         return None
     entry = _IndexEntry.model_validate_json(file.read_bytes())
@@ -73,6 +102,7 @@ def require_python_env(task: Task) -> PythonEnv:
 
 async def ensure_python_env(
     requirements: Sequence[str],
+    added: AddedPackages = NOTHING_ADDED,
     *,
     python: Path | None = None,
     use_uv: bool = False,
@@ -84,18 +114,26 @@ async def ensure_python_env(
     or install them, or when they would bring CUDA packages to a machine without a GPU.
     """
     base = (python or base_python()).resolve()
-    index = _index_file(requirements, base)
+    index = _index_file(requirements, added, base)
     async with holding(f"env-{index.stem}", lambda: announce("another process is building it")):
-        found = find_python_env(requirements, python=base)
+        found = find_python_env(requirements, added, python=base)
         if found is not None:
             return found
         uv = _find_uv() if use_uv else None
         pip = await pip_tool.find_pip(announce)
-        resolution, options = await _resolve(pip, base, requirements, announce)
+        wanted = [*requirements, *added.requirements]
+        resolution, options = await _resolve(pip, base, wanted, announce)
+        if added.without_dependencies:
+            bare = await pip_tool.resolve(
+                pip, base, added.without_dependencies, [*options, "--no-deps"]
+            )
+            resolution = resolution.joined_with(bare)
         announce(_download_notice(resolution.packages))
-        env = await _build(pip, uv, base, resolution, options)
+        env = await _build(pip, uv, base, resolution, options, added)
         entry = _IndexEntry(
-            requirements=tuple(sorted(requirements)), base=str(base), directory=env.directory.name
+            requirements=(*sorted(wanted), *added.marks),
+            base=str(base),
+            directory=env.directory.name,
         )
         write_atomically(index, entry.model_dump_json(indent=2).encode())
         return env
@@ -147,10 +185,11 @@ async def _build(
     base: Path,
     resolution: Resolution,
     options: Sequence[str],
+    added: AddedPackages,
 ) -> PythonEnv:
     packages = resolution.packages
     pinned = [package.pinned for package in packages]
-    resolved = _digest(resolution.python_version, platform.machine(), *pinned)
+    resolved = _digest(resolution.python_version, platform.machine(), *pinned, *added.marks)
     directory = envs_dir() / f"{resolved[:16]}-{_digest(*_identity(base))[:8]}"
     async with holding(f"env-{directory.name}") as lock:
         ready = _load(directory)
@@ -165,6 +204,7 @@ async def _build(
                 await pip_tool.install_with_uv(uv, python, packages, lock_file, lock)
             else:
                 await pip_tool.install(pip, python, packages, lock_file, options, lock)
+            _remove(directory, added.removed)
             env = PythonEnv(
                 directory=directory,
                 hash=resolved,
@@ -184,6 +224,14 @@ async def _build(
         return env
 
 
+def _remove(directory: Path, paths: Sequence[str]) -> None:
+    [packages] = directory.glob("lib/python*/site-packages")
+    for path in paths:
+        if not (packages / path).is_dir():
+            raise UsageError(f"{path} is not among the installed packages and cannot be removed")
+        rmtree(packages / path)
+
+
 def _load(directory: Path) -> PythonEnv | None:
     file = directory / _ENV_FILE
     if not file.is_file() or not (directory / "bin" / "python").is_file():
@@ -191,10 +239,11 @@ def _load(directory: Path) -> PythonEnv | None:
     return PythonEnv(directory=directory, **json.loads(file.read_bytes()))
 
 
-def _index_file(requirements: Sequence[str], base: Path) -> Path:
-    wanted = sorted({"".join(requirement.split()) for requirement in requirements})
+def _index_file(requirements: Sequence[str], added: AddedPackages, base: Path) -> Path:
+    everything = (*requirements, *added.requirements)
+    wanted = sorted({"".join(requirement.split()) for requirement in everything})
     cuda = "cuda" if _cuda_allowed() else "cpu"
-    key = _digest(*_identity(base.resolve()), cuda, *wanted)
+    key = _digest(*_identity(base.resolve()), cuda, *wanted, *added.marks)
     return envs_dir() / "index" / f"{key[:32]}.json"
 
 
