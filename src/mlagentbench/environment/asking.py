@@ -24,6 +24,12 @@ from typing import TYPE_CHECKING
 from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.journal import ReplyLine, WriteLine
 from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.provider_answers import (
+    overflow,
+    provider_error,
+    refuses,
+    with_a_reply,
+)
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import ContextOverflow, ModelRefused, RunFailed
 from mlagentbench.records import Json, Record, RunRecord, Step
@@ -135,8 +141,9 @@ class Models:
             output = await self._generate(messages, role, tools, tool_choice, config)
             self._record(messages, role, output, state)
             if output.stop_reason == "model_length":
-                raise ContextOverflow(f"the prompt is longer than {output.model} can read")
-            if output.stop_reason != "content_filter" or output.message.tool_calls:
+                said = _short(output.completion)
+                raise ContextOverflow(f"the prompt is longer than {output.model} can read: {said}")
+            if not refuses(output):
                 return output
             if last:
                 raise ModelRefused(f"{output.model} refuses: {_short(output.completion)}")
@@ -162,14 +169,19 @@ class Models:
         model = self.find(role)
         with self._asking(role, messages):
             try:
-                return await model.generate(
+                output = await model.generate(
                     list(messages), list(tools), tool_choice, config or GenerateConfig()
                 )
             except (LimitExceededError, RunFailed):
                 raise
-            except Exception as error:  # each provider has errors of its own
-                detail = f"{model} does not answer: {type(error).__name__}: {_short(str(error))}"
-                raise RunFailed("model", detail) from error
+            except Exception as wrapped:  # each provider has errors of its own
+                error = provider_error(wrapped)
+                too_long = overflow(model.name, error)
+                if too_long is None:
+                    said = f"{type(error).__name__}: {_short(str(error))}"
+                    raise RunFailed("model", f"{model} does not answer: {said}") from wrapped
+                output = too_long
+        return with_a_reply(output)
 
     @contextmanager
     def _asking(self, role: str, messages: "Sequence[ChatMessage]") -> Iterator[None]:
