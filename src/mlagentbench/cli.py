@@ -61,6 +61,10 @@ PERSONS_DISK = {
 ToolOption = Annotated[
     list[str] | None, typer.Option("--role", help="tool=MODEL: for tasks whose programs use one.")
 ]
+ModelArguments = Annotated[
+    list[str] | None,
+    typer.Option("-M", metavar="KEY=VALUE", help="An argument of a model; repeatable."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -151,6 +155,10 @@ def run(
         Literal["ours", "paper"], typer.Option(help="paper: its 8 runs, 50 actions or 5 h, rule.")
     ] = "ours",
     role: Annotated[list[str] | None, typer.Option(help="ROLE=MODEL, repeatable.")] = None,
+    model_argument: ModelArguments = None,
+    record: Annotated[
+        Path | None, typer.Option(help="Write the models' replies here, to be replayed.")
+    ] = None,
     mini_seed: SeedOption = "public",
     json_output: JsonOption = False,
 ) -> None:
@@ -158,17 +166,53 @@ def run(
     from rich.console import Console
 
     from mlagentbench.report.suite_page import print_suite
+    from mlagentbench.running.record import record_outcome, require_recordable
     from mlagentbench.running.suite import SuiteRequest, run_suite
 
+    require_recordable(record)
     request = SuiteRequest.read(
         tasks=tasks, suite=suite, variant=variant, agents=agents, models=models, runs=runs,
         tier=tier, out=out,
         max_steps=max_steps, max_time=max_time, max_tokens=max_tokens, max_cost=max_cost,
         prices=prices, jobs=jobs, sandbox=sandbox, feedback=feedback, protocol=protocol,
-        roles=role or [], mini_seed=mini_seed,
+        roles=role or [], model_arguments=model_argument or [], mini_seed=mini_seed,
     )  # fmt: skip
     outcome = run_suite(request, Console(file=sys.stderr if json_output else sys.stdout))
+    record_outcome(outcome, record, lambda text: typer.echo(text, err=True))
     raise typer.Exit(print_suite(outcome, as_json=json_output))
+
+
+@app.command()
+def record(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
+    to: Annotated[Path, typer.Option("--to", help="The file to write.")],
+    answered_by: Annotated[
+        str | None, typer.Option(help="Who answered, where the runs do not say.")
+    ] = None,
+) -> None:
+    """Write the models' replies of runs into a file that mlagentbench/recorded replays."""
+    from mlagentbench.running.record import record_directories
+
+    typer.echo(record_directories(runs, to, answered_by))
+
+
+@app.command()
+def relay(
+    mailbox: Annotated[Path, typer.Option("--mailbox", help="The mailbox's directory.")],
+    model: Annotated[str, typer.Option("--model", help="An Inspect model name.")],
+    model_argument: ModelArguments = None,
+    workers: Annotated[int, typer.Option(min=1, help="Requests side by side.")] = 4,
+    once: Annotated[bool, typer.Option("--once", help="End when nothing is left.")] = False,
+) -> None:
+    """Answer the requests of a mailbox with a model, from where it can be reached."""
+    from mlagentbench.running.model_choice import parse_arguments
+    from mlagentbench.running.relay import relay as answer_mailbox
+
+    answered = answer_mailbox(
+        mailbox, model, parse_arguments(model_argument or []), workers=workers, once=once,
+        say=typer.echo,
+    )  # fmt: skip
+    typer.echo(f"{answered} requests answered")
 
 
 @app.command()

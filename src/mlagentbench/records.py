@@ -131,6 +131,8 @@ class Disclosure(Record):
     model: str
     roles: dict[str, str] = {}
     answered_by: str = "model"
+    recording: str | None = None
+    """The hash of the recorded replies, where these answer."""
     sandbox: str
     isolation: str
     network: bool = False

@@ -26,6 +26,8 @@ def disclose(
     agent_settings: dict[str, Json] | None = None,
     model: str = "none",
     roles: dict[str, str] | None = None,
+    answered_by: str | None = None,
+    recording: str | None = None,
     sandbox: str = "bubblewrap",
     feedback: str = "none",
     protocol: str = "ours",
@@ -45,7 +47,8 @@ def disclose(
         agent_settings=agent_settings or {},
         model=model,
         roles=roles or {},
-        answered_by="nobody" if model == "none" else "model",
+        answered_by=answered_by or ("nobody" if model == "none" else "model"),
+        recording=recording,
         sandbox=sandbox,
         isolation=isolation() if sandbox == "bubblewrap" else "none",
         limits=limits.model_dump(),
@@ -77,5 +80,6 @@ def _settings_hash(facts: Disclosure) -> str:
     parts = (
         facts.agent_settings, facts.roles, facts.limits, facts.sandbox, facts.feedback,
         facts.protocol, facts.task_version, facts.data_hash,
+        *([] if facts.recording is None else [facts.recording]),
     )  # fmt: skip
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -1,6 +1,6 @@
 """Which run a sample is: its directory follows from task, data, agent, model and settings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from inspect_ai.log import EvalLog, read_eval_log_async
@@ -15,6 +15,7 @@ from mlagentbench.environment.run_record import disclose, find_or_create_run
 from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.records import Disclosure, Json
+from mlagentbench.running.model_choice import ModelChoice, names_of, who_answers
 from mlagentbench.running.output import find_output
 from mlagentbench.running.prepare import Ready, make_ready
 from mlagentbench.running.settings import AgentChoice, RunSettings
@@ -68,9 +69,9 @@ async def identify(task: Task, settings: RunSettings, state: TaskState) -> Ident
     info = AGENTS.get(agent.name)
     added = NOTHING_ADDED if info is None else info.added_packages(agent.settings)
     ready = await make_ready(task, settings.tier, settings.mini_seed, added=added)
-    model = log.eval.model.removeprefix("none/")
+    model = ModelChoice(name=log.eval.model.removeprefix("none/"), arguments=log.eval.model_args)
     roles = _roles_of(log)
-    tool = tool_model_name(task, roles, model)
+    tool = tool_model_name(task, names_of(roles), model.name)
     disclosure = disclose_run(task, settings, ready, agent, model, roles)
     run = find_or_create_run(find_output(Path(log.location)), task, state.epoch, disclosure)
     state.store.set(RUN_KEY, run.relative.as_posix())
@@ -84,11 +85,13 @@ def disclose_run(
     settings: RunSettings,
     ready: Ready,
     agent: AgentChoice,
-    model: str,
-    roles: dict[str, str],
+    model: ModelChoice,
+    roles: Mapping[str, ModelChoice],
 ) -> Disclosure:
     """What the results of such a run will say about it."""
-    tool = tool_model_name(task, roles, model)
+    names = names_of(roles)
+    tool = tool_model_name(task, names, model.name)
+    answering = who_answers(model, roles)
     return disclose(
         task,
         ready.data,
@@ -96,8 +99,10 @@ def disclose_run(
         settings.limits(task.spec),
         agent=agent.name,
         agent_settings=agent.settings,
-        model=model,
-        roles=roles if tool is None else {**roles, ROLE: tool},
+        model=model.name,
+        roles=names if tool is None else {**names, ROLE: tool},
+        answered_by=answering.answered_by,
+        recording=answering.recording,
         sandbox=settings.sandbox,
         feedback=settings.feedback,
         protocol=settings.protocol,
@@ -144,6 +149,10 @@ def _agent_of(log: EvalLog) -> AgentChoice:
     return AgentChoice(name=names or "none", settings=settings)
 
 
-def _roles_of(log: EvalLog) -> dict[str, str]:
+def _roles_of(log: EvalLog) -> dict[str, ModelChoice]:
     roles = (log.eval.model_roles or {}).items()
-    return {role: config.model for role, config in roles if not isinstance(config, list)}
+    return {
+        role: ModelChoice(name=config.model, arguments=config.args)
+        for role, config in roles
+        if not isinstance(config, list)
+    }

@@ -17,8 +17,18 @@ from mlagentbench.environment.sandbox.prerequisites import find_bwrap
 from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.results import RunResult, SuiteOutcome, collect
-from mlagentbench.records import Disclosure, Record
+from mlagentbench.records import Disclosure, Json, Record
 from mlagentbench.running.live import LiveProgress
+from mlagentbench.running.model_choice import (
+    MAILBOX,
+    NO_MODEL,
+    ModelChoice,
+    choose,
+    names_of,
+    parse_arguments,
+    require_taken,
+    who_answers,
+)
 from mlagentbench.running.output import own_output
 from mlagentbench.running.prepare import Ready, TerminalProgress, ensure_ready
 from mlagentbench.running.prices import read_prices
@@ -39,7 +49,6 @@ if TYPE_CHECKING:
     import inspect_ai
     from inspect_ai.model import ModelCost
 
-NO_MODEL = "none"
 DISK_IS_FULL = 100_000
 """Bytes: with less, a failed run most likely failed for want of space."""
 
@@ -62,6 +71,7 @@ class SuiteRequest(Record):
     out: Path
     jobs: int
     roles: dict[str, str] = {}
+    model_arguments: dict[str, Json] = {}
     prices: Path | None = None
 
     @classmethod
@@ -77,6 +87,7 @@ class SuiteRequest(Record):
         out: Path,
         jobs: int,
         roles: Sequence[str],
+        model_arguments: Sequence[str] = (),
         prices: Path | None,
         **settings: Any,
     ) -> "SuiteRequest":
@@ -95,6 +106,7 @@ class SuiteRequest(Record):
             out=out.absolute(),
             jobs=jobs,
             roles=dict(map(parse_role, roles)),
+            model_arguments=parse_arguments(model_arguments),
             prices=prices,
         )
 
@@ -178,8 +190,9 @@ def _require_what_is_needed(request: SuiteRequest) -> None:
         for task in _tasks(request).values():
             require_feedback(task)
     _prices(request)
+    require_taken(request.model_arguments, _models(request))
     for name in sorted(_models(request)):
-        _require_model(name)
+        _require_model(choose(name, request.model_arguments))
 
 
 def _prices(request: SuiteRequest) -> "dict[str, ModelCost] | None":
@@ -200,16 +213,22 @@ def _roles(request: SuiteRequest, cell: Cell) -> dict[str, str]:
     return {**own, **request.roles} | ({} if tool is None else {ROLE: tool})
 
 
-def _require_model(name: str) -> None:
+def _choices(request: SuiteRequest, cell: Cell) -> dict[str, ModelChoice]:
+    """The roles of a cell with their models' arguments."""
+    roles = _roles(request, cell).items()
+    return {role: choose(name, request.model_arguments) for role, name in roles}
+
+
+def _require_model(choice: ModelChoice) -> None:
     from inspect_ai.model import get_model
 
     with _prerequisites_explained():
         try:
-            get_model(name)
+            get_model(choice.name, memoize=False, **choice.arguments)
         except ValueError as error:
             raise UsageError(
-                f"model {name}: {str(error).rstrip('.')}; models are named PROVIDER/NAME, e.g. "
-                "openai/gpt-5"
+                f"model {choice.name}: {str(error).rstrip('.')}; models are named PROVIDER/NAME, "
+                "e.g. openai/gpt-5"
             ) from error
 
 
@@ -267,12 +286,15 @@ def _inspect_task(cell: Cell, request: SuiteRequest, ready: Ready) -> "inspect_a
     solver = cell.info.solver(**cell.agent.settings)
     # Inspect keeps finished logs of the same version: those on other data are of another one.
     version = f"{task.version}+{ready.data.hash[:8]}"
+    model, roles = choose(cell.model, request.model_arguments), _choices(request, cell)
+    recording = who_answers(model, roles).recording
     return task_with(
         task,
         solver=solver,
-        model=cell.model,
-        model_roles=_roles(request, cell),
-        version=version,
+        model=model.bound(),
+        model_roles={role: choice.bound() for role, choice in roles.items()},
+        version=version if recording is None else f"{version}+{recording[:8]}",
+        time_limit=None if MAILBOX in names_of({"": model, **roles}).values() else task.time_limit,
     )
 
 
@@ -283,8 +305,8 @@ def _results(request: SuiteRequest, ready: Mapping[str, Ready]) -> list[RunResul
     asked_for = {
         _identity(
             disclose_run(
-                load_task(cell.task), request.settings, ready[cell.task], cell.agent, cell.model,
-                _roles(request, cell),
+                load_task(cell.task), request.settings, ready[cell.task], cell.agent,
+                choose(cell.model, request.model_arguments), _choices(request, cell),
             )
         )
         for cell in request.cells
@@ -301,7 +323,7 @@ def _identity(facts: Disclosure) -> str:
     """What two results must share to be runs of one cell."""
     shared = {
         "task", "task_version", "data_hash", "tier", "agent", "agent_settings", "model", "roles",
-        "sandbox", "limits", "feedback", "protocol",
+        "recording", "sandbox", "limits", "feedback", "protocol",
     }  # fmt: skip
     return json.dumps(facts.model_dump(mode="json", include=shared), sort_keys=True)
 
