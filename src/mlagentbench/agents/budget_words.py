@@ -5,7 +5,7 @@ from mlagentbench.records import Usage
 
 
 def left_in_words(limits: BudgetLimits, used: Usage) -> str:
-    """What is left of everything that is limited: "12 of 50 steps, 4 h 50 min of 5 h"."""
+    """What is left of everything that is limited: "12 of 50 steps, 4 h 50 min of 5 h 0 min"."""
     left = limits.left(used)
     parts = []
     if left.steps is not None:
@@ -20,7 +20,8 @@ def left_in_words(limits: BudgetLimits, used: Usage) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time to the minute, a short one to the second: "4 h 50 min"."""
+    """A time in two units, always the same ones for about the same time: "4 h 0 min"."""
     total = int(seconds)
-    units = {"h": total // 3600, "min": total // 60 % 60, "s": 0 if total >= 3600 else total % 60}
-    return " ".join(f"{n} {unit}" for unit, n in units.items() if n) or "0 s"
+    if total >= 3600:
+        return f"{total // 3600} h {total // 60 % 60} min"
+    return f"{total // 60} min {total % 60} s" if total >= 60 else f"{total} s"
