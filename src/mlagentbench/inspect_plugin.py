@@ -1,6 +1,7 @@
 """The one entry point that registers tasks, agents, sandbox, models and scorer with Inspect."""
 
 from mlagentbench.agents.baseline import baseline, nop, oracle
+from mlagentbench.agents.langchain import langchain
 from mlagentbench.agents.react import react
 from mlagentbench.environment.sandbox.inspect_provider import BubblewrapSandboxEnvironment
 from mlagentbench.models.provider import OwnModelAPI
@@ -13,6 +14,7 @@ __all__ = [
     "baseline",
     "folder",
     "grade_submission",
+    "langchain",
     "nop",
     "open_run",
     "oracle",
