@@ -96,6 +96,12 @@ def provider(request: pytest.FixtureRequest) -> Iterator[Provider]:
 
 
 @pytest.fixture(autouse=True)
+def no_drawings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inspect draws each error's traceback for its log, which takes it a second."""
+    monkeypatch.setattr("inspect_ai._util.rich.rich_traceback", lambda *_, **__: "")
+
+
+@pytest.fixture(autouse=True)
 def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """How long Inspect would have waited between its tries: here it does not."""
     waits: list[float] = []
