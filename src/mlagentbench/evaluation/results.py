@@ -1,14 +1,21 @@
 """Reading what runs left behind: one result per run directory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from mlagentbench.environment.journal import read_journal
+from mlagentbench.environment.journal import ReplyLine, read_journal
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Grade, Outcome, Record, RunRecord, Usage
+
+
+class RecordedReplies(Record):
+    """How many replies a recording gave, and how many of them to the prompt that they were for."""
+
+    given: int
+    matched: int
 
 
 class RunResult(Record):
@@ -20,6 +27,7 @@ class RunResult(Record):
     usage: Usage
     grade: Grade | None
     failure: str | None = None
+    recorded: RecordedReplies | None = None
 
 
 class SuiteOutcome(Record):
@@ -79,7 +87,13 @@ def read_run(run: RunDirectory) -> RunResult:
         usage=journal.usage,
         grade=final_grade(run, len(journal.steps)),
         failure=run.failure.read_text() if run.failure.is_file() else None,
+        recorded=_recorded(journal.replies),
     )
+
+
+def _recorded(replies: Sequence[ReplyLine]) -> RecordedReplies | None:
+    matched = [reply.matched for reply in replies if reply.matched is not None]
+    return RecordedReplies(given=len(matched), matched=sum(matched)) if matched else None
 
 
 def read_record(run: RunDirectory) -> RunRecord:

@@ -95,6 +95,7 @@ def _notes(results: Sequence[RunResult]) -> list[str]:
         notes.append(f"sandbox {facts.sandbox}")
     if facts.feedback != "none":
         notes.append(f"feedback {facts.feedback}")
+    notes += _who_answered(results)
     notes += tool_notes([result.grade for result in results if result.grade is not None])
     missing = sum(result.grade is None for result in results)
     if missing:
@@ -105,6 +106,17 @@ def _notes(results: Sequence[RunResult]) -> list[str]:
     reasons = {grade.reason for grade in grades if grade.reason is not None}
     warnings = {str(grade.extra["warning"]) for grade in grades if "warning" in grade.extra}
     return notes + sorted(reasons) + sorted(warnings)
+
+
+def _who_answered(results: Sequence[RunResult]) -> list[str]:
+    """Who answered where it was no model, and how far a recording fitted what was asked."""
+    said = dict.fromkeys(result.record.disclosure.answered_by for result in results)
+    notes = [f"answers: {by}" for by in said if by not in ("model", "nobody")]
+    recorded = [result.recorded for result in results if result.recorded is not None]
+    if recorded:
+        matched, given = sum(one.matched for one in recorded), sum(one.given for one in recorded)
+        notes.append(f"replies matched {matched} of {given}")
+    return notes
 
 
 def tool_notes(grades: Sequence[Grade]) -> list[str]:
