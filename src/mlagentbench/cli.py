@@ -159,6 +159,9 @@ def run(
     record: Annotated[
         Path | None, typer.Option(help="Write the models' replies here, to be replayed.")
     ] = None,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", help="Agents may ask you for help.")
+    ] = False,
     mini_seed: SeedOption = "public",
     json_output: JsonOption = False,
 ) -> None:
@@ -176,6 +179,7 @@ def run(
         max_steps=max_steps, max_time=max_time, max_tokens=max_tokens, max_cost=max_cost,
         prices=prices, jobs=jobs, sandbox=sandbox, feedback=feedback, protocol=protocol,
         roles=role or [], model_arguments=model_argument or [], mini_seed=mini_seed,
+        interactive=interactive,
     )  # fmt: skip
     outcome = run_suite(request, Console(file=sys.stderr if json_output else sys.stdout))
     record_outcome(outcome, record, lambda text: typer.echo(text, err=True))

@@ -139,6 +139,8 @@ class Disclosure(Record):
     limits: dict[str, Json]
     feedback: str = "none"
     protocol: str = "ours"
+    interactive: bool = False
+    """Whether the agent could ask a person for help."""
     python_env: str
     hardware: dict[str, Json]
     packages: dict[str, str]

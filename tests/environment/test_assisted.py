@@ -13,6 +13,7 @@ from mlagentbench.environment.actions.standard import (
     PAPER_ACTIONS,
     choose_actions,
     with_help,
+    without_help,
 )
 from mlagentbench.environment.budget import BudgetLimits
 from mlagentbench.environment.environment import Environment
@@ -366,15 +367,14 @@ def test_the_sets_of_actions() -> None:
         "List Files", "Understand File", "Copy File", "Inspect Script Lines", "Undo Edit Script",
         "Edit Script (AI)", "Execute Script", "Reflection", "Final Answer",
     ]  # fmt: skip
-    assert names(with_help(PAPER_ACTIONS, interactive=True))[-2:] == [
-        "Request Help",
-        "Final Answer",
-    ]
-    assert "Request Help" not in names(with_help(ALL_ACTIONS, interactive=False))
-    assert names(with_help(ALL_ACTIONS, interactive=True)).count("Request Help") == 1
+    assert names(with_help(PAPER_ACTIONS))[-2:] == ["Request Help", "Final Answer"]
+    assert "Request Help" not in names(without_help(ALL_ACTIONS))
+    assert names(with_help(ALL_ACTIONS)).count("Request Help") == 1
     assert len({spec.tool_name for spec in ALL_ACTIONS}) == len(ALL_ACTIONS)
     assert names(choose_actions(["read file", "Edit Script Segment (AI)"])) == [
         "Read File", SEGMENT,
     ]  # fmt: skip
     with pytest.raises(UsageError, match="Did you mean Edit Script"):
         choose_actions(["Edit Scripts (AI)"])
+    with pytest.raises(UsageError, match="is not a list"):
+        choose_actions("List Files")

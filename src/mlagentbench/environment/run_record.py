@@ -31,6 +31,7 @@ def disclose(
     sandbox: str = "bubblewrap",
     feedback: str = "none",
     protocol: str = "ours",
+    interactive: bool = False,
 ) -> Disclosure:
     """Everything that a result of this run will say about where it came from."""
     return Disclosure(
@@ -54,6 +55,7 @@ def disclose(
         limits=limits.model_dump(),
         feedback=feedback,
         protocol=protocol,
+        interactive=interactive,
         python_env=python_env.hash,
         hardware=hardware(),
         packages=packages(),
@@ -81,5 +83,6 @@ def _settings_hash(facts: Disclosure) -> str:
         facts.agent_settings, facts.roles, facts.limits, facts.sandbox, facts.feedback,
         facts.protocol, facts.task_version, facts.data_hash,
         *([] if facts.recording is None else [facts.recording]),
+        *(["interactive"] if facts.interactive else []),
     )  # fmt: skip
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

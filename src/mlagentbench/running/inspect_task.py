@@ -50,6 +50,11 @@ def registered_task(name_or_path: str, settings: RunSettings) -> inspect_ai.Task
     return folder(path=name_or_path, **values)
 
 
+def _hard_stop(settings: RunSettings, seconds: float | None) -> int | None:
+    """By an ordinary clock, which does not stand still while a person is asked: none then."""
+    return None if seconds is None or settings.interactive else int(seconds + HARD_STOP_GRACE)
+
+
 def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
     """The Inspect task, with the baseline as its agent until another is chosen."""
     try:
@@ -66,7 +71,7 @@ def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
         scorer=grade_submission(),
         sandbox=settings.sandbox,
         continue_on_fail=True,
-        time_limit=None if limits.time is None else int(limits.time + HARD_STOP_GRACE),
+        time_limit=_hard_stop(settings, limits.time),
         version=task.spec.version,
         display_name=task.spec.title,
         metadata={"mlagentbench": {"task": task.id, "tier": settings.tier}},

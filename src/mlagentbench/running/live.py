@@ -1,9 +1,11 @@
 """Showing runs while they go on: which run, step, elapsed time and budget left."""
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Self
 
+import anyio
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -32,7 +34,11 @@ class LiveProgress:
         self.done = 0
         self.views: list[RunView] = []
         self._live = Live(
-            console=console, get_renderable=self._table, refresh_per_second=4, transient=True
+            console=console,
+            get_renderable=self._table,
+            refresh_per_second=4,
+            transient=True,
+            redirect_stdout=False,
         )
 
     def __enter__(self) -> Self:
@@ -59,12 +65,22 @@ class LiveProgress:
         """A run is over: its result stays on the screen."""
         self.views = [view for view in self.views if view.name != name]
         self.done += 1
-        self.console.print(
-            f"[{self.done}/{self.total}] {name}: {result}",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )
+        self._say(f"[{self.done}/{self.total}] {name}: {result}")
+
+    async def ask_person(self, request: str) -> str:
+        """Ask whoever sits at the terminal, in place of the table; "" when nobody answers."""
+        self._live.stop()
+        try:
+            name = ", ".join(view.name for view in self.views)
+            self._say(f"{name} asks for help:\n\n{request.strip()}\n")
+            self._say("Your answer, in one line (none: Enter or Ctrl-D):")
+            await anyio.wait_readable(sys.stdin)
+            return sys.stdin.readline().strip()
+        finally:
+            self._live.start()
+
+    def _say(self, text: str) -> None:
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def _table(self) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim")

@@ -9,7 +9,13 @@ from inspect_ai.solver import TaskState
 
 from mlagentbench.agents.agent import AGENTS
 from mlagentbench.environment.actions.action import ActionSpec
-from mlagentbench.environment.actions.standard import ACTION_SETS, choose_actions
+from mlagentbench.environment.actions.standard import (
+    ACTION_SETS,
+    ActionSet,
+    choose_actions,
+    with_help,
+    without_help,
+)
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.run_record import disclose, find_or_create_run
 from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
@@ -56,10 +62,14 @@ class Identified:
         """What the agent may do: what its settings name, the paper's set, or its usual one."""
         info = AGENTS.get(self.agent.name)
         named = self.agent.settings.get("actions")
+        usual: ActionSet = info.actions if info else "standard"
         if named is not None:
-            return choose_actions(named)
-        paper = self.settings.protocol == "paper" and (info is None or info.needs_model)
-        return ACTION_SETS["paper" if paper else info.actions if info else "standard"]
+            chosen = choose_actions(named)
+        elif self.settings.protocol == "paper" and (info is None or info.needs_model):
+            chosen = ACTION_SETS["paper" if usual != "none" else usual]
+        else:
+            chosen = ACTION_SETS[usual]
+        return with_help(chosen) if self.settings.interactive and chosen else without_help(chosen)
 
 
 async def identify(task: Task, settings: RunSettings, state: TaskState) -> Identified:
@@ -106,6 +116,7 @@ def disclose_run(
         sandbox=settings.sandbox,
         feedback=settings.feedback,
         protocol=settings.protocol,
+        interactive=settings.interactive,
     )
 
 

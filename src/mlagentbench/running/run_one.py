@@ -14,6 +14,7 @@ from typing import Any
 from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
+from mlagentbench.environment.actions.action import AskPerson
 from mlagentbench.environment.budget import Budget, working_clock
 from mlagentbench.environment.current import publish
 from mlagentbench.environment.environment import CAN_GO_ON, Environment
@@ -24,6 +25,7 @@ from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.environment.services.tool_model import InspectTool
 from mlagentbench.environment.services.tool_services import run_services
 from mlagentbench.environment.workspace import sandbox_spec
+from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.grading import grade_run
 from mlagentbench.evaluation.results import final_grade, read_run
 from mlagentbench.records import Grade, Outcome
@@ -104,7 +106,7 @@ async def _open_environment(identified: Identified) -> OpenRun:
         sandbox = run_sandbox(settings.sandbox, run, spec, services)
         environment = Environment(
             task, run, sandbox.contract, budget, data, python_env, call_task, identified.actions,
-            feedback,
+            feedback, ask_person=_person(settings),
         )  # fmt: skip
         held.push_async_callback(sandbox.stop)
         held.push_async_callback(environment.close)
@@ -113,6 +115,15 @@ async def _open_environment(identified: Identified) -> OpenRun:
         opened = OpenRun(run, environment, held.pop_all())
     _show(opened)
     return opened
+
+
+def _person(settings: RunSettings) -> AskPerson | None:
+    """Whom the agent can ask for help."""
+    if not settings.interactive:
+        return None
+    if LiveProgress.current is None:
+        raise UsageError("nobody can be asked for help here: use mlagentbench run --interactive")
+    return LiveProgress.current.ask_person
 
 
 def _show(opened: OpenRun) -> None:

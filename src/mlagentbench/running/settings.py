@@ -44,6 +44,7 @@ class RunSettings(Record):
     max_time: Annotated[float, BeforeValidator(_duration), Field(gt=0)] | None = None
     max_tokens: Annotated[int, Field(gt=0)] | None = None
     max_cost: Annotated[float, Field(gt=0)] | None = None
+    interactive: bool = False
 
     def limits(self, spec: TaskSpec) -> BudgetLimits:
         """The task's own limits, the paper's, or those asked for."""

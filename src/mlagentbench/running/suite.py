@@ -1,6 +1,7 @@
 """`mlagentbench run`: every agent on every task with every model, N runs each, then the table."""
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
@@ -12,6 +13,7 @@ from rich.console import Console
 
 from mlagentbench.agents.agent import AgentInfo, find_agent
 from mlagentbench.agents.own_agent import is_file, load_agent
+from mlagentbench.environment.actions.standard import choose_actions
 from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.environment.sandbox.prerequisites import find_bwrap
 from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
@@ -95,6 +97,10 @@ class SuiteRequest(Record):
         chosen = read_settings(settings, shown_as=lambda name: f"--{name.replace('_', '-')}")
         if chosen.max_cost is not None and prices is None:
             raise UsageError("--max-cost needs the models' prices: --prices FILE (see the README)")
+        if chosen.interactive and jobs > 1:
+            raise UsageError(
+                f"--interactive with --jobs {jobs}: a person answers one run at a time"
+            )
         names = in_variants(chosen_tasks(split_list(tasks), suite), variant)
         choices, model_names = parse_agents(agents), split_list(models)
         if not choices:
@@ -124,6 +130,7 @@ def _cells(
         )
     for info, settings in chosen:
         info.solver(**settings)
+        choose_actions(settings.get("actions") or ())
         if info.needs_model and not usable:
             raise UsageError(
                 f"agent {info.name} needs a model: --models PROVIDER/NAME "
@@ -144,6 +151,8 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
     """Prepare what is needed, run everything asked for, and read back what came of it."""
     settings = request.settings
     _require_what_is_needed(request)
+    if settings.interactive and not (console.is_terminal and sys.stdin.isatty()):
+        raise UsageError("--interactive needs a terminal, to ask and to be answered")
     ready: dict[str, Ready] = {}
     with own_output(request.out):
         try:
@@ -323,7 +332,7 @@ def _identity(facts: Disclosure) -> str:
     """What two results must share to be runs of one cell."""
     shared = {
         "task", "task_version", "data_hash", "tier", "agent", "agent_settings", "model", "roles",
-        "recording", "sandbox", "limits", "feedback", "protocol",
+        "recording", "sandbox", "limits", "feedback", "protocol", "interactive",
     }  # fmt: skip
     return json.dumps(facts.model_dump(mode="json", include=shared), sort_keys=True)
 

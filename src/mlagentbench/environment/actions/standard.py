@@ -89,16 +89,21 @@ ACTION_SETS: dict[ActionSet, tuple[ActionSpec, ...]] = {
 def choose_actions(names: Sequence[str]) -> tuple[ActionSpec, ...]:
     """The actions of these names; a UsageError says what there is instead."""
     known = Actions(ALL_ACTIONS)
+    if isinstance(names, str):
+        raise UsageError(f'actions: {names!r} is not a list; write actions=["List Files", ...]')
     try:
         return tuple(known.find(name) for name in names)
     except ActionError as error:
         raise UsageError(f"actions: {error}") from error
 
 
-def with_help(specs: Sequence[ActionSpec], interactive: bool) -> tuple[ActionSpec, ...]:
-    """The actions with Request Help in an interactive run, and without it in all others."""
-    others = [spec for spec in specs if spec is not request_help]
-    if not interactive:
-        return tuple(others)
-    at = others.index(final_answer) if final_answer in others else len(others)
-    return (*others[:at], request_help, *others[at:])
+def without_help(specs: Sequence[ActionSpec]) -> tuple[ActionSpec, ...]:
+    """The actions of a run that nobody sits at."""
+    return tuple(spec for spec in specs if spec is not request_help)
+
+
+def with_help(specs: Sequence[ActionSpec]) -> tuple[ActionSpec, ...]:
+    """The actions of an interactive run: with Request Help, before the one that ends the run."""
+    others = without_help(specs)
+    last = [spec for spec in others if spec.ends_run]
+    return (*(spec for spec in others if not spec.ends_run), request_help, *last)
