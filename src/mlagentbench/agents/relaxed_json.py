@@ -33,15 +33,17 @@ from mlagentbench.records import Json, Record
 
 MAX_DEPTH = 64
 MAX_DIGITS = 400
+REPLACEMENT = "\ufffd"
 SHOWN = 40
 """Characters that an error shows on each side of its place."""
 
 _BLANK = re.compile(r"[\s\ufeff]+")
 _LINE_REST = re.compile(r"[^\n]*")
-_PLAIN = {quote: re.compile(rf"[^{quote}\\\0\ud800-\udfff]+") for quote in "\"'"}
+_PLAIN = {quote: re.compile(rf"[^{quote}\\\0]+") for quote in "\"'"}
 _QUOTES = {quote: re.compile(f"{quote}+") for quote in "\"'"}
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _NAME = re.compile(r"[^\W\d][\w-]*")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _LOW_HALF = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _ESCAPES = {
@@ -49,7 +51,6 @@ _ESCAPES = {
 }  # fmt: skip
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None, "none": None}
 _NO_NUMBERS = ("nan", "infinity", "inf")
-_REPLACEMENT = "\ufffd"
 
 
 class JsonError(ActionError):
@@ -180,6 +181,7 @@ class _Scanner:
 
     def ends_after(self, what: str, closing: str) -> bool:
         """Step over the comma before the next member, if there is one; else the end is here."""
+        behind = self.position
         self.skip()
         if self.take(","):
             self.skip()
@@ -187,6 +189,7 @@ class _Scanner:
         if self.peek() == closing:
             return False
         if not self.peek() or self.text.startswith("```", self.position):
+            self.position = behind
             return True
         after_text = self.text[: self.position].rstrip().endswith(('"', "'"))
         hint = ' (a quote inside of a text is written \\")' if after_text else ""
@@ -213,7 +216,7 @@ class _Scanner:
             if character == quote and self.text.startswith(closing, self.position):
                 more = len(self.match(_QUOTES[quote])) - 3 if len(closing) == 3 else 0
                 self.position += len(closing) == 1
-                return "".join([*parts, quote * more])
+                return _SURROGATES.sub(REPLACEMENT, "".join(parts)) + quote * more
             if not character:
                 raise self.error(f"the text that begins here is never closed with {closing}", begin)
             if character == "\0":
@@ -223,8 +226,6 @@ class _Scanner:
 
     def special(self, character: str) -> str:
         """What an escape or a single character means, which has just been stepped over."""
-        if "\ud800" <= character <= "\udfff":
-            return _REPLACEMENT
         if character != "\\":
             return character
         escaped = self.peek()
@@ -249,7 +250,7 @@ class _Scanner:
             return chr(code)
         low = _LOW_HALF.match(self.text, self.position)
         if code >= 0xDC00 or low is None:
-            return _REPLACEMENT
+            return REPLACEMENT
         self.position = low.end()
         return chr(0x10000 + ((code - 0xD800) << 10) + (int(low.group(1), 16) - 0xDC00))
 
@@ -276,7 +277,7 @@ class _Scanner:
 
 
 def _quoted(key: str) -> str:
-    return f'"{key}"' if len(key) <= SHOWN else f'"{key[:SHOWN]}..."'
+    return f'"{_one_line(key)}"' if len(key) <= SHOWN else f'"{_one_line(key[:SHOWN])}..."'
 
 
 def _shown(text: str, position: int) -> str:
