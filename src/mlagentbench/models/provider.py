@@ -18,7 +18,7 @@ from rich.markup import escape
 
 from mlagentbench.errors import UsageError
 from mlagentbench.models.mailbox import Mailbox
-from mlagentbench.models.model import Asked, OwnModel, counted
+from mlagentbench.models.model import CHARACTERS_PER_TOKEN, Asked, OwnModel, counted
 from mlagentbench.models.reader import Reader
 from mlagentbench.models.recorded import Recorded
 from mlagentbench.records import Json
@@ -93,6 +93,10 @@ class OwnModelAPI(ModelAPI):
         output.model = self.model_name
         output.usage = output.usage or counted(asked, output)
         return output
+
+    async def count_text_tokens(self, text: str) -> int:
+        """Inspect itself would fetch a tokenizer from the network."""
+        return len(text) // CHARACTERS_PER_TOKEN
 
     def max_connections(self) -> int:
         """None of them has a server to spare."""

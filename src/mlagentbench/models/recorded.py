@@ -149,17 +149,17 @@ def _refusal(file: Path, recorded: RecordedReply, then: str, now: str) -> str:
 
 
 def first_difference(then: Sequence[str], now: Sequence[str]) -> list[str]:
-    """Where two texts part: the line's number, and a few lines of both from there."""
-    pairs = enumerate(zip_longest(then, now))
-    first = next(number for number, (old, new) in pairs if old != new)
-    old, new = then[first : first + SHOWN_LINES], now[first : first + SHOWN_LINES]
-    column = parting(old[0], new[0]) if old and new else 0
+    """Where two texts part: the line's number, and what differs in the next few lines."""
+    pairs = list(zip_longest(then, now))
+    first = next(number for number, (old, new) in enumerate(pairs) if old != new)
+    shown = [pair for pair in pairs[first : first + SHOWN_LINES] if pair[0] != pair[1]]
+    column = parting(shown[0][0] or "", shown[0][1] or "")
     start = max(0, column - SHOWN_CHARACTERS // 2)
     cut = slice(start, start + SHOWN_CHARACTERS)
     return [
         f"  line {first + 1}:",
-        *(f"  - {line[cut]}" for line in old),
-        *(f"  + {line[cut]}" for line in new),
+        *(f"  - {old[cut]}" for old, _ in shown if old is not None),
+        *(f"  + {new[cut]}" for _, new in shown if new is not None),
     ]
 
 

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from inspect_ai.model import Model
 
 NO_MODEL = "none"
-MAILBOX = "mlagentbench/mailbox"
 
 
 class ModelChoice(Record):

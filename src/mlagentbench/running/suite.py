@@ -21,12 +21,12 @@ from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.results import RunResult, SuiteOutcome, collect
 from mlagentbench.records import Disclosure, Json, Record
 from mlagentbench.running.live import LiveProgress
+from mlagentbench.running.model_check import prerequisites_explained, require_model
 from mlagentbench.running.model_choice import (
-    MAILBOX,
     NO_MODEL,
+    RECORDED,
     ModelChoice,
     choose,
-    names_of,
     parse_arguments,
     require_taken,
     who_answers,
@@ -195,13 +195,18 @@ def _require_what_is_needed(request: SuiteRequest) -> None:
                 f"{cell.task} needs --sandbox bubblewrap: the submitted program reaches its model "
                 "on that sandbox's loopback only"
             )
+        if _roles(request, cell).get(ROLE) == RECORDED:
+            raise UsageError(
+                f"{cell.task} needs a model that its programs can ask, and a recording has no "
+                "replies for these: --role tool=PROVIDER/NAME"
+            )
     if request.settings.feedback_calls():
         for task in _tasks(request).values():
             require_feedback(task)
     _prices(request)
     require_taken(request.model_arguments, _models(request))
     for name in sorted(_models(request)):
-        _require_model(choose(name, request.model_arguments))
+        require_model(choose(name, request.model_arguments))
 
 
 def _prices(request: SuiteRequest) -> "dict[str, ModelCost] | None":
@@ -228,19 +233,6 @@ def _choices(request: SuiteRequest, cell: Cell) -> dict[str, ModelChoice]:
     return {role: choose(name, request.model_arguments) for role, name in roles}
 
 
-def _require_model(choice: ModelChoice) -> None:
-    from inspect_ai.model import get_model
-
-    with _prerequisites_explained():
-        try:
-            get_model(choice.name, memoize=False, **choice.arguments)
-        except ValueError as error:
-            raise UsageError(
-                f"model {choice.name}: {str(error).rstrip('.')}; models are named PROVIDER/NAME, "
-                "e.g. openai/gpt-5"
-            ) from error
-
-
 def _tasks(request: SuiteRequest) -> dict[str, Task]:
     return {cell.task: load_task(cell.task) for cell in request.cells}
 
@@ -252,7 +244,7 @@ def _evaluate(request: SuiteRequest, ready: Mapping[str, Ready], console: Consol
     tasks = [_inspect_task(cell, request, ready[cell.task]) for cell in request.cells]
     # What Inspect itself prints about its log directory would only stand in the way.
     live = LiveProgress(console, total=len(tasks) * request.runs)
-    with live, redirect_stdout(StringIO()), _prerequisites_explained():
+    with live, redirect_stdout(StringIO()), prerequisites_explained("a model"):
         _, logs = eval_set(
             tasks,
             log_dir=str(request.out / "logs"),
@@ -268,22 +260,10 @@ def _evaluate(request: SuiteRequest, ready: Mapping[str, Ready], console: Consol
             display="none",
             log_level="error",
             score_display=False,
+            max_retries=request.max_retries,
         )
     # When a person stops it, Inspect gives back no logs, or those of the tasks that had ended.
     return len(logs) < len(tasks) or any(log.status == "cancelled" for log in logs)
-
-
-@contextmanager
-def _prerequisites_explained() -> Iterator[None]:
-    """What Inspect misses, a provider's package or key, is for the person to bring."""
-    from inspect_ai._util.error import PrerequisiteError
-    from rich.text import Text
-
-    try:
-        yield
-    except PrerequisiteError as error:
-        said = Text.from_markup(str(error.message)).plain.removeprefix("ERROR: ")
-        raise UsageError(": ".join(line for line in said.splitlines() if line)) from error
 
 
 def _inspect_task(cell: Cell, request: SuiteRequest, ready: Ready) -> "inspect_ai.Task":
@@ -303,7 +283,6 @@ def _inspect_task(cell: Cell, request: SuiteRequest, ready: Ready) -> "inspect_a
         model=model.bound(),
         model_roles={role: choice.bound() for role, choice in roles.items()},
         version=version if recording is None else f"{version}+{recording[:8]}",
-        time_limit=None if MAILBOX in names_of({"": model, **roles}).values() else task.time_limit,
     )
 
 
