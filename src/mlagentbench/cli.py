@@ -146,6 +146,9 @@ def run(
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Per run.")] = None,
     max_cost: Annotated[float | None, typer.Option(min=0.0, help="Dollars per run.")] = None,
     prices: Annotated[Path | None, typer.Option(help="Model prices for --max-cost.")] = None,
+    max_retries: Annotated[
+        int | None, typer.Option(min=0, help="Ask a failing provider again; 11: for 81 minutes.")
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Runs side by side.")] = 1,
     sandbox: Annotated[
         str, typer.Option(help="bubblewrap, or local: no isolation.")
@@ -177,8 +180,8 @@ def run(
         tasks=tasks, suite=suite, variant=variant, agents=agents, models=models, runs=runs,
         tier=tier, out=out,
         max_steps=max_steps, max_time=max_time, max_tokens=max_tokens, max_cost=max_cost,
-        prices=prices, jobs=jobs, sandbox=sandbox, feedback=feedback, protocol=protocol,
-        roles=role or [], model_arguments=model_argument or [], mini_seed=mini_seed,
+        prices=prices, max_retries=max_retries, jobs=jobs, sandbox=sandbox, feedback=feedback,
+        protocol=protocol, roles=role or [], model_arguments=model_argument or [], mini_seed=mini_seed,
         interactive=interactive,
     )  # fmt: skip
     outcome = run_suite(request, Console(file=sys.stderr if json_output else sys.stdout))

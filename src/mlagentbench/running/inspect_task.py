@@ -10,6 +10,7 @@ import inspect_ai
 from inspect_ai import task as register_task
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import Sample
+from inspect_ai.model import GenerateConfig
 
 from mlagentbench.agents.baseline import baseline
 from mlagentbench.errors import UsageError
@@ -18,7 +19,13 @@ from mlagentbench.running.settings import RunSettings, read_settings
 from mlagentbench.tasks.task import load_task, task_folders
 
 HARD_STOP_GRACE = 1800.0
-"""Seconds beyond a run's own time after which Inspect itself stops it: grading needs some."""
+"""Seconds beyond a run's own time after which Inspect itself stops it."""
+MAX_RETRIES = 11
+"""How often Inspect asks a provider again that fails, unless it is told otherwise.
+
+It waits for 3 seconds, then twice as long each time, up to half an hour: 81 minutes in all. So an
+outage of an hour is lived through, and one that lasts ends in a failure that says so.
+"""
 
 
 @register_task
@@ -50,11 +57,6 @@ def registered_task(name_or_path: str, settings: RunSettings) -> inspect_ai.Task
     return folder(path=name_or_path, **values)
 
 
-def _hard_stop(settings: RunSettings, seconds: float | None) -> int | None:
-    """By an ordinary clock, which does not stand still while a person is asked: none then."""
-    return None if seconds is None or settings.interactive else int(seconds + HARD_STOP_GRACE)
-
-
 def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
     """The Inspect task, with the baseline as its agent until another is chosen."""
     try:
@@ -71,7 +73,9 @@ def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
         scorer=grade_submission(),
         sandbox=settings.sandbox,
         continue_on_fail=True,
-        time_limit=_hard_stop(settings, limits.time),
+        config=GenerateConfig(max_retries=MAX_RETRIES),
+        # By a clock that stands still while a provider or a person lets us wait.
+        working_limit=None if limits.time is None else int(limits.time + HARD_STOP_GRACE),
         version=task.spec.version,
         display_name=task.spec.title,
         metadata={"mlagentbench": {"task": task.id, "tier": settings.tier}},

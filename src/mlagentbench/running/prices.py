@@ -20,13 +20,13 @@ def read_prices(file: Path, models: set[str]) -> "dict[str, ModelCost]":
         values = yaml.safe_load(file.read_text(encoding="utf-8"))
         prices = TypeAdapter(dict[str, ModelCost]).validate_python(values)
     except OSError as error:
-        raise UsageError(f"--prices {file}: {error.strerror} (see the README)") from error
+        raise UsageError(f"--prices {file}: {error.strerror} (see docs/models.md)") from error
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "contents"
-        raise UsageError(f"--prices {file}: {place}: {first['msg']} (see the README)") from error
+        raise UsageError(f"--prices {file}: {place}: {first['msg']} (see docs/models.md)") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UsageError(f"--prices {file}: neither JSON nor YAML (see the README)") from error
+        raise UsageError(f"--prices {file}: neither JSON nor YAML (see docs/models.md)") from error
     missing = sorted(models - set(prices))
     if missing:
         raise UsageError(f"--prices {file}: no price for {', '.join(missing)}; add it there")

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from shutil import disk_usage
@@ -75,6 +75,8 @@ class SuiteRequest(Record):
     roles: dict[str, str] = {}
     model_arguments: dict[str, Json] = {}
     prices: Path | None = None
+    max_retries: int | None = None
+    """How often a provider that fails is asked again; None is as often as Inspect tasks of ours."""
 
     @classmethod
     def read(
@@ -91,12 +93,15 @@ class SuiteRequest(Record):
         roles: Sequence[str],
         model_arguments: Sequence[str] = (),
         prices: Path | None,
+        max_retries: int | None = None,
         **settings: Any,
     ) -> "SuiteRequest":
         """Read the options of `run`; a UsageError names the one that is wrong."""
         chosen = read_settings(settings, shown_as=lambda name: f"--{name.replace('_', '-')}")
         if chosen.max_cost is not None and prices is None:
-            raise UsageError("--max-cost needs the models' prices: --prices FILE (see the README)")
+            raise UsageError(
+                "--max-cost needs the models' prices: --prices FILE (see docs/models.md)"
+            )
         if chosen.interactive and jobs > 1:
             raise UsageError(
                 f"--interactive with --jobs {jobs}: a person answers one run at a time"
@@ -114,6 +119,7 @@ class SuiteRequest(Record):
             roles=dict(map(parse_role, roles)),
             model_arguments=parse_arguments(model_arguments),
             prices=prices,
+            max_retries=max_retries,
         )
 
 
@@ -134,7 +140,7 @@ def _cells(
         if info.needs_model and not usable:
             raise UsageError(
                 f"agent {info.name} needs a model: --models PROVIDER/NAME "
-                "(e.g. openai/gpt-5, anthropic/claude-sonnet-4-5)"
+                "(e.g. openai/gpt-6-sol, anthropic/claude-opus-5-5; see docs/models.md)"
             )
         choice = AgentChoice(name=info.name, settings=settings)
         own_models = [NO_MODEL] if info.needs_model is False else usable or [NO_MODEL]
@@ -244,7 +250,7 @@ def _evaluate(request: SuiteRequest, ready: Mapping[str, Ready], console: Consol
     tasks = [_inspect_task(cell, request, ready[cell.task]) for cell in request.cells]
     # What Inspect itself prints about its log directory would only stand in the way.
     live = LiveProgress(console, total=len(tasks) * request.runs)
-    with live, redirect_stdout(StringIO()), prerequisites_explained("a model"):
+    with live, redirect_stdout(StringIO()), prerequisites_explained("Inspect"):
         _, logs = eval_set(
             tasks,
             log_dir=str(request.out / "logs"),
