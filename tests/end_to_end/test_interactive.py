@@ -5,7 +5,7 @@ import pty
 import subprocess
 from pathlib import Path
 
-from command_line import COMMAND, Run
+from command_line import COMMAND
 from number_task import write_number_task
 
 from mlagentbench.environment.actions.help import NOBODY
@@ -86,19 +86,3 @@ def test_a_person_is_asked_at_the_terminal(
     told = [step.observation.text for step in read_journal(journal).steps]
     assert told[:2] == ["The person answers: Try 3.", NOBODY]
     assert "Request Help, Final Answer" in told[2]
-
-
-def test_what_an_interactive_run_needs(tmp_path: Path, run: Run) -> None:
-    write_number_task(tmp_path)
-    (tmp_path / "asking.py").write_text(ASKING)
-    no_terminal = run("run", *ARGUMENTS, "--interactive", expect=2)
-    assert "--interactive needs a terminal" in no_terminal.stderr
-    two_at_once = run("run", *ARGUMENTS, "--interactive", "--jobs", "2", expect=2)
-    assert "one run at a time" in two_at_once.stderr
-    run("run", *ARGUMENTS)
-    [journal] = tmp_path.glob("out/runs/*/*/*/*/*/journal.jsonl")
-    steps = read_journal(journal).steps
-    assert "There is no action 'Request Help'" in steps[0].observation.text
-    wrong = run("run", "--tasks", "./numbers", "--agents", 'autogpt(actions=["Dance"])',
-                "--models", "mockllm/model", expect=2)  # fmt: skip
-    assert "There is no action 'Dance'" in wrong.stderr

@@ -57,19 +57,18 @@ class Identified:
         self.seed = seed
         self.tool = tool
 
-    @property
-    def actions(self) -> Sequence[ActionSpec]:
-        """What the agent may do: what its settings name, the paper's set, or its usual one."""
-        info = AGENTS.get(self.agent.name)
-        named = self.agent.settings.get("actions")
-        usual: ActionSet = info.actions if info else "standard"
-        if named is not None:
-            chosen = choose_actions(named)
-        elif self.settings.protocol == "paper" and (info is None or info.needs_model):
-            chosen = ACTION_SETS["paper" if usual != "none" else usual]
-        else:
-            chosen = ACTION_SETS[usual]
-        return with_help(chosen) if self.settings.interactive and chosen else without_help(chosen)
+
+def actions_of(agent: AgentChoice, settings: RunSettings) -> Sequence[ActionSpec]:
+    """What an agent may do: what its settings name, the paper's set, or its usual one."""
+    info = AGENTS.get(agent.name)
+    named = agent.settings.get("actions")
+    usual: ActionSet = info.actions if info else "standard"
+    paper = settings.protocol == "paper" and (info is None or info.needs_model)
+    if named is not None:
+        chosen = choose_actions(named)
+    else:
+        chosen = ACTION_SETS["paper" if paper and usual != "none" else usual]
+    return with_help(chosen) if settings.interactive and chosen else without_help(chosen)
 
 
 async def identify(task: Task, settings: RunSettings, state: TaskState) -> Identified:

@@ -31,7 +31,7 @@ from mlagentbench.evaluation.results import final_grade, read_run
 from mlagentbench.records import Grade, Outcome
 from mlagentbench.running.live import LiveProgress
 from mlagentbench.running.metrics import mean, stderr, success_high, success_low, success_rate
-from mlagentbench.running.run_identity import Identified, identify, run_of_sample
+from mlagentbench.running.run_identity import Identified, actions_of, identify, run_of_sample
 from mlagentbench.running.run_sandbox import run_sandbox
 from mlagentbench.running.settings import RunSettings
 from mlagentbench.tasks.task import load_task
@@ -105,8 +105,8 @@ async def _open_environment(identified: Identified) -> OpenRun:
             held.push_async_callback(services.close)
         sandbox = run_sandbox(settings.sandbox, run, spec, services)
         environment = Environment(
-            task, run, sandbox.contract, budget, data, python_env, call_task, identified.actions,
-            feedback, ask_person=_person(settings),
+            task, run, sandbox.contract, budget, data, python_env, call_task,
+            actions_of(identified.agent, settings), feedback, ask_person=_person(settings),
         )  # fmt: skip
         held.push_async_callback(sandbox.stop)
         held.push_async_callback(environment.close)
