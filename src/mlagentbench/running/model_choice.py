@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from inspect_ai.model import Model
 
 NO_MODEL = "none"
+RECORDED = "mlagentbench/recorded"
 
 
 class ModelChoice(Record):
