@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.journal import ReplyLine, WriteLine
@@ -79,6 +79,12 @@ _question: ContextVar[Question | None] = ContextVar("mlagentbench_question", def
 def current_question() -> Question | None:
     """What the model that is now being asked is asked for; None outside of a run."""
     return _question.get()
+
+
+class AsksText(Protocol):
+    """What answers one question with a text: a run's models, or what they said before."""
+
+    async def ask_text(self, prompt: str, role: str) -> str: ...
 
 
 class Models:

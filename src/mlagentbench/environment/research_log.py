@@ -4,16 +4,11 @@ It is a file of the workspace, written through the sandbox: every snapshot has i
 resumed finds it as it was.
 """
 
-from typing import TYPE_CHECKING
-
-from mlagentbench.environment.asking import FAST
+from mlagentbench.environment.asking import FAST, AsksText
 from mlagentbench.environment.sandbox.sandbox import Sandbox
 from mlagentbench.environment.summaries import clipped, summarise_long
 from mlagentbench.errors import ActionError
 from mlagentbench.prompts import prompt
-
-if TYPE_CHECKING:
-    from mlagentbench.environment.asking import Models
 
 LOG = "research_log.md"
 MOST_HAPPENED = 20_000
@@ -25,7 +20,7 @@ READ_AT_ONCE = 40_000
 class ResearchLog:
     """The log of one run. Its file's name is the log's: what else is found there is replaced."""
 
-    def __init__(self, models: "Models", sandbox: Sandbox) -> None:
+    def __init__(self, models: AsksText, sandbox: Sandbox) -> None:
         self._models = models
         self._sandbox = sandbox
 
@@ -48,10 +43,14 @@ class ResearchLog:
 
     async def summarise(self, happened: str) -> str:
         """Let the fast model condense a step into an entry, which is appended and returned."""
-        asked = prompt("research_log_summarise", happened=clipped(happened, MOST_HAPPENED))
-        entry = (await self._models.ask_text(asked, role=FAST)).strip()
+        entry = await self.condense(happened)
         await self.append(entry)
         return entry
+
+    async def condense(self, happened: str) -> str:
+        """The fast model's entry for a step, which is not in the log yet."""
+        asked = prompt("research_log_summarise", happened=clipped(happened, MOST_HAPPENED))
+        return (await self._models.ask_text(asked, role=FAST)).strip()
 
     async def retrieve(self, plan: str) -> str:
         """What of the log matters for a plan, as the fast model sees it; of an empty one: ""."""

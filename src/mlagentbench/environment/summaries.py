@@ -2,14 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from mlagentbench.environment.asking import FAST
+from mlagentbench.environment.asking import FAST, AsksText
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Step
-
-if TYPE_CHECKING:
-    from mlagentbench.environment.asking import Models
 
 BLOCK = 10_000
 """Characters that the model reads at once."""
@@ -21,7 +17,7 @@ MOST_OBSERVED = 1_500
 """Characters of a past observation that are shown."""
 
 
-async def summarise_long(models: "Models", text: str, question: str, block: int = BLOCK) -> str:
+async def summarise_long(models: AsksText, text: str, question: str, block: int = BLOCK) -> str:
     """What the fast model answers to a question about a text; about an empty one nobody is asked.
 
     A text of one block is one call; each further block is one more, and merging them another.
