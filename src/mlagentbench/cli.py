@@ -181,8 +181,8 @@ def run(
         tier=tier, out=out,
         max_steps=max_steps, max_time=max_time, max_tokens=max_tokens, max_cost=max_cost,
         prices=prices, max_retries=max_retries, jobs=jobs, sandbox=sandbox, feedback=feedback,
-        protocol=protocol, roles=role or [], model_arguments=model_argument or [], mini_seed=mini_seed,
-        interactive=interactive,
+        protocol=protocol, roles=role or [], model_arguments=model_argument or [],
+        mini_seed=mini_seed, interactive=interactive,
     )  # fmt: skip
     outcome = run_suite(request, Console(file=sys.stderr if json_output else sys.stdout))
     record_outcome(outcome, record, lambda text: typer.echo(text, err=True))
