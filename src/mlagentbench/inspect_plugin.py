@@ -1,6 +1,7 @@
 """The one entry point that registers tasks, agents, sandbox, models and scorer with Inspect."""
 
 from mlagentbench.agents.baseline import baseline, nop, oracle
+from mlagentbench.agents.external import external
 from mlagentbench.agents.langchain import langchain
 from mlagentbench.agents.react import react
 from mlagentbench.environment.sandbox.inspect_provider import BubblewrapSandboxEnvironment
@@ -12,6 +13,7 @@ __all__ = [
     "BubblewrapSandboxEnvironment",
     "OwnModelAPI",
     "baseline",
+    "external",
     "folder",
     "grade_submission",
     "langchain",

@@ -65,7 +65,7 @@ class AgentInfo(Record):
 
     def added_packages(self, settings: Mapping[str, Json]) -> AddedPackages:
         """What it adds to a task's python environment; its setting `requirements` names more."""
-        named = (*self.packages.requirements, *settings.get("requirements", ()))
+        named = (*self.packages.requirements, *(settings.get("requirements") or ()))
         return self.packages.model_copy(update={"requirements": named})
 
     def _require_package(self) -> None:

@@ -192,10 +192,8 @@ def _require_what_is_needed(request: SuiteRequest) -> None:
     """Find out now, not in the middle of the first run."""
     find_bwrap()
     for cell in request.cells:
-        if cell.info.lives_inside and request.settings.sandbox != "bubblewrap":
-            raise UsageError(
-                f"agent {cell.info.name} needs --sandbox bubblewrap: it lives inside the sandbox"
-            )
+        if cell.info.lives_inside:
+            _require_place_inside(cell.info.name, request.settings)
         if ROLE in _roles(request, cell) and request.settings.sandbox != "bubblewrap":
             raise UsageError(
                 f"{cell.task} needs --sandbox bubblewrap: the submitted program reaches its model "
@@ -213,6 +211,13 @@ def _require_what_is_needed(request: SuiteRequest) -> None:
     require_taken(request.model_arguments, _models(request))
     for name in sorted(_models(request)):
         require_model(choose(name, request.model_arguments))
+
+
+def _require_place_inside(agent: str, settings: RunSettings) -> None:
+    if settings.sandbox != "bubblewrap":
+        raise UsageError(f"agent {agent} needs --sandbox bubblewrap: it lives inside the sandbox")
+    if settings.feedback_calls():
+        raise UsageError(f"agent {agent} has no actions, and so no use for --feedback")
 
 
 def _prices(request: SuiteRequest) -> "dict[str, ModelCost] | None":
