@@ -118,7 +118,10 @@ async def test_what_is_left_and_the_best_stand_under_every_result(
         await act(environment)
     assert "[Left: 9 of 9 steps, 2 h of 2 h, 1,000 of 1,000 tokens" in model.prompts[0][-1].text
     first = model.prompts[1][-1].text
-    assert "[Left: 8 of 9 steps, 1 h 59 min of 2 h 0 min, 985 of 1,000 tokens, $2.00 of $2.00." in first
+    assert (
+        "[Left: 8 of 9 steps, 1 h 59 min of 2 h 0 min, 985 of 1,000 tokens, $2.00 of $2.00."
+        in first
+    )
     assert first.endswith("No valid submission yet.]")
     best = "Best submission so far: after step 3, validation MAE=0.5.]"
     assert model.prompts[3][-1].text.endswith(best)

@@ -91,6 +91,18 @@ async def test_the_budget_ends_the_run_before_the_next_step(open_environment: Op
         assert ended.value.kind == "tokens"
 
 
+async def test_an_agent_can_give_a_script_less_time_than_the_task_does(
+    open_environment: OpenRun,
+) -> None:
+    run = Action(name="Execute Script", arguments={"script_name": "s.py"})
+    async with open_environment() as environment:
+        script = "import time; print('begun', flush=True); time.sleep(1)"
+        await do(environment, "Write File", file_name="s.py", content=script)
+        observation = await environment.execute(run, patience=0.5)
+        assert (observation.status, observation.limit) == ("limit", "wall time")
+        assert (await environment.execute(run)).status == "ok", "it holds for one step only"
+
+
 async def test_a_script_gets_no_more_than_the_time_left(open_environment: OpenRun) -> None:
     async with open_environment(BudgetLimits(time=3.0)) as environment:
         script = "import time; time.sleep(60)"

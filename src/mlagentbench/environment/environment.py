@@ -20,6 +20,7 @@ elsewhere `Environment.open` does the same, in the manner of a Gym environment:
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -268,8 +269,8 @@ class Environment:
     def usage(self) -> Usage:
         return self.budget.usage
 
-    async def execute(self, action: Action) -> Observation:
-        """Carry out one step and return its observation.
+    async def execute(self, action: Action, *, patience: float = math.inf) -> Observation:
+        """Carry out one step and return its observation; a command ends after `patience` seconds.
 
         Raises RunEnded when the run is over before or by this action, and RunFailed when what it
         stands on broke down.
@@ -278,6 +279,7 @@ class Environment:
             if self._ended is not None:
                 raise self._ended
             self.budget.check()
+            self._context.patience = patience
             return await self._step(len(self.steps) + 1, action)
 
     async def note_step(self, action: Action, observation: Observation) -> None:

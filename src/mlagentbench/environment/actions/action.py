@@ -18,6 +18,7 @@ import difflib
 import errno
 import inspect
 import json
+import math
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -86,6 +87,12 @@ class ActionContext:
     undo: dict[str, list[str]] = field(default_factory=dict)
     """For each edited file, the snapshots before each edit that can be taken back."""
     notes: StepNotes = field(default_factory=StepNotes)
+    patience: float = math.inf
+    """Seconds that the agent itself gives a command of this step."""
+
+    def command_time(self) -> float:
+        """How long a command of this step may take, at most."""
+        return self.budget.command_time(min(self.task.spec.limits.command_time, self.patience))
 
     async def read(self, path: str) -> bytes:
         """The bytes of a file of the workspace."""

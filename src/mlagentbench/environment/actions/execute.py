@@ -37,7 +37,7 @@ async def execute_script(
         )
     result = await at.sandbox.run(
         [*command, *_split(arguments)],
-        timeout=at.budget.command_time(at.task.spec.limits.command_time),
+        timeout=at.command_time(),
         on_output=at.on_output,
     )
     at.notes.restarted = result.restarted
@@ -87,7 +87,7 @@ async def python_repl(at: ActionContext, command: str) -> Observation:
     Args:
         command: The Python code.
     """
-    seconds = at.budget.command_time(min(REPL_SECONDS, at.task.spec.limits.command_time))
+    seconds = min(REPL_SECONDS, at.command_time())
     answer = await at.repl.run(command, seconds, REPL_BYTES, at.on_output)
     at.notes.restarted = answer.restarted
     text = (EMPTY_AGAIN if answer.emptied else "") + shown(
