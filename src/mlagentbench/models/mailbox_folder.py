@@ -19,7 +19,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -243,9 +243,12 @@ class ReplyWatch:
     JSON is whole when it can be read; anything else when it has not changed for a while.
     """
 
-    def __init__(self, folder: MailFolder, name: str) -> None:
+    def __init__(
+        self, folder: MailFolder, name: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._folder = folder
         self._name = name
+        self._clock = clock
         self._seen: dict[Path, tuple[tuple[int, int], float]] = {}
 
     def look(self) -> MailReply | None:
@@ -269,7 +272,7 @@ class ReplyWatch:
         return None
 
     def _is_settled(self, file: Path, state: tuple[int, int]) -> bool:
-        now = time.monotonic()
+        now = self._clock()
         last, since = self._seen.get(file, (None, now))
         if state != last:
             since = now

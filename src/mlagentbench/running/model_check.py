@@ -74,10 +74,12 @@ def _next_step(said: str) -> str:
 
 
 def _require_provider(name: str) -> None:
+    from inspect_ai._util.entrypoints import ensure_entry_points
     from inspect_ai._util.registry import registry_find, registry_unqualified_name
 
     if name == "none":
         return
+    ensure_entry_points()  # providers of other packages, and ours
     kinds = registry_find(lambda info: info.type == "modelapi")
     known = sorted({registry_unqualified_name(kind) for kind in kinds})
     provider, slash, _ = name.partition("/")

@@ -15,6 +15,8 @@ import anyio
 
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Json
+from mlagentbench.running.model_check import require_model
+from mlagentbench.running.model_choice import ModelChoice
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
@@ -39,17 +41,14 @@ def relay(
     say: Say,
 ) -> int:
     """Answer requests until a person stops it, with `once` until none is left; says how many."""
-    from inspect_ai._util.error import PrerequisiteError
     from inspect_ai.model import get_model
 
     from mlagentbench.models.mailbox_folder import MailFolder
 
     folder = MailFolder(mailbox)
     folder.require()
-    try:
-        found = get_model(model, memoize=False, **arguments)
-    except (ValueError, PrerequisiteError) as error:
-        raise UsageError(f"--model {model}: {error}") from error
+    require_model(ModelChoice(name=model, arguments=dict(arguments)))
+    found = get_model(model, memoize=False, **arguments)
     answering = Relay(folder, found, once=once, say=say)
     try:
         anyio.run(answering.work, workers)
