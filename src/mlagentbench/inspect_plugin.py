@@ -1,5 +1,6 @@
 """The one entry point that registers tasks, agents, sandbox, models and scorer with Inspect."""
 
+from mlagentbench.agents.aide import aide
 from mlagentbench.agents.baseline import baseline, nop, oracle
 from mlagentbench.agents.external import external
 from mlagentbench.agents.langchain import langchain
@@ -12,6 +13,7 @@ from mlagentbench.running.run_one import grade_submission, open_run
 __all__ = [
     "BubblewrapSandboxEnvironment",
     "OwnModelAPI",
+    "aide",
     "baseline",
     "external",
     "folder",

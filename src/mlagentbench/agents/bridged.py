@@ -54,20 +54,25 @@ else:
 async def run_inside(
     environment: Environment,
     command: Sequence[str],
-    files: bytes,
-    variables: Mapping[str, str] | None = None,
+    *,
+    files: Mapping[str, bytes] | None = None,
+    archive: bytes | None = None,
 ) -> None:
     """Run a foreign agent in the workspace to its end, which ends the run.
 
-    `files` is a tar archive that is laid out in FOLDER. Always raises: RunEnded, or RunFailed when
-    something broke down or the agent failed before it had asked anything.
+    In FOLDER it finds `files`, by name, and what is in `archive`, as tar makes them. Always raises:
+    RunEnded, or RunFailed when something broke down or the agent failed before it had asked
+    anything.
     """
     if not isinstance(environment.sandbox, BubblewrapSandbox):
         raise RunFailed("sandbox", "an agent that lives inside the sandbox needs our own one")
     if environment.steps or environment.models.replies:
         environment.note("the agent starts again, on the workspace as it is")
     await environment.sandbox.write(PROBLEM, environment.problem.encode())
-    await _python(environment, UNPACK, FOLDER, stdin=files)
+    for name, contents in (files or {}).items():
+        await environment.sandbox.write(f"{FOLDER}/{name}", contents)
+    if archive is not None:
+        await _python(environment, UNPACK, FOLDER, stdin=archive)
     calls = ModelCalls(environment)
     result: CommandResult | None = None
     environment.foreign_at_work = True
@@ -76,7 +81,7 @@ async def run_inside(
             with calls.command:
                 result = await environment.sandbox.run(
                     command,
-                    env={**describe(environment), **(variables or {})},
+                    env=describe(environment),
                     timeout=math.inf,
                     on_output=calls.take_output,
                 )

@@ -40,15 +40,15 @@ def external(
         )
 
     async def loop(environment: Environment) -> None:
-        archive = pack(folder)
-        if folder is not None:
+        archive = None if folder is None else pack(folder)
+        if archive is not None:
             environment.note(f"the agent's files have sha256 {hashlib.sha256(archive).hexdigest()}")
-        await run_inside(environment, ["bash", "-c", command], archive)
+        await run_inside(environment, ["bash", "-c", command], archive=archive)
 
     return as_solver(loop)
 
 
-def pack(folder: Path | None) -> bytes:
+def pack(folder: Path) -> bytes:
     """A folder as a tar archive, the same one for the same contents."""
 
     def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
@@ -60,6 +60,6 @@ def pack(folder: Path | None) -> bytes:
 
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
-        for path in sorted(folder.iterdir()) if folder is not None else ():
+        for path in sorted(folder.iterdir()):
             archive.add(path, path.name, filter=plain)
     return packed.getvalue()

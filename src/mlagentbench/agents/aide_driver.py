@@ -1,0 +1,118 @@
+"""Runs AIDE inside the sandbox; its arguments are those of AIDE's own command line.
+
+Everything that AIDE decides and asks is its own. What this adds to its loop:
+
+- the submission of the best node so far lies in the workspace at any time;
+- a script that leaves no submission has failed, and is told so;
+- whether a higher or a lower metric is better is the task's to say, not the review's;
+- a step in which AIDE cannot use a reply, or its script's process dies, is not the end;
+- the tree is kept in the workspace, and AIDE goes on with it when it is started again.
+
+This file runs in AIDE's python environment: it imports nothing else of this package.
+"""
+
+import os
+import random
+import shutil
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from aide.agent import Agent
+from aide.interpreter import ExecutionResult, Interpreter
+from aide.journal import Journal, Node
+from aide.utils import serialize
+from aide.utils.config import load_cfg, load_task_desc, prep_agent_workspace
+from aide.utils.metric import MetricValue, WorstMetricValue
+
+WORKSPACE = Path.cwd()
+OWN = WORKSPACE / "aide"
+TREE = OWN / "tree.json"
+SUBMISSION = os.environ["MLAGENTBENCH_SUBMISSION"]
+MAXIMIZE = os.environ["MLAGENTBENCH_BETTER"] == "higher"
+
+
+def main() -> None:
+    cfg = load_cfg()
+    link_data(Path(cfg.data_dir))
+    prep_agent_workspace(cfg)
+    journal = serialize.load_json(TREE, Journal) if TREE.exists() else Journal()
+    random.seed(f"{os.environ['MLAGENTBENCH_SEED']}-{len(journal)}")
+    search = Search(cfg, journal)
+    for _ in range(len(journal), cfg.agent.steps):
+        search.step()
+    search.interpreter.cleanup_session()
+
+
+def link_data(folder: Path) -> None:
+    """Show AIDE the files of the workspace, but neither its own nor what is to be handed in."""
+    folder.mkdir(parents=True)
+    for entry in WORKSPACE.iterdir():
+        if entry not in (OWN, WORKSPACE / Path(SUBMISSION).parts[0]):
+            (folder / entry.name).symlink_to(entry)
+
+
+class Search:
+    """AIDE's agent and interpreter, and what is kept of them."""
+
+    def __init__(self, cfg: Any, journal: Journal) -> None:
+        self.journal = journal
+        self.agent = Agent(task_desc=load_task_desc(cfg), cfg=cfg, journal=journal)
+        self.interpreter = Interpreter(cfg.workspace_dir, **cfg.exec)
+        self.written = Path(cfg.workspace_dir) / "working" / SUBMISSION
+
+    def step(self) -> None:
+        """One node more, unless AIDE cannot use what the model says."""
+        nodes = len(self.journal)
+        try:
+            self.agent.step(exec_callback=self.run)
+        except Exception:  # noqa: BLE001 (AIDE takes whatever the model says for right)
+            traceback.print_exc()
+        if len(self.journal) > nodes:
+            self.keep(self.journal.nodes[-1])
+
+    def run(self, code: str, reset_session: bool) -> ExecutionResult:
+        """Run a node's script."""
+        remove(self.written)
+        try:
+            result = self.interpreter.run(code, reset_session)
+        except RuntimeError as error:
+            self.interpreter.cleanup_session()
+            result = ExecutionResult([f"{error}\n"], 0.0, "RuntimeError", {}, [])
+        if not self.written.exists():
+            result.term_out.append(f"\nThere is no ./working/{SUBMISSION}: it was not written.\n")
+        return result
+
+    def keep(self, node: Node) -> None:
+        """Judge a new node as the task would, and hand over what it wrote if it is the best."""
+        if not self.written.exists():
+            node.is_buggy, node.metric = True, WorstMetricValue()
+        elif not node.is_buggy:
+            node.metric = MetricValue(node.metric.value, maximize=MAXIMIZE)
+        if self.journal.get_best_node() is node:
+            copy(self.written, WORKSPACE / SUBMISSION)
+            (OWN / "best_solution.py").write_text(node.code, encoding="utf-8")
+        serialize.dump_json(self.journal, TREE)
+        sys.stdout.write(f"AIDE: node {node.step}, {node.stage_name}: {node.metric}\n")
+
+
+def remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def copy(source: Path, target: Path) -> None:
+    """Put a file or folder in the place of another."""
+    remove(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target)
+    else:
+        shutil.copyfile(source, target)
+
+
+if __name__ == "__main__":
+    main()
