@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlagentbench.environment.budget import Budget, BudgetLimits, inspect_limits
+from mlagentbench.environment.budget import Budget, BudgetLimits
 from mlagentbench.errors import RunEnded
 from mlagentbench.records import Usage
 
@@ -89,10 +89,3 @@ def test_the_clock_stands_still_during_the_harnesss_own_work() -> None:
         clock.now += 5
     clock.now += 2
     assert budget.seconds == 3
-
-
-def test_inspects_limits_are_for_what_is_left() -> None:
-    used = Usage(seconds=40.0, input_tokens=10)
-    budget = Budget(BudgetLimits(time=100.0, tokens=50, cost=2.0), used)
-    assert sorted(limit.limit for limit in inspect_limits(budget)) == [2.0, 40]
-    assert inspect_limits(Budget(BudgetLimits(steps=5))) == []

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import anyio
 
 from mlagentbench.environment.actions.standard import ActionSet
-from mlagentbench.environment.budget import Budget, inspect_limits
+from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.current import current_environment
 from mlagentbench.environment.environment import Environment
-from mlagentbench.errors import FailureCause, OutcomeKind, RunEnded, RunFailed, UsageError
+from mlagentbench.errors import FailureCause, RunEnded, RunFailed, UsageError
 from mlagentbench.records import Json, Outcome, Record
 from mlagentbench.tasks.python_env import NOTHING_ADDED, AddedPackages
 
@@ -25,7 +25,6 @@ Loop = Callable[[Environment], Awaitable[None]]
 AtEnd = Callable[[Environment], None]
 """Chooses what is handed in when the agent was cut off; it may not ask or execute anything."""
 
-LIMIT_OUTCOMES: dict[str, OutcomeKind] = {"token": "tokens", "cost": "cost"}
 LONGEST_LOOK_AWAY = 1.0
 """Seconds between two looks at the run's clock."""
 
@@ -190,25 +189,21 @@ async def run_agent(environment: Environment, loop: Loop, at_end: AtEnd | None =
 
     `at_end` is called when it was cut off, to hand in what the agent thinks best.
     """
-    from inspect_ai.util import LimitExceededError, apply_limits
+    from inspect_ai.util import LimitExceededError
 
     outcome = Outcome(kind="submitted", detail="the agent stopped by itself")
-    with apply_limits(inspect_limits(environment.budget), catch_errors=True) as scope:
-        try:
-            outcome = await _within_time(environment.budget, loop(environment)) or outcome
-        except RunEnded as end:
-            outcome = Outcome(kind=end.kind, detail=end.detail)
-        except RunFailed as failure:
-            _fail(environment, failure.cause, failure.detail)
-            raise
-        except LimitExceededError:
-            raise
-        except Exception as error:
-            _fail(environment, "harness", f"{type(error).__name__}: {error}")
-            raise
-    if scope.limit_error is not None:
-        kind = LIMIT_OUTCOMES[scope.limit_error.type]
-        outcome = Outcome(kind=kind, detail=str(scope.limit_error.message))
+    try:
+        outcome = await _within_time(environment.budget, loop(environment)) or outcome
+    except RunEnded as end:
+        outcome = Outcome(kind=end.kind, detail=end.detail)
+    except RunFailed as failure:
+        _fail(environment, failure.cause, failure.detail)
+        raise
+    except LimitExceededError:
+        raise
+    except Exception as error:
+        _fail(environment, "harness", f"{type(error).__name__}: {error}")
+        raise
     if at_end is not None and outcome.kind != "submitted":
         at_end(environment)
     environment.finish(outcome)

@@ -12,7 +12,7 @@ and summarises; a role that nobody bound is the main model's. What can go wrong,
 | the prompt is longer than the model can read    | ContextOverflow: ask less, or the run is over  |
 | the model or a content filter refuses           | asked again, then ModelRefused: the run is over|
 | an empty reply, or one that was cut off         | a reply like others: the agent must read it    |
-| the tokens or the money are used up             | Inspect's limit, or RunEnded at the next step  |
+| the tokens or the money are used up             | RunEnded, with the last reply in the journal   |
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -141,11 +141,13 @@ class Models:
     ) -> "ModelOutput":
         """Ask for a reply, and keep it with the agent's `state` in the journal.
 
-        Raises ContextOverflow, ModelRefused and RunFailed("model"), as the table above says.
+        Raises ContextOverflow, ModelRefused and RunFailed("model"), as the table above says, and
+        RunEnded when this reply has used up the tokens or the money: it is kept, but not acted on.
         """
         for last in (*[False] * (TRIES - 1), True):
             output = await self._generate(messages, role, tools, tool_choice, config)
             self._record(messages, role, output, state)
+            self._budget.check_spending()
             if output.stop_reason == "model_length":
                 said = _short(output.completion)
                 raise ContextOverflow(f"the prompt is longer than {output.model} can read: {said}")

@@ -3,15 +3,12 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
 from mlagentbench.errors import RunEnded
 from mlagentbench.records import Record, Usage
-
-if TYPE_CHECKING:
-    from inspect_ai.util import Limit
 
 
 class BudgetLimits(Record):
@@ -113,6 +110,11 @@ class Budget:
             raise RunEnded("steps", f"all {self.limits.steps} steps are used")
         if left.time == 0:
             raise RunEnded("time", f"the time of {self.limits.time:g} s is used up")
+        self.check_spending()
+
+    def check_spending(self) -> None:
+        """Raise RunEnded when models have used up the tokens or the money."""
+        left = self.remaining()
         if left.tokens == 0:
             raise RunEnded("tokens", f"all {self.limits.tokens} tokens are used")
         if left.cost == 0:
@@ -133,16 +135,3 @@ def working_clock() -> Callable[[], float]:
 
     timing = sample_timing()
     return time.monotonic if timing is None else timing.working
-
-
-def inspect_limits(budget: Budget) -> "list[Limit]":
-    """Inspect's scoped limits for the tokens and the money left, to be opened around the agent."""
-    from inspect_ai.util import cost_limit, token_limit
-
-    left = budget.remaining()
-    limits: list[Limit] = []
-    if left.tokens is not None:
-        limits.append(token_limit(left.tokens))
-    if left.cost is not None:
-        limits.append(cost_limit(left.cost))
-    return limits
