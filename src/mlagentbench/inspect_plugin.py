@@ -1,10 +1,12 @@
 """The one entry point that registers tasks, agents, sandbox, models and scorer with Inspect."""
 
 from mlagentbench.agents.aide import aide
+from mlagentbench.agents.autogpt import autogpt
 from mlagentbench.agents.baseline import baseline, nop, oracle
 from mlagentbench.agents.external import external
 from mlagentbench.agents.langchain import langchain
 from mlagentbench.agents.react import react
+from mlagentbench.agents.research import act, react_text, research
 from mlagentbench.environment.sandbox.inspect_provider import BubblewrapSandboxEnvironment
 from mlagentbench.models.provider import OwnModelAPI
 from mlagentbench.running.inspect_task import folder, registered_task
@@ -13,7 +15,9 @@ from mlagentbench.running.run_one import grade_submission, open_run
 __all__ = [
     "BubblewrapSandboxEnvironment",
     "OwnModelAPI",
+    "act",
     "aide",
+    "autogpt",
     "baseline",
     "external",
     "folder",
@@ -23,5 +27,7 @@ __all__ = [
     "open_run",
     "oracle",
     "react",
+    "react_text",
     "registered_task",
+    "research",
 ]
