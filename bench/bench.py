@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import parsing
 from rich.console import Console
 from rich.table import Table
 
@@ -121,6 +122,16 @@ def steps(python_env: Path, workspace_mb: int, target: float) -> Figure:
     return figure(f"step of print('hi'), {workspace_mb} MB workspace / bare", times, target)
 
 
+def parsed_replies() -> list[Figure]:
+    """A long reply of a text agent against as many characters in short ones: 1 when linear."""
+    sound = interleaved(parsing.parse_long, parsing.parse_short, 10)
+    hostile = interleaved(parsing.parse_long_hostile, parsing.parse_short_hostile, 3)
+    return [
+        figure("parsing a reply of 1 MB / 100 of 10 kB", sound, 1.5),
+        figure("parsing hostile replies of 1 MB / of 10 kB", hostile, 1.5),
+    ]
+
+
 def _fill(folder: Path, megabytes: int) -> None:
     folder.mkdir()
     for number in range(megabytes):
@@ -159,6 +170,7 @@ def main() -> None:
             sandbox_start(python_env),
             steps(python_env, 1, 1.5),
             steps(python_env, 200, 1.6),
+            *parsed_replies(),
         ]
     )
 

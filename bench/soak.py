@@ -3,6 +3,8 @@
 - 30 runs of the baseline agent on every mini task: at most one may count as a success.
 - The harness is killed with SIGKILL at random moments of a run; each time no process may be left,
   and the same command must bring the run to its grade.
+- 20,000 generated replies go through the text agents' parser: each is read, or refused by an error
+  of its own, and those whose meaning is clear are read as what they mean.
 """
 
 import argparse
@@ -16,6 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import parsing
 import psutil
 
 from mlagentbench.environment.disclosure import hardware
@@ -84,7 +87,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--replies", type=int, default=20_000)
     options = parser.parse_args()
+    replies = parsing.generated_replies(options.replies)
+    print(replies)
     with tempfile.TemporaryDirectory(prefix="mlagentbench-soak-") as directory:
         out = Path(directory)
         lucky = []
@@ -101,6 +107,7 @@ def main() -> None:
         "machine": hardware(),
         "baseline_runs": [one.model_dump() for one in lucky],
         "kills": kills.model_dump(),
+        "replies": replies.model_dump(),
     }
     RESULTS.write_text(json.dumps(facts, indent=2) + "\n")
     good = all(one.successes <= 1 for one in lucky)
