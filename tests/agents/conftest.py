@@ -1,5 +1,9 @@
-"""Runs on a small task, for the tests of this folder."""
+"""Runs on a small task, and what foreign agents need, for the tests of this folder."""
 
+from pathlib import Path
+from typing import Any
+
+import pytest
 from environment_fixtures import (  # noqa: F401
     anyio_backend,
     data,
@@ -8,3 +12,20 @@ from environment_fixtures import (  # noqa: F401
     python_env,
     task,
 )
+
+
+@pytest.fixture
+def foreign_agents(kept_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home that keeps their python environments, and a bridge that need not be waited for.
+
+    Inspect looks for an agent's calls every two seconds.
+    """
+    from inspect_ai.agent._bridge.sandbox import service
+
+    served = service.sandbox_service
+
+    async def often(**options: Any) -> None:
+        await served(**(options | {"polling_interval": 0.2}))
+
+    monkeypatch.setattr(service, "sandbox_service", often)
+    monkeypatch.setenv("MLAGENTBENCH_HOME", str(kept_home))

@@ -15,12 +15,7 @@ from mlagentbench.agents.aide import aide
 from mlagentbench.errors import UsageError
 from mlagentbench.tasks.python_env import ensure_python_env
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def home(kept_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLAGENTBENCH_HOME", str(kept_home))
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("foreign_agents")]
 
 
 def script(code: str) -> str:

@@ -5,35 +5,32 @@ from typing import Any
 
 import pytest
 from foreign_runs import run_foreign
-from number_task import SOLUTION
+from number_task import SOLUTION, write_number_task
+from rich.console import Console
 from scripted_model import Said, scripted, scripted_by
 
 from mlagentbench.agents.external import external
 from mlagentbench.errors import UsageError
+from mlagentbench.running.suite import SuiteRequest, run_suite
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "tiny_agent"
 TINY = {"command": "python $MLAGENTBENCH_AGENT/tiny_agent.py", "files": str(EXAMPLE)}
 
 
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True)
-def home(kept_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MLAGENTBENCH_HOME", str(kept_home))
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("foreign_agents")]
 
 
 def test_the_example_solves_a_task(tmp_path: Path) -> None:
     asked: list[str] = []
-    replies = iter(
-        [f"```bash\nls /home/agent; env\npython - <<'END'\n{SOLUTION}\nEND\n```", "DONE"]
-    )
+    look = "ls /home/agent; env; python -c 'import funcy'"
+    replies = iter([f"```bash\n{look}\npython - <<'END'\n{SOLUTION}\nEND\n```", "DONE"])
 
     def answer(messages: Any, *_: Any) -> Said:
         asked.append(messages[-1].text)
         return next(replies)
 
-    run = run_foreign(tmp_path, external(**TINY), scripted_by(answer))
+    agent = external(**TINY, requirements=["funcy"])
+    run = run_foreign(tmp_path, agent, scripted_by(answer))
     assert run.result.grade is not None and run.result.grade.score is not None
     assert run.result.grade.score < 0.2
     assert run.result.outcome is not None and run.result.outcome.kind == "submitted"
@@ -41,6 +38,7 @@ def test_the_example_solves_a_task(tmp_path: Path) -> None:
     assert "Predict y from x" in asked[0]
     seen = set(asked[1].split())
     assert {"PROBLEM.md", "OPENAI_BASE_URL=http://127.0.0.1:13131/v1"} <= seen
+    assert "ModuleNotFoundError:" not in seen
     assert {"MLAGENTBENCH_STEPS_LEFT=10", "MLAGENTBENCH_BETTER=lower"} <= seen
     assert [step.action.name for step in run.history.steps] == ["Model Call"] * 2
     assert [line.step for line in run.history.replies] == [1, 2]
@@ -76,6 +74,24 @@ def test_a_command_that_fails_before_it_asks_is_no_result(tmp_path: Path) -> Non
     assert (run.result.outcome.kind, run.result.outcome.cause) == ("failed", "harness")
     assert "exit code 127, and asked nothing" in run.result.outcome.detail
     assert "no_such_agent: command not found" in run.result.outcome.detail
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"sandbox": "local"}, "agent external needs --sandbox bubblewrap"),
+        ({"feedback": "validation:3"}, "agent external has no actions"),
+    ],
+)
+def test_where_it_cannot_live_is_said_at_once(
+    tmp_path: Path, settings: dict[str, str], reason: str
+) -> None:
+    request = SuiteRequest.read(
+        tasks=str(write_number_task(tmp_path)), agents='external(command="true")',
+        models="mockllm/model", runs=1, out=tmp_path, jobs=1, roles=[], prices=None, **settings,
+    )  # fmt: skip
+    with pytest.raises(UsageError, match=reason):
+        run_suite(request, Console())
 
 
 def test_wrong_settings_are_named(tmp_path: Path) -> None:
