@@ -1,6 +1,7 @@
 """Each provider's real client, through Inspect and our own way of asking, on a server of ours."""
 
 import json
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -237,3 +238,17 @@ async def test_a_wrong_key_fails_at_once_and_says_so(
         with pytest.raises(RunFailed, match="That key is not known here"):
             await environment.models.ask(QUESTION)
     assert len(provider.server.requests) == 1
+
+
+@pytest.mark.live
+@pytest.mark.skipif("TINY_BASE_URL" not in os.environ, reason="TINY_BASE_URL names no server")
+async def test_a_real_small_model_behind_llama_cpp(open_environment: OpenRun) -> None:
+    short = GenerateConfig(max_tokens=20)
+    async with open_environment(models={"main": "openai-api/tiny/smollm2"}) as environment:
+        output = await environment.models.ask(QUESTION, config=short)
+        [line] = environment.models.replies
+        assert output.completion == line.reply != ""
+        assert line.input_tokens > 5 and 0 < line.output_tokens <= 20
+        await environment.models.ask(QUESTION, tools=action_tools(environment), config=short)
+        with pytest.raises(ContextOverflow, match="context size"):
+            await environment.models.ask([ChatMessageUser(content="much " * 20_000)], config=short)

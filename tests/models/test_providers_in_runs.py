@@ -13,6 +13,8 @@ from wire_servers import WireServer
 
 from mlagentbench.environment.journal import History, read_journal
 from mlagentbench.evaluation.results import RunResult
+from mlagentbench.running.inspect_task import MAX_RETRIES, registered_task
+from mlagentbench.running.settings import RunSettings
 from mlagentbench.running.suite import SuiteRequest, run_suite
 
 AGENT = """
@@ -107,3 +109,11 @@ def test_an_outage_fails_the_run_and_the_same_command_goes_on(
     assert result.outcome is not None and result.outcome.kind == "submitted"
     assert [line.reply for line in history(tmp_path, result).replies] == ["One.", "Two."]
     assert len(server.requests) == 1
+
+
+def test_inspects_own_stop_goes_by_a_clock_that_stands_still_meanwhile(tmp_path: Path) -> None:
+    settings = RunSettings(max_time=60.0)
+    task = registered_task(str(write_number_task(tmp_path)), settings)
+    assert task.time_limit is None
+    assert task.working_limit is not None and task.working_limit > 60
+    assert task.config.max_retries == MAX_RETRIES
