@@ -94,13 +94,15 @@ def by_hand(tmp_path_factory: pytest.TempPathFactory, home: Path) -> ByHand:
     return ByHand(top, top / "recording.jsonl", result, said)
 
 
-def replay(by_hand: ByHand, out: Path, recording: Path | None = None) -> RunResult:
+def replay(
+    by_hand: ByHand, out: Path, recording: Path | None = None, **arguments: str
+) -> RunResult:
     """Replay in Inspect, as its own users do."""
     task = registered_task(str(by_hand.top / "numbers"), RunSettings())
     before = {result.path for result in collect(out)}
     [log] = eval(
         task, solver=react(), model="mlagentbench/recorded", log_dir=str(out), display="none",
-        model_args={"file": str(recording or by_hand.recording)},
+        model_args={"file": str(recording or by_hand.recording), **arguments},
     )  # fmt: skip
     assert log.status == "success"
     [result] = [result for result in collect(out) if result.path not in before]
@@ -151,35 +153,38 @@ def test_a_recording_can_be_made_later(by_hand: ByHand, tmp_path: Path) -> None:
     assert read_recording(tmp_path / "again.jsonl").runs[0].run.answered_by == "Ada"
 
 
-def test_two_replays_have_the_same_journal_but_for_times(by_hand: ByHand, tmp_path: Path) -> None:
-    outs = (tmp_path / "first", tmp_path / "second")
-    first, second = (replay(by_hand, out) for out in outs)
-    assert comparable(outs[0], first) == comparable(outs[1], second)
-    assert first.grade is not None and by_hand.result.grade is not None
-    assert first.grade.score == by_hand.result.grade.score
-    assert first.recorded is not None and first.recorded.matched == first.recorded.given == 3
-    disclosed = first.record.disclosure
+@pytest.fixture(scope="module")
+def replayed(by_hand: ByHand) -> RunResult:
+    return replay(by_hand, by_hand.top / "replayed")
+
+
+def test_two_replays_have_the_same_journal_but_for_times(
+    by_hand: ByHand, replayed: RunResult, tmp_path: Path
+) -> None:
+    again = replay(by_hand, tmp_path)
+    assert comparable(tmp_path, again) == comparable(by_hand.top / "replayed", replayed)
+    assert replayed.grade is not None and by_hand.result.grade is not None
+    assert replayed.grade.score == by_hand.result.grade.score
+    assert replayed.recorded is not None
+    assert (replayed.recorded.matched, replayed.recorded.given) == (3, 3)
+    disclosed = replayed.record.disclosure
     assert disclosed.answered_by == BY_HAND
     assert disclosed.recording == read_recording(by_hand.recording).sha256
-    assert second.path == first.path
-
-    text = by_hand.recording.read_text()
-    other = tmp_path / "other.jsonl"
-    other.write_text(text.replace("the slope is 3", "three"))
-    assert replay(by_hand, outs[0], other).path != first.path
+    assert again.path == replayed.path
 
 
-def test_a_changed_prompt_is_refused_or_counted(by_hand: ByHand, run: Run, tmp_path: Path) -> None:
+def test_a_changed_prompt_is_refused_or_counted(
+    by_hand: ByHand, replayed: RunResult, run: Run, tmp_path: Path
+) -> None:
     file = changed(by_hand.recording, tmp_path)
-    replaying = (
+    refused = run(
         "run", "--tasks", str(by_hand.top / "numbers"), "--agents", "react", "--out", "out",
-        "--models", "mlagentbench/recorded", "-M", f"file={file}",
-    )  # fmt: skip
-    refused = run(*replaying, expect=1).stderr
+        "--models", "mlagentbench/recorded", "-M", f"file={file}", expect=1,
+    ).stderr  # fmt: skip
     assert "the prompt of step 1, role main, reply 1 is not the one" in refused
     assert "- Guess y from x" in refused and "+ Predict y from x" in refused
     assert "-M on_mismatch=continue" in refused and "1 of 1 runs failed" in refused
-    went_on = run(*replaying, "-M", "on_mismatch=continue").stdout
-    assert "replies matched 0 of 3" in went_on and f"answers: {BY_HAND}" in went_on
-    [result] = collect(tmp_path / "out")
-    assert result.grade is not None and result.grade.valid
+    went_on = replay(by_hand, tmp_path / "on", file, on_mismatch="continue")
+    assert went_on.recorded is not None and went_on.grade is not None and went_on.grade.valid
+    assert (went_on.recorded.matched, went_on.recorded.given) == (0, 3)
+    assert went_on.path != replayed.path, "two recordings are two runs"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mlagentbench.evaluation.results import RunResult, SuiteOutcome
+from mlagentbench.evaluation.results import RecordedReplies, RunResult, SuiteOutcome
 from mlagentbench.records import Disclosure, Grade, Outcome, RunRecord, Usage
 from mlagentbench.report.suite_page import print_suite
 from mlagentbench.report.tables import cells
@@ -79,6 +79,20 @@ def test_what_a_reader_must_know_is_noted() -> None:
         "above the known ceiling",
         "control off by 9.0 %",
     }
+
+
+def test_who_answered_is_noted_and_how_far_a_recording_fitted() -> None:
+    facts = {"model": "mlagentbench/recorded", "answered_by": "recorded by hand"}
+    recorded = [
+        result(epoch, graded(4.0), **facts).model_copy(
+            update={"recorded": RecordedReplies(given=7, matched=matched)}
+        )
+        for epoch, matched in ((1, 7), (2, 5))
+    ]
+    [cell] = cells(recorded)
+    assert cell.notes == ("answers: recorded by hand", "replies matched 12 of 14")
+    [cell] = cells([result(1, graded(4.0), answered_by="model")])
+    assert cell.notes == ()
 
 
 def test_the_table_fits_a_terminal_of_80_columns(
