@@ -87,6 +87,22 @@ async def test_files_are_written_read_appended_and_copied(environment: Environme
     assert await text(environment, "Read File", file_name="empty") == "empty is empty"
 
 
+async def test_a_piece_of_a_file_is_replaced_and_can_be_taken_back(
+    environment: Environment,
+) -> None:
+    lines = "a = 1\r\nb = 1\nc = 'ü'\n"
+    await text(environment, "Write File", file_name="x.py", content=lines)
+    said = await text(environment, "Replace in File", file_name="x.py", old="b = 1\n", new="")
+    assert said == "x.py was changed at line 2"
+    assert await text(environment, "Read File", file_name="x.py") == "a = 1\r\nc = 'ü'\n"
+    await text(environment, "Undo Edit Script", script_name="x.py")
+    assert await text(environment, "Read File", file_name="x.py") == lines
+    for old, reason in [("= 1", "2 times"), ("= 2", "0 times"), ("", "is empty")]:
+        arguments = {"file_name": "x.py", "old": old, "new": "-"}
+        assert reason in await fault(environment, "Replace in File", **arguments)
+    assert await text(environment, "Read File", file_name="x.py") == lines
+
+
 async def test_what_cannot_be_read_or_written_is_said(environment: Environment) -> None:
     await text(environment, "Write File", file_name="file", content="x")
     for name, arguments, message in [
@@ -112,6 +128,7 @@ async def test_the_tasks_own_files_are_refused_and_stay(environment: Environment
         ("Write File", {"file_name": "train.csv", "content": "x"}),
         ("Append File", {"file_name": "./images/one.txt", "content": "x"}),
         ("Copy File", {"source": "train.py", "destination": "fixed.py"}),
+        ("Replace in File", {"file_name": "fixed.py", "old": "1", "new": "2"}),
         ("Undo Edit Script", {"script_name": "fixed.py"}),
         ("Read File", {"file_name": "/etc/passwd"}),
         ("Write File", {"file_name": "../elsewhere", "content": "x"}),

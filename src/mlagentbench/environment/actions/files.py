@@ -122,6 +122,26 @@ async def append_file(at: ActionContext, file_name: str, content: str) -> str:
     return f"{_size(content)} were added to {file_name}"
 
 
+@action("Replace in File")
+async def replace_in_file(at: ActionContext, file_name: str, old: str, new: str) -> str:
+    """Replace a piece of a text file by another; what is replaced must be there exactly once.
+
+    Args:
+        file_name: Path of the file, relative to the workspace.
+        old: The text to replace, exactly as it stands there, with enough of it to be unique.
+        new: What to put in its place; may be empty.
+    """
+    before = at.encode(file_name, old)
+    text = await at.read(file_name)
+    found = text.count(before) if before else 0
+    if found != 1:
+        reason = f"stands there {found} times instead of once" if before else "is empty"
+        raise ActionError(f"{file_name} was not changed: the text to replace {reason}")
+    path = at.workspace.resolve_for_writing(file_name)
+    await at.write(file_name, path, text.replace(before, at.encode(file_name, new)))
+    return f"{file_name} was changed at line {text[: text.index(before)].count(b'\n') + 1}"
+
+
 @action("Copy File")
 async def copy_file(at: ActionContext, source: str, destination: str) -> str:
     """Copy a file.

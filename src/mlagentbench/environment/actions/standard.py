@@ -17,6 +17,7 @@ from mlagentbench.environment.actions.files import (
     inspect_script_lines,
     list_files,
     read_file,
+    replace_in_file,
     undo_edit_script,
     write_file,
 )
@@ -32,6 +33,7 @@ STANDARD_ACTIONS = (
     list_files,
     read_file,
     write_file,
+    replace_in_file,
     append_file,
     copy_file,
     inspect_script_lines,
@@ -61,6 +63,7 @@ ALL_ACTIONS = (
     understand_file,
     read_file,
     write_file,
+    replace_in_file,
     append_file,
     copy_file,
     inspect_script_lines,
