@@ -1,5 +1,6 @@
 """The tables at the end of `mlagentbench run`: per task, one line for each agent and model."""
 
+import json
 import math
 import statistics
 from collections import defaultdict
@@ -50,7 +51,8 @@ def cells(results: Sequence[RunResult]) -> list[Cell]:
         facts = result.record.disclosure
         agent = result.path.split("/")[3]
         groups[facts.task, facts.tier, facts.data_hash, agent, facts.model].append(result)
-    return [_cell(group) for _, group in sorted(groups.items())]
+    lines = [_cell(group) for _, group in sorted(groups.items())]
+    return sorted(lines, key=lambda one: (one.task, one.tier, one.data, one.agent, one.model))
 
 
 def _cell(results: Sequence[RunResult]) -> Cell:
@@ -146,9 +148,15 @@ def _metric(name: str, better: str) -> str:
 
 
 def agent_text(name: str, settings: dict[str, Json]) -> str:
+    """An agent as a person types it, with its settings."""
     if not settings:
         return name
-    return f"{name}({', '.join(f'{key}={value}' for key, value in settings.items())})"
+    shown = (f"{key}={_setting_text(value)}" for key, value in settings.items())
+    return f"{name}({', '.join(shown)})"
+
+
+def _setting_text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def print_tables(console: Console, lines: Sequence[Cell], *, paper: bool = False) -> None:
