@@ -437,7 +437,7 @@ class Environment:
     ) -> "AbstractAsyncContextManager[Environment]":
         """A run of a prepared task, started or continued below `out`, in the default sandbox.
 
-        `models` names a model for each role: {"main": "openai/gpt-5", "fast": ...}.
+        `models` names a model for each role: {"main": "openai/gpt-6-sol", "fast": ...}.
         """
         from mlagentbench.environment.opening import open_environment
 

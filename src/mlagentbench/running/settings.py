@@ -78,7 +78,7 @@ def parse_role(text: str) -> tuple[str, str]:
     """Read `ROLE=MODEL`."""
     role, sign, model = text.partition("=")
     if not sign or not role or "/" not in model:
-        raise UsageError(f"--role {text}: expected ROLE=MODEL, e.g. edit=openai/gpt-5-mini")
+        raise UsageError(f"--role {text}: expected ROLE=MODEL, e.g. edit=openai/gpt-6-luna")
     return role, model
 
 
