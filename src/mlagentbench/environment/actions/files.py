@@ -139,7 +139,8 @@ async def replace_in_file(at: ActionContext, file_name: str, old: str, new: str)
         raise ActionError(f"{file_name} was not changed: the text to replace {reason}")
     path = at.workspace.resolve_for_writing(file_name)
     await at.write(file_name, path, text.replace(before, at.encode(file_name, new)))
-    return f"{file_name} was changed at line {text[: text.index(before)].count(b'\n') + 1}"
+    line = text[: text.index(before)].count(b"\n") + 1
+    return f"{file_name} was changed at line {line}"
 
 
 @action("Copy File")
