@@ -204,7 +204,7 @@ class ResearchAgent:
                 reply = parse_reply(line.reply, self._settings.fields)
             except ReplyError as error:
                 problem = self._explained(error, line)
-                asked = f"{first}\n\n{self._reminder(problem)}"
+                asked = f"{first}\n\n{self._with_format('research_reminder', problem=problem)}"
             else:
                 self._note_what_was_made_up(reply)
                 return reply
@@ -215,20 +215,18 @@ class ResearchAgent:
         log = await self._from_the_log()
         so_far = [prompt("research_log_part", log=log)] if log else []
         specs = self._environment.actions.specs.values()
-        return prompt(
+        return self._with_format(
             "research",
             problem=self._environment.problem.strip(),
             actions="\n".join(map(_usage, specs)),
-            format=self._format(),
             so_far="\n\n".join([*so_far, *steps]) or prompt("research_first_step"),
         )
 
-    def _format(self) -> str:
+    def _with_format(self, name: str, **values: object) -> str:
+        """A prompt that says what a reply looks like."""
         fields = (*self._settings.fields, ACTION, ACTION_INPUT)
-        return "\n".join(f"{name}: {prompt(MEANINGS[name])}" for name in fields)
-
-    def _reminder(self, problem: ReplyError) -> str:
-        return prompt("research_reminder", problem=problem, format=self._format())
+        meanings = "\n".join(f"{field}: {prompt(MEANINGS[field])}" for field in fields)
+        return prompt(name, format=meanings, first=fields[0], last=fields[-1], **values)
 
     def _explained(self, error: ReplyError, line: ReplyLine) -> ReplyError:
         if line.stop_reason != "max_tokens":
