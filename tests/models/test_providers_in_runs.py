@@ -96,16 +96,20 @@ def test_an_outage_fails_the_run_and_the_same_command_goes_on(
         """Wait for nothing."""
 
     monkeypatch.setattr("inspect_ai.model._retry._sleep", pass_by)
+    monkeypatch.setattr("inspect_ai._util.rich.rich_traceback", lambda *_, **__: "")
     broken = WIRE.error(500, "The machine room is on fire", {"x-should-retry": "false"})
     server.plan(WIRE.text("One."), broken)
-    result = run(tmp_path, "asking", max_retries=1)
+    result = run(tmp_path, "asking")
     assert result.outcome is not None
     assert (result.outcome.kind, result.outcome.cause) == ("failed", "model")
     assert "The machine room is on fire" in (result.outcome.detail or "")
     assert result.grade is None
-    assert len(server.requests) == 3
+    assert len(server.requests) == 1 + 1 + MAX_RETRIES
+    server.plan(broken)
+    run(tmp_path, "asking", max_retries=0)
+    assert len(server.requests) == 1
     server.plan(WIRE.text("Two."))
-    result = run(tmp_path, "asking", max_retries=1)
+    result = run(tmp_path, "asking")
     assert result.outcome is not None and result.outcome.kind == "submitted"
     assert [line.reply for line in history(tmp_path, result).replies] == ["One.", "Two."]
     assert len(server.requests) == 1
