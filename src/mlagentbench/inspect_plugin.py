@@ -7,6 +7,7 @@ from mlagentbench.agents.external import external
 from mlagentbench.agents.langchain import langchain
 from mlagentbench.agents.react import react
 from mlagentbench.agents.research import act, react_text, research
+from mlagentbench.agents.tree import tree
 from mlagentbench.environment.sandbox.inspect_provider import BubblewrapSandboxEnvironment
 from mlagentbench.models.provider import OwnModelAPI
 from mlagentbench.running.inspect_task import folder, registered_task
@@ -30,4 +31,5 @@ __all__ = [
     "react_text",
     "registered_task",
     "research",
+    "tree",
 ]

@@ -17,7 +17,7 @@ def baseline() -> Solver:
     """Run the starter as it is, and submit."""
 
     async def loop(environment: Environment) -> None:
-        await _follow(environment, [_execute(environment.task.spec.commands.starter)])
+        await _follow(environment, [execute_command(environment.task.spec.commands.starter)])
 
     return as_solver(loop)
 
@@ -40,7 +40,7 @@ def oracle() -> Solver:
         task = environment.task
         files = sorted(path for path in task.solution.rglob("*") if path.is_file())
         writes = [_write(task.solution, file) for file in files if "__pycache__" not in file.parts]
-        await _follow(environment, [*writes, _execute(task.spec.commands.solution)])
+        await _follow(environment, [*writes, execute_command(task.spec.commands.solution)])
 
     return as_solver(loop)
 
@@ -57,7 +57,7 @@ def _write(folder: Path, file: Path) -> Action:
     return Action(name="Write File", arguments={"file_name": name, "content": content})
 
 
-def _execute(command: str) -> Action:
+def execute_command(command: str) -> Action:
     """The action that runs a command of task.toml, `python SCRIPT [ARGUMENT...]`."""
     _, script, *arguments = shlex.split(command)
     return Action(

@@ -94,7 +94,7 @@ class BestSubmission:
             environment.task, environment.python_env, call_task, environment.workspace.public
         )
         self._last: Entry | None = None
-        self._faults: dict[Entry, str] = {}
+        self._faults: dict[Entry | None, str] = {}
         """Why each submission that was checked is invalid; empty when it is not."""
 
     async def note(self, step: Step) -> None:
@@ -109,7 +109,7 @@ class BestSubmission:
         candidate = Candidate(step=step, validation=validation)
         if self.best is not None and not candidate.is_better(self.best, spec.metric):
             return
-        self.refusal = await self._fault(found, step)
+        self.refusal = await self.fault(step)
         if not self.refusal:
             self.best = candidate
 
@@ -133,7 +133,10 @@ class BestSubmission:
             bool(options) or action.arguments["script_name"] == script
         )
 
-    async def _fault(self, submission: Entry, step: Step) -> str:
+    async def fault(self, step: Step) -> str:
+        """Why the submission after a step is not valid; empty when it is."""
+        path = self._environment.task.spec.submission.path
+        submission = entry_at(self._environment.store, step.snapshot, path)
         if submission not in self._faults:
             with self._environment.budget.halted():
                 try:

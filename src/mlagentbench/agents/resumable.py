@@ -6,6 +6,7 @@ code of its own to go on. On a run that was interrupted it takes the same way as
 nothing is asked or done a second time, and from the journal's end on it goes its way.
 """
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -24,17 +25,17 @@ if TYPE_CHECKING:
 class ResumableRun:
     """What an agent asks and does in a run, first again and then anew.
 
-    Its replies bear the agent's name as their state: models are also asked by actions. Steps of
-    before its first question, as another agent's, are not told.
+    Its replies bear the agent's name as their state: models are also asked by actions. Of an agent
+    that asks before it acts, steps before its first question are another's, and are not told.
     """
 
-    def __init__(self, environment: Environment, agent: str) -> None:
+    def __init__(self, environment: Environment, agent: str, asks_first: bool = True) -> None:
         self.environment = environment
         self._mark = {"agent": agent}
         replies = [line for line in environment.models.replies if line.state == self._mark]
-        first = replies[0].step if replies else len(environment.steps) + 1
+        asked = replies[0].step if replies else len(environment.steps) + 1
         self._replies = deque(replies)
-        self._steps = deque(environment.steps[first - 1 :])
+        self._steps = deque(environment.steps[asked - 1 if asks_first else 0 :])
         self.used = Usage()
         """What the run had used after the step that was told last."""
 
@@ -45,7 +46,10 @@ class ResumableRun:
         role: str = MAIN,
         tools: "Sequence[ToolInfo]" = (),
     ) -> ReplyLine:
-        """A model's reply; raises ContextOverflow, ModelRefused and RunFailed("model")."""
+        """A model's reply; raises ContextOverflow, ModelRefused and RunFailed("model").
+
+        Once the run is over nothing is asked any more: that raises its RunEnded.
+        """
         while self._replies:
             line = self._replies.popleft()
             if line.role != role:
@@ -54,14 +58,16 @@ class ResumableRun:
                 raise ContextOverflow("the prompt is longer than the model can read")
             if line.stop_reason != "content_filter" or line.message is not None:
                 return line
+        if self.environment.ended is not None:
+            raise self.environment.ended
         models = self.environment.models
         await models.ask(messages, role=role, tools=tools, state=self._mark)
         return models.replies[-1]
 
-    async def execute(self, action: Action) -> Step:
+    async def execute(self, action: Action, *, patience: float = math.inf) -> Step:
         """Carry an action out; raises RunEnded and RunFailed, as the Environment does."""
         if not self._steps:
-            await self.environment.execute(action)
+            await self.environment.execute(action, patience=patience)
         return self._step(action)
 
     async def note_step(self, action: Action, observation: Observation) -> Step:

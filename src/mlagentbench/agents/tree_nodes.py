@@ -1,0 +1,191 @@
+"""What the tree agent remembers: whole solutions, where each came from and what became of it."""
+
+import re
+import shlex
+from collections.abc import Collection
+from pathlib import PurePosixPath
+from typing import Literal
+
+from mlagentbench.records import Record
+from mlagentbench.tasks.spec import Metric, TaskSpec
+
+NodeKind = Literal["starter", "draft", "debug", "improve", "ensemble"]
+
+SCRIPT = "solution.py"
+MEASURE = "measure.py"
+SAMPLE, FINAL = "--sample", "--final"
+MAX_IDEA = 400
+NOT_SOURCE = {"bash", "sh", "shell", "console", "text", "txt", "output", "diff", "csv", "json"}
+"""Languages of code blocks that are not a solution unless they name a file."""
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$", re.MULTILINE)
+_FILE_NAME = re.compile(r"[\w./-]*\w\.\w{1,8}")
+
+
+class SolutionFile(Record):
+    """A file of a solution, whole."""
+
+    name: str
+    text: str
+
+
+class Proposal(Record):
+    """What a model's reply proposes: an idea and files."""
+
+    idea: str
+    files: tuple[SolutionFile, ...]
+
+
+class Node(Record):
+    """One solution that was tried. It is good when it ran, was validated and can be submitted."""
+
+    n: int
+    kind: NodeKind
+    parent: int | None = None
+    idea: str = ""
+    files: tuple[SolutionFile, ...] = ()
+    output: str = ""
+    error: str = ""
+    score: float | None = None
+    step: int = 0
+    """The step after which its submission was in the workspace."""
+
+    @property
+    def is_good(self) -> bool:
+        return self.score is not None and not self.error
+
+
+class Tree(Record):
+    """All nodes of a search, in the order of their trial; a node's number is its place."""
+
+    nodes: tuple[Node, ...] = ()
+
+    def grown(self, node: Node) -> "Tree":
+        """The tree with one node more."""
+        return Tree(nodes=(*self.nodes, node))
+
+    @property
+    def good(self) -> list[Node]:
+        """What can be built on: solutions, not the starter."""
+        return [node for node in self.nodes if node.is_good and node.kind != "starter"]
+
+    @property
+    def roots(self) -> list[Node]:
+        return [node for node in self.nodes if node.kind == "draft"]
+
+    def children(self, parent: Node | None) -> list[Node]:
+        """The nodes that were made from one; of `None` the drafts."""
+        if parent is None:
+            return self.roots
+        return [node for node in self.nodes if node.parent == parent.n]
+
+    def ranked(self, metric: Metric) -> list[Node]:
+        """The good nodes, best first; of equal ones the earlier."""
+        sign = -1.0 if metric.better == "higher" else 1.0
+        return sorted(self.good, key=lambda node: sign * (node.score or 0.0))
+
+    def lineage(self, node: Node) -> list[Node]:
+        """The node, what it was made from, and so on to its draft."""
+        line = [node]
+        while line[-1].parent is not None:
+            line.append(self.nodes[line[-1].parent])
+        return line
+
+    def debugs(self, node: Node) -> int:
+        """How often in a row it was tried to mend what became this node."""
+        line = self.lineage(node)
+        return next((n for n, one in enumerate(line) if one.kind != "debug"), len(line))
+
+
+class Layout(Record):
+    """What a solution of a task consists of, and how it is run.
+
+    Mostly it is one script, which validates itself and makes the submission. Where the submission
+    is itself a program, a script of the task measures it, or, where its speed counts, one that the
+    first solution brings and all others use.
+    """
+
+    main: str
+    """What a code block without a name is."""
+    run: str
+    arguments: str = ""
+    makes_submission: bool
+    """Whether running makes the submission: then it can be made once more from all data."""
+    sample: bool = False
+    """Whether it is first run on a sample."""
+    kept: str | None = None
+    """A file that stays as the first good solution brought it."""
+
+
+def layout_of(spec: TaskSpec, protected: Collection[str]) -> Layout:
+    """The layout of a task's solutions; `protected` names what in the workspace is read-only."""
+    _, script, *arguments = shlex.split(spec.commands.starter)
+    if spec.kind == "timed":
+        return Layout(main=spec.submission.path, run=MEASURE, kept=MEASURE, makes_submission=False)
+    if script in protected:
+        return Layout(
+            main=spec.submission.path,
+            run=script,
+            arguments=shlex.join(arguments),
+            makes_submission=False,
+        )
+    has_sample = spec.commands.sample is not None
+    return Layout(main=SCRIPT, run=SCRIPT, makes_submission=True, sample=has_sample)
+
+
+def read_proposal(reply: str, main: str, cut_off: bool = False) -> Proposal | None:
+    """The idea and the files of a reply; `None` when there is no code in it.
+
+    A file is a fenced block. Its name stands behind the fence (```python model.py) or alone on the
+    line before. Of blocks without a name the longest is the main file. A block that the reply's end
+    cut off is no file.
+    """
+    files: dict[str, str] = {}
+    unnamed = ""
+    place = 0
+    first = len(reply)
+    while (opening := _FENCE.search(reply, place)) is not None:
+        first = min(first, opening.start())
+        closing = _closing(reply, opening)
+        if closing is None and cut_off:
+            break
+        end, place = (len(reply), len(reply)) if closing is None else closing.span()
+        text = reply[opening.end() + 1 : end]
+        name = _name(opening[2]) or _name_before(reply[: opening.start()])
+        if name is not None:
+            files[name] = text
+        elif opening[2].strip().lower() not in NOT_SOURCE and len(text) > len(unnamed):
+            unnamed = text
+    if unnamed.strip():
+        files.setdefault(main, unnamed)
+    if not any(text.strip() for text in files.values()):
+        return None
+    named = tuple(SolutionFile(name=name, text=text) for name, text in files.items())
+    return Proposal(idea=_idea(reply[:first]), files=named)
+
+
+def _closing(reply: str, opening: re.Match[str]) -> re.Match[str] | None:
+    fence = opening[1]
+    pattern = re.compile(rf"^ {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$", re.MULTILINE)
+    return pattern.search(reply, opening.end())
+
+
+def _name(info: str) -> str | None:
+    """The file that the words behind a fence name."""
+    found = _FILE_NAME.findall(info)
+    return _tidy(found[-1]) if found else None
+
+
+def _name_before(text: str) -> str | None:
+    """The file that the last line before a fence names, if it says nothing else."""
+    line = text.rstrip().rpartition("\n")[2].strip(" \t#*`:_-")
+    return _tidy(line) if _FILE_NAME.fullmatch(line) else None
+
+
+def _tidy(name: str) -> str:
+    return PurePosixPath(name).as_posix()
+
+
+def _idea(text: str) -> str:
+    idea = " ".join(text.split()).strip("*# ")
+    idea = re.sub(r"^\**idea\**\s*:\**\s*", "", idea, flags=re.IGNORECASE)
+    return idea if len(idea) <= MAX_IDEA else f"{idea[:MAX_IDEA]} ..."
