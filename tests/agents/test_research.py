@@ -227,7 +227,7 @@ async def test_a_reply_that_cannot_be_read_is_asked_for_again_with_a_reminder(
     open_environment: OpenRun,
 ) -> None:
     cut_off = text_reply(LOOK[:-20], stop_reason="max_tokens")
-    model = Listener("I will list the files.", "", cut_off, LOOK, SUBMIT)
+    model = Listener("I will list the files. \ud800\0", "", cut_off, LOOK, SUBMIT)
     async with open_environment(models=model.models) as environment:
         await run(environment)
         assert names(environment) == ["List Files", "Final Answer"]
