@@ -208,16 +208,18 @@ def relay(
     mailbox: Annotated[Path, typer.Option("--mailbox", help="The mailbox's directory.")],
     model: Annotated[str, typer.Option("--model", help="An Inspect model name.")],
     model_argument: ModelArguments = None,
+    role: Annotated[list[str] | None, typer.Option(help="ROLE=MODEL, repeatable.")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Requests side by side.")] = 4,
     once: Annotated[bool, typer.Option("--once", help="End when nothing is left.")] = False,
 ) -> None:
     """Answer the requests of a mailbox with a model, from where it can be reached."""
     from mlagentbench.running.model_choice import parse_arguments
     from mlagentbench.running.relay import relay as answer_mailbox
+    from mlagentbench.running.settings import parse_role
 
     answered = answer_mailbox(
-        mailbox, model, parse_arguments(model_argument or []), workers=workers, once=once,
-        say=typer.echo,
+        mailbox, model, parse_arguments(model_argument or []),
+        roles=dict(map(parse_role, role or [])), workers=workers, once=once, say=typer.echo,
     )  # fmt: skip
     typer.echo(f"{answered} requests answered")
 

@@ -34,11 +34,11 @@ def folder(tmp_path: Path) -> MailFolder:
     return folder
 
 
-def post(folder: MailFolder, text: str = "Hello?", number: int = 1) -> str:
+def post(folder: MailFolder, text: str = "Hello?", number: int = 1, role: str = "fast") -> str:
     request = MailRequest(
         id=f"{number:012}",
         created="2020-01-01",
-        role="fast",
+        role=role,
         messages=(ChatMessageUser(content=text),),
         tools=(TOOL,),
         config=GenerateConfig(temperature=0.25),
@@ -78,6 +78,19 @@ async def test_tools_and_settings_go_to_the_model_and_its_whole_answer_comes_bac
     assert reply.usage is not None and reply.usage.total_tokens == 15
     assert len(said) == 1 and "fast: answered, 15 tokens" in said[0]
     assert not folder.path(name, "claim").exists()
+
+
+async def test_a_role_may_have_a_model_of_its_own(folder: MailFolder) -> None:
+    names = [post(folder, number=number, role=role) for number, role in enumerate(("main", "fast"))]
+    said = {
+        "main": scripted_by(lambda *_: "from main"),
+        "fast": scripted_by(lambda *_: "from fast"),
+    }
+    relay = Relay(folder, said["main"], {"fast": said["fast"]}, once=True, say=print)
+    with anyio.fail_after(30):
+        await relay.work(1)
+    messages = [reply_to(folder, name).message for name in names]
+    assert [message and message.text for message in messages] == ["from main", "from fast"]
 
 
 async def test_an_error_of_the_model_is_given_back(folder: MailFolder) -> None:
@@ -133,7 +146,15 @@ async def test_who_is_stopped_lets_go_of_its_requests(folder: MailFolder, tmp_pa
 
 def test_a_mailbox_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nowhere: no such directory"):
-        relay(tmp_path / "nowhere", "mlagentbench/reader", {}, workers=1, once=True, say=print)
+        relay(
+            tmp_path / "nowhere",
+            "mlagentbench/reader",
+            {},
+            roles={},
+            workers=1,
+            once=True,
+            say=print,
+        )
 
 
 def typed(folder: MailFolder, *arguments: str) -> list[str]:

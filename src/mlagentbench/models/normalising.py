@@ -3,6 +3,7 @@
 | what                                     | becomes          |
 |------------------------------------------|------------------|
 | a number, with its sign, unit and spaces | ` #`             |
+| a duration, as 4 h 10 min                | ` #`             |
 | a date with a time                       | `#`              |
 | an address in memory, as 0x7f3a          | `#`              |
 | an absolute path                         | its last part    |
@@ -16,6 +17,13 @@ import re
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
 _PATH = re.compile(r"(?<![\w./:~-])/(?:[\w.+@-]+/)+(?=[\w.+@-])")
+_DURATION = re.compile(
+    r"""
+    [ \t]* (?<![\w.])
+    (?: (?:\d+(?:\.\d+)?|\#) [ ]? (?:h|min|s|ms|hours?|minutes?|seconds?)\b (?:[ ](?=[\d\#]))? )+
+    """,
+    re.VERBOSE,
+)
 _NUMBER = re.compile(
     r"""
     [ \t]*                                     # tables pad their numbers
@@ -28,8 +36,11 @@ _NUMBER = re.compile(
 )
 
 
+_BECOMES = {_TIMESTAMP: "#", _ADDRESS: "#", _PATH: "/", _DURATION: " #", _NUMBER: " #"}
+
+
 def normalised(prompt: str) -> str:
     """The prompt without what may change from one machine to the next."""
-    for pattern, becomes in ((_TIMESTAMP, "#"), (_ADDRESS, "#"), (_PATH, "/"), (_NUMBER, " #")):
-        prompt = pattern.sub(becomes, prompt)
+    for pattern, placeholder in _BECOMES.items():
+        prompt = pattern.sub(placeholder, prompt)
     return prompt

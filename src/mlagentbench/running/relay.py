@@ -36,20 +36,19 @@ def relay(
     model: str,
     arguments: Mapping[str, Json],
     *,
+    roles: Mapping[str, str],
     workers: int,
     once: bool,
     say: Say,
 ) -> int:
     """Answer requests until a person stops it, with `once` until none is left; says how many."""
-    from inspect_ai.model import get_model
-
     from mlagentbench.models.mailbox_folder import MailFolder
 
     folder = MailFolder(mailbox)
     folder.require()
-    require_model(ModelChoice(name=model, arguments=dict(arguments)))
-    found = get_model(model, memoize=False, **arguments)
-    answering = Relay(folder, found, once=once, say=say)
+    others = {role: _find(ModelChoice(name=name)) for role, name in roles.items()}
+    main = _find(ModelChoice(name=model, arguments=dict(arguments)))
+    answering = Relay(folder, main, others, once=once, say=say)
     try:
         anyio.run(answering.work, workers)
     except KeyboardInterrupt:
@@ -57,13 +56,29 @@ def relay(
     return answering.answered
 
 
-class Relay:
-    """Workers that answer one mailbox with one model."""
+def _find(choice: ModelChoice) -> "Model":
+    from inspect_ai.model import get_model
 
-    def __init__(self, folder: "MailFolder", model: "Model", *, once: bool, say: Say) -> None:
+    require_model(choice)
+    return get_model(choice.name, memoize=False, **choice.arguments)
+
+
+class Relay:
+    """Workers that answer one mailbox with one model, or with others in some roles."""
+
+    def __init__(
+        self,
+        folder: "MailFolder",
+        model: "Model",
+        roles: "Mapping[str, Model] | None" = None,
+        *,
+        once: bool,
+        say: Say,
+    ) -> None:
         self.answered = 0
         self._folder = folder
         self._model = model
+        self._roles = roles or {}
         self._once = once
         self._say = say
 
@@ -101,7 +116,7 @@ class Relay:
                 return
             if request is None:
                 return
-            reply = await ask(self._model, request)
+            reply = await ask(self._roles.get(request.role, self._model), request)
             if self._folder.answer(name, reply):
                 self.answered += 1
                 took = anyio.current_time() - started
