@@ -319,6 +319,12 @@ def test_words_names_and_indentation_are_a_difference(one: str, other: str) -> N
     assert normalised(one) != normalised(other)
 
 
+@pytest.mark.parametrize("part", [" ", "1", "1,000", "/a", "- ", "1 h ", "#"])
+def test_normalising_a_long_text_comes_to_an_end(part: str) -> None:
+    text = part * (100_000 // len(part)) + "x"
+    assert normalised(normalised(text)) == normalised(text)
+
+
 def test_a_difference_is_short_whatever_the_texts() -> None:
     then, now = ["same", "x" * 5000 + "old" + "y" * 5000], ["same", "x" * 5000 + "new" + "y" * 5000]
     shown = "\n".join(first_difference(then, now))

@@ -19,14 +19,14 @@ _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
 _PATH = re.compile(r"(?<![\w./:~-])/(?:[\w.+@-]+/)+(?=[\w.+@-])")
 _DURATION = re.compile(
     r"""
-    [ \t]* (?<![\w.])
+    (?<![ \t]) [ \t]* (?<![\w.])
     (?: (?:\d+(?:\.\d+)?|\#) [ ]? (?:h|min|s|ms|hours?|minutes?|seconds?)\b (?:[ ](?=[\d\#]))? )+
     """,
     re.VERBOSE,
 )
 _NUMBER = re.compile(
     r"""
-    [ \t]*                                     # tables pad their numbers
+    (?<![ \t]) [ \t]*                          # tables pad their numbers
     (?<![\w.]) [-+]? (?<![\w.])                # not within a name or a version
     \d+ (?:[,_]\d{3})* (?:\.\d+)? (?:[eE][-+]?\d+)?
     (?:ns|us|µs|ms|s|sec|min|m|h|d|[kKMGT]i?B|B|k|K|M|G|%)?
@@ -34,8 +34,6 @@ _NUMBER = re.compile(
     """,
     re.VERBOSE,
 )
-
-
 _BECOMES = {_TIMESTAMP: "#", _ADDRESS: "#", _PATH: "/", _DURATION: " #", _NUMBER: " #"}
 
 
