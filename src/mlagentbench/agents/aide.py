@@ -30,6 +30,7 @@ def aide(
     num_drafts: int = 5,
     max_debug_depth: int = 3,
     k_fold_validation: int = 5,
+    data_preview: bool = True,
 ) -> Solver:
     """AIDE's tree search over whole scripts, as its authors publish it.
 
@@ -39,6 +40,7 @@ def aide(
         num_drafts: How many first drafts it makes before it improves the best one.
         max_debug_depth: How often in a row it tries to mend a script that fails.
         k_fold_validation: The folds that it is told to validate with; 1 for a hold-out set.
+        data_preview: Whether prompts show an overview of all files, long where these are JSON.
     """
     if min(num_drafts, k_fold_validation, 1 if steps is None else steps) < 1:
         raise UsageError("agent aide: steps, num_drafts and k_fold_validation should be at least 1")
@@ -49,6 +51,7 @@ def aide(
         settings = {
             "agent.steps": steps or _nodes(environment),
             "agent.k_fold_validation": k_fold_validation,
+            "agent.data_preview": data_preview,
             "agent.search.num_drafts": num_drafts,
             "agent.search.max_debug_depth": max_debug_depth,
             **_common(environment),
