@@ -125,6 +125,20 @@ async def test_a_changed_prompt_is_refused_with_what_has_changed(
     assert "- What is it?" in said and "+ What was it?" in said and "[user]" not in said
 
 
+async def test_odd_characters_and_ends_of_lines(tmp_path: Path) -> None:
+    file = tmp_path / "recording.jsonl"
+    with asked_run(tmp_path / "live", {"main": scripted("yes")}) as run:
+        await run.ask("half a \ud83d\u2028 pair")
+        recorded = record_run(run.directory)
+    assert recorded is not None
+    write_recording(file, [recorded])
+    with asked_run(tmp_path / "replay", replaying(file)) as run:
+        assert (await run.ask("half a \ud83d\u2028 pair")).completion == "yes"
+    longer = asked_run(tmp_path / "longer", replaying(file))
+    with longer as run, pytest.raises(RunFailed, match="line 3"):
+        await run.ask("half a \ud83d\u2028 pair\n")
+
+
 async def test_a_changed_prompt_is_counted_where_the_replay_shall_continue(
     tmp_path: Path, recording: Path
 ) -> None:

@@ -16,9 +16,9 @@ Asked outside of a run, as by an agent of others, it gives its replies one after
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from inspect_ai.model import ChatMessageAssistant, ModelOutput, ModelUsage, StopReason
+from inspect_ai.model import ChatMessageAssistant, ModelOutput, ModelUsage
 from pydantic import PrivateAttr
 
 from mlagentbench.environment.asking import Answered, Question, current_question, prompt_text
@@ -65,7 +65,8 @@ class Recorded(OwnModel):
             recorded, prompt = self._next_in_order(), prompt_text(asked.messages)
         else:
             recorded, prompt = self._recorded_for(question), question.prompt
-        now, then = normalised(prompt), normalised(recorded.prompt)
+        readable = prompt.encode("utf-8", "replace").decode()  # as the object store keeps it
+        now, then = normalised(readable), normalised(recorded.prompt)
         if now != then and self.on_mismatch == "refuse":
             raise RunFailed("model", _refusal(self.file, recorded, then, now))
         return _output(recorded, matched=now == then)
@@ -114,10 +115,6 @@ class Recorded(OwnModel):
 
 def _output(recorded: RecordedReply, *, matched: bool) -> ModelOutput:
     message = recorded.reply if recorded.message is None else _message(recorded)
-    stop_reason: StopReason = "unknown"
-    for known in get_args(StopReason):
-        if known == recorded.stop_reason:
-            stop_reason = known
     total = recorded.input_tokens + recorded.output_tokens
     usage = ModelUsage(
         input_tokens=recorded.input_tokens,
@@ -126,7 +123,7 @@ def _output(recorded: RecordedReply, *, matched: bool) -> ModelOutput:
     )
     return reply(
         message,
-        stop_reason,
+        recorded.stop_reason,
         usage=usage if total else None,
         answered=Answered(matched=matched),
     )
@@ -141,7 +138,7 @@ def _message(recorded: RecordedReply) -> ChatMessageAssistant:
 
 
 def _refusal(file: Path, recorded: RecordedReply, then: str, now: str) -> str:
-    shown = "\n".join(first_difference(then.splitlines(), now.splitlines()))
+    shown = "\n".join(first_difference(then.split("\n"), now.split("\n")))
     return (
         f"the prompt of {_place_of(recorded)} is not the one that was answered in {file}:\n"
         f"{shown}\nto give the recorded replies all the same: -M on_mismatch=continue"

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
+from inspect_ai.model import StopReason
 from pydantic import Field, TypeAdapter, ValidationError
 
 from mlagentbench.environment.journal import ReplyLine, read_journal
@@ -65,7 +66,7 @@ class RecordedReply(Record):
     prompt: str
     reply: str
     message: Json = None
-    stop_reason: str = "stop"
+    stop_reason: StopReason = "stop"
     input_tokens: int = 0
     output_tokens: int = 0
 
@@ -84,6 +85,7 @@ class Recording(Record):
     sha256: str
 
 
+_STOP_REASON: TypeAdapter[StopReason] = TypeAdapter(StopReason)
 _LINE: TypeAdapter[RunLine | RecordedReply] = TypeAdapter(
     Annotated[RunLine | RecordedReply, Field(discriminator="kind")]
 )
@@ -135,7 +137,7 @@ def _replies(lines: Sequence[ReplyLine], store: ObjectStore) -> Iterator[Recorde
             prompt=normalised(store.read(line.prompt_hash).decode()),
             reply=line.reply,
             message=line.message,
-            stop_reason=line.stop_reason,
+            stop_reason=_STOP_REASON.validate_python(line.stop_reason),
             input_tokens=line.input_tokens,
             output_tokens=line.output_tokens,
         )
