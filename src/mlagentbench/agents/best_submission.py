@@ -7,9 +7,9 @@ last as
 
 and better is what the task's metric calls better. Figures of other metrics cannot be compared, so
 METRIC must be the one that the task's starter prints, or the first one seen where it prints none.
-In tasks that are scored by speed it is `seconds`: what their starters print is a check. A run of
-the task's sample command gives no score. Where the submission is a program, which other scripts
-measure, the step that prints the score need not be the step that changed it.
+In tasks that are scored by speed it is `seconds`: what their starters print is a check. What a run
+of the task's sample command makes does not count. Where the submission is a program, which other
+scripts measure, the step that prints the score need not be the step that changed it.
 
 Best is the best score among the valid submissions; while none has a score, the latest valid one.
 Only what would be the best is checked for its format, with the task's own function and outside of
@@ -104,7 +104,9 @@ class BestSubmission:
         found = entry_at(self._environment.store, step.snapshot, spec.submission.path)
         changed, self._last = found != self._last, found
         is_program = spec.kind in ("program", "timed")
-        if found is None or not (changed or (is_program and validation is not None)):
+        if found is None or self._is_sample_run(step.action):
+            return
+        if not changed and not (is_program and validation is not None):
             return
         candidate = Candidate(step=step, validation=validation)
         if self.best is not None and not candidate.is_better(self.best, spec.metric):

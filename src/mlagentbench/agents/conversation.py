@@ -95,10 +95,11 @@ class Conversation:
 
 def shortened(messages: "Sequence[ChatMessage]", most: int) -> str:
     """The messages as a text, each one longer than `most` characters without its middle."""
-    return "\n\n".join(_without_middle(prompt_text([message]), most) for message in messages)
+    return "\n\n".join(without_middle(prompt_text([message]), most) for message in messages)
 
 
-def _without_middle(text: str, most: int) -> str:
+def without_middle(text: str, most: int) -> str:
+    """The text, or its beginning and its end when it is longer than `most` characters."""
     half = most // 2
     return text if len(text) <= most else f"{text[:half]}\n[...]\n{text[-half:]}"
 

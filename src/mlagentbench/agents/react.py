@@ -12,7 +12,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from mlagentbench.agents.agent import run_agent
 from mlagentbench.agents.best_submission import BestSubmission, validation_metric
 from mlagentbench.agents.budget_words import left_in_words
-from mlagentbench.agents.conversation import Conversation, reply_message, shortened
+from mlagentbench.agents.conversation import Conversation, reply_message, shortened, without_middle
 from mlagentbench.agents.resumable import ResumableRun
 from mlagentbench.environment.actions.action import ActionSpec
 from mlagentbench.environment.asking import FAST
@@ -35,6 +35,7 @@ IDLE_REPLIES = 3
 """So many replies in a row that do nothing cost a step."""
 SHOWN_TO_SUMMARISE = (4_000, 1_000, 250)
 """Characters of each message that the fast model is shown; fewer when it cannot read so many."""
+MAX_REASON = 1_000
 NO_ACTION = Action(name="No Action")
 NUDGE = "Your reply calls no tool, so nothing was done. Call a tool; `final_answer` submits."
 CUT_OFF = (
@@ -146,7 +147,8 @@ class ReactAgent:
 
     async def _result(self, call: "ToolCall") -> str:
         if call.parse_error is not None:
-            return f"Error: nothing was done, the arguments cannot be read: {call.parse_error}"
+            why = without_middle(call.parse_error, MAX_REASON)
+            return f"Error: nothing was done, the arguments cannot be read: {why}"
         spec = self._tools.get(call.function)
         name = call.function if spec is None else spec.name
         step = await self._run.execute(Action(name=name, arguments=call.arguments))

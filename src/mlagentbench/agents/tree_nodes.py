@@ -15,6 +15,8 @@ SCRIPT = "solution.py"
 MEASURE = "measure.py"
 SAMPLE, FINAL = "--sample", "--final"
 MAX_IDEA = 400
+MAX_NAME = 200
+"""Characters beside a fence that are looked at for a file name."""
 NOT_SOURCE = {"bash", "sh", "shell", "console", "text", "txt", "output", "diff", "csv", "json"}
 """Languages of code blocks that are not a solution unless they name a file."""
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$", re.MULTILINE)
@@ -150,7 +152,8 @@ def read_proposal(reply: str, main: str, cut_off: bool = False) -> Proposal | No
             break
         end, place = (len(reply), len(reply)) if closing is None else closing.span()
         text = reply[opening.end() + 1 : end]
-        name = _name(opening[2]) or _name_before(reply[: opening.start()])
+        before = reply[max(0, opening.start() - MAX_NAME) : opening.start()]
+        name = _name(opening[2][:MAX_NAME]) or _name_before(before)
         if name is not None:
             files[name] = text
         elif opening[2].strip().lower() not in NOT_SOURCE and len(text) > len(unnamed):

@@ -1,0 +1,39 @@
+"""Which printed lines are scores, and of which metric."""
+
+import pytest
+
+from mlagentbench.agents.best_submission import read_validation, validation_metric
+from mlagentbench.tasks.task import load_task, task_folders
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "value"),
+    [
+        ("validation MAE=3.5", "MAE", 3.5),
+        ("validation MAE=4\nvalidation MAE=3\nbye", "MAE", 3.0),
+        ("validation MAE=3\nvalidation RMSE=5", "MAE", 3.0),
+        ("epoch 1: validation MAE=3", "MAE", None),
+        ("Validation mae = 1e-3 (before: 2)", "MAE", 0.001),
+        ("validation bits  per byte=-.5, as before", "bits per byte", -0.5),
+        ("validation accuracy=81.3%", "accuracy", None),
+        ("validation accuracy=nan", "accuracy", None),
+        ("validation accuracy=", "accuracy", None),
+        ("validation accuracy of fold 1=0.5", "accuracy", None),
+        ("validation score=0.5", None, 0.5),
+        ("", None, None),
+    ],
+)
+def test_the_last_line_of_the_metric_counts(
+    text: str, metric: str | None, value: float | None
+) -> None:
+    found = read_validation(text, metric)
+    assert (None if found is None else found.value) == value
+
+
+def test_every_task_says_which_metric_is_compared() -> None:
+    metrics = {name: validation_metric(load_task(name)) for name in task_folders()}
+    assert all(metrics.values())
+    assert metrics["house-price"] == "MAE"
+    assert metrics["babylm"] == "bits per byte"
+    assert metrics["fathomnet"] == "MAP@20"
+    assert metrics["vectorization"] == metrics["llama-inference"] == "seconds"
