@@ -5,7 +5,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from inspect_ai.model import ChatCompletionChoice, ChatMessage, ChatMessageAssistant, ModelOutput
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    ContentText,
+    ModelOutput,
+)
 from inspect_ai.tool import ToolCall
 from scripted_model import Said, scripted, scripted_by, text_reply, tool_call, with_usage
 from small_task import OpenRun
@@ -277,7 +283,9 @@ async def test_an_overflow_that_nothing_helps_against_ends_the_run_with_the_best
 
 def eventful() -> list[Said]:
     """A run with everything in it that an agent must remember."""
-    idle = [text_reply("thinking") for _ in range(3)]
+    refusal = [ContentText(text="I had rather not.", refusal=True)]
+    no = with_usage(ModelOutput.from_message(ChatMessageAssistant(content=refusal)))
+    idle = [no, text_reply("thinking"), text_reply("thinking"), text_reply("thinking")]
     two = calls(
         ToolCall(id="a", function="list_files", arguments={}),
         ToolCall(id="b", function="read_file", arguments={}, parse_error="torn"),
@@ -290,9 +298,9 @@ def eventful() -> list[Said]:
 @pytest.mark.parametrize(
     ("answered", "notes"),
     [
-        pytest.param(4, ["The notes."], id="among idle replies"),
-        pytest.param(8, [RuntimeError("out of order"), "The notes."], id="in compacting"),
-        pytest.param(9, ["The notes."], id="after compacting"),
+        pytest.param(5, ["The notes."], id="among idle replies"),
+        pytest.param(9, [RuntimeError("out of order"), "The notes."], id="in compacting"),
+        pytest.param(10, ["The notes."], id="after compacting"),
     ],
 )
 async def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(
@@ -309,7 +317,7 @@ async def test_an_interrupted_run_goes_on_as_if_nothing_had_happened(
         assert len(environment.steps) == 10, "no step is done twice"
     if len(notes) == 1:
         assert prompt_text(second.prompts[0]) == prompt_text(first.prompts[-1])
-    assert ("The notes." in prompt_text(second.prompts[0])) == (answered >= 8)
+    assert ("The notes." in prompt_text(second.prompts[0])) == (answered >= 9)
 
 
 async def test_a_step_that_was_interrupted_is_told_and_the_rest_of_its_reply_carried_out(

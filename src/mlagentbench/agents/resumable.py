@@ -11,9 +11,11 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mlagentbench.agents.conversation import reply_message
 from mlagentbench.environment.asking import MAIN
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.journal import ReplyLine
+from mlagentbench.environment.provider_answers import refuses
 from mlagentbench.errors import ContextOverflow, RunFailed
 from mlagentbench.records import Action, Observation, Step, Usage
 
@@ -56,7 +58,7 @@ class ResumableRun:
                 raise _other_way(line.step, f"the model asked was {line.role}, not {role}")
             if line.stop_reason == "model_length":
                 raise ContextOverflow("the prompt is longer than the model can read")
-            if line.stop_reason != "content_filter" or line.message is not None:
+            if not refuses(reply_message(line), line.stop_reason):
                 return line
         if self.environment.ended is not None:
             raise self.environment.ended

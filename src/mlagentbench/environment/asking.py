@@ -151,7 +151,7 @@ class Models:
             if output.stop_reason == "model_length":
                 said = _short(output.completion)
                 raise ContextOverflow(f"the prompt is longer than {output.model} can read: {said}")
-            if not refuses(output):
+            if not refuses(output.message, output.stop_reason):
                 return output
             if last:
                 raise ModelRefused(f"{output.model} refuses: {_short(output.completion)}")

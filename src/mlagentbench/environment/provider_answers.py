@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from inspect_ai.model import ModelOutput
+    from inspect_ai.model import ChatMessageAssistant, ModelOutput
 
 WRAPPERS = {"inspect_ai", "tenacity"}
 """Whose errors only say that there was another one."""
@@ -53,11 +53,10 @@ def with_a_reply(output: "ModelOutput") -> "ModelOutput":
     return output.model_copy(update={"choices": empty.choices})
 
 
-def refuses(output: "ModelOutput") -> bool:
+def refuses(message: "ChatMessageAssistant", stop_reason: str) -> bool:
     """Whether the model, or a filter before it, will not do what it was asked for."""
-    message = output.message
     if message.tool_calls:
         return False
     parts = [] if isinstance(message.content, str) else message.content
     said_so = any(part.type == "text" and part.refusal for part in parts)
-    return said_so or output.stop_reason == "content_filter"
+    return said_so or stop_reason == "content_filter"
