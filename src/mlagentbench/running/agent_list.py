@@ -74,14 +74,20 @@ def _print(console: Console, agent: ListedAgent, *, whole: bool) -> None:
     needs = "needs a model" if agent.needs_model else "no model"
     if not agent.installed:
         needs += f"; not installed: pip install 'mlagentbench[{agent.name}]'"
-    console.print(f"[bold]{agent.name}[/bold]  {agent.description} ({needs})", highlight=False)
+    console.print(
+        f"[bold]{agent.name}[/bold]  {agent.description} ({needs})", highlight=False, soft_wrap=True
+    )
     if not whole:
         names = ", ".join(setting.name for setting in agent.settings)
         if names:
-            console.print(f"    settings: {names}", highlight=False)
+            console.print(f"    settings: {names}", highlight=False, soft_wrap=True)
         return
     if agent.roles:
-        console.print(f"roles beside main: {', '.join(agent.roles)}", highlight=False)
+        console.print(
+            f"roles beside main: {', '.join(agent.roles)}", highlight=False, soft_wrap=True
+        )
     for setting in agent.settings:
         default = json.dumps(setting.default)
-        console.print(f"    {setting.name}={default}  {setting.meaning}", highlight=False)
+        console.print(
+            f"    {setting.name}={default}  {setting.meaning}", highlight=False, soft_wrap=True
+        )
