@@ -52,7 +52,6 @@ def tree(
     node_share: float = 0.25,
     final_share: float = 0.2,
     ensemble: bool = False,
-    actions: list[str] | None = None,  # noqa: ARG001 (the Environment offers these already)
 ) -> Solver:
     """Search over whole solutions: draft, mend and improve them, and submit the best.
 
@@ -63,7 +62,6 @@ def tree(
         node_share: Share of the time left for the search that one run of a solution may take.
         final_share: Share of the time for a last fit of the best on all data; 0 for none.
         ensemble: Whether a blend of the best solutions is tried at the end of the search.
-        actions: Not used: what it does is always the same few actions.
     """
     try:
         settings = TreeSettings(
