@@ -130,10 +130,10 @@ def _failure(observation: Observation) -> str:
     if observation.status == "ok":
         return ""
     lines = [line.strip() for line in observation.text.splitlines() if line.strip()]
-    telling = [line for line in lines if not line.startswith("[")] if lines else []
-    if observation.status == "limit" or not telling:
-        return lines[-1].strip("[]")[:MAX_ERROR] if lines else observation.status
-    return telling[-1][:MAX_ERROR]
+    said = [line for line in lines if not line.startswith("[")]
+    if observation.status == "limit" or not said:
+        said = [observation.status, *(line.strip("[]") for line in lines)]
+    return said[-1][:MAX_ERROR]
 
 
 def _end(text: str) -> str:
