@@ -85,7 +85,7 @@ async def test_unreadable_replies_are_sent_back_and_then_cost_a_step(
         await run(environment)
         noted, listed, _ = environment.steps
     assert (noted.action.name, noted.observation.status) == ("No Action", "error")
-    assert "from 6 replies in a row" in noted.observation.text
+    assert "(tries: 6)" in noted.observation.text
     assert "not an object" in noted.observation.text
     assert listed.action.name == "List Files"
     faults = [messages[-1].text for messages in main.prompts[1:6]]

@@ -83,8 +83,6 @@ class AutoGptAgent:
 
     async def turn(self) -> None:
         """One reply and its command; raises RunEnded when the run is over."""
-        if (end := self._run.environment.ended) is not None:
-            raise end
         if self.memory.is_full:
             await self._condense()
         reply = fault = ""
@@ -99,7 +97,7 @@ class AutoGptAgent:
             step = await self._run.execute(decision.action)
             self.memory.add(Turn(reply=reply, step=step))
             return
-        said = f"No command could be read from {1 + self._retries} replies in a row. {fault}"
+        said = f"No command could be read (tries: {1 + self._retries}). {fault}"
         step = await self._run.note_step(NO_ACTION, Observation(text=said, status="error"))
         self.memory.add(Turn(reply=_shown(reply), step=step))
 
