@@ -49,6 +49,7 @@ def test_its_tree_survives_and_the_best_nodes_submission_is_handed_in(tmp_path: 
     assert run.result.outcome is not None
     assert (run.result.outcome.kind, run.result.outcome.cause) == ("failed", "model")
     assert "AIDE: node 0, draft: Metric↓(0.0800)" in run.output
+    assert "validation mae=2.0" in run.output, "what its scripts print is in the run's log"
     assert "Predict y from x" in asked[0] and "./working/submission.csv" in asked[0]
     assert "only these are: numpy" in asked[0] and "train.csv (201 lines)" in asked[0]
 

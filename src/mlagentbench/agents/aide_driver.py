@@ -94,7 +94,8 @@ class Search:
             copy(self.written, WORKSPACE / SUBMISSION)
             (OWN / "best_solution.py").write_text(node.code, encoding="utf-8")
         serialize.dump_json(self.journal, TREE)
-        sys.stdout.write(f"AIDE: node {node.step}, {node.stage_name}: {node.metric}\n")
+        said = f"{node.term_out}\nAIDE: node {node.step}, {node.stage_name}: {node.metric}\n"
+        sys.stdout.write(said)
 
 
 def remove(path: Path) -> None:
