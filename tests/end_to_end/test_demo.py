@@ -1,5 +1,6 @@
 """The one command that a newcomer types."""
 
+import re
 from pathlib import Path
 
 from command_line import Run
@@ -14,13 +15,14 @@ def test_the_demo_tells_nothing_from_something(tmp_path: Path, run: Run) -> None
     found = {
         (r.record.disclosure.task, r.record.disclosure.agent): r for r in collect(tmp_path / "out")
     }
-    assert found.keys() == {
-        (task, agent) for task in TASKS for agent in ("nop", "baseline", "oracle")
-    }
+    agents = ("nop", "baseline", "oracle", "research")
+    assert found.keys() == {(task, agent) for task in TASKS for agent in agents}
     for (task, agent), one in found.items():
         assert one.grade is not None, (task, agent)
-        assert one.grade.success is (agent == "oracle"), (task, agent, one.grade)
+        solves = agent in ("oracle", "research")
+        assert one.grade.success is solves, (task, agent, one.grade)
         assert one.record.disclosure.mini_seed == "public"
     for task in TASKS:
         assert f"{task} (mini, public seed)" in result.stdout
+    assert len(re.findall(r"replies matched \d+ of \d+", result.stdout)) == len(TASKS)
     assert "inspect view --log-dir out/logs" in result.stdout

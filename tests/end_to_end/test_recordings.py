@@ -135,7 +135,7 @@ def test_a_person_answers_and_no_answer_is_lost_when_the_run_is_killed(by_hand: 
     assert by_hand.result.outcome is not None and by_hand.result.outcome.kind == "submitted"
     assert by_hand.result.grade is not None and by_hand.result.grade.valid
     assert by_hand.result.record.disclosure.answered_by == "mailbox"
-    assert f"recorded 3 replies of 1 runs in recording.jsonl ({BY_HAND})" in by_hand.said
+    assert f"recorded 3 replies of 1 run in recording.jsonl ({BY_HAND})" in by_hand.said
     assert "answers: mailbox" in by_hand.said
     [run] = read_recording(by_hand.recording).runs
     assert (run.run.task, run.run.agent, run.run.answered_by) == ("numbers", "react", BY_HAND)
@@ -147,7 +147,7 @@ def test_a_person_answers_and_no_answer_is_lost_when_the_run_is_killed(by_hand: 
 def test_a_recording_can_be_made_later(by_hand: ByHand, tmp_path: Path) -> None:
     run = by_hand.top / "out" / by_hand.result.path
     said = record_directories([run], tmp_path / "again.jsonl")
-    assert "recorded 3 replies of 1 runs" in said
+    assert "recorded 3 replies of 1 run" in said
     assert (tmp_path / "again.jsonl").read_bytes() == by_hand.recording.read_bytes()
     record_directories([run], tmp_path / "again.jsonl", answered_by="Ada")
     assert read_recording(tmp_path / "again.jsonl").runs[0].run.answered_by == "Ada"

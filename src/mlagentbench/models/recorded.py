@@ -2,6 +2,8 @@
 
     mlagentbench run --models mlagentbench/recorded -M file=FILE ...
 
+Without a file it says what our own recordings hold, which come with the package.
+
 A run's replies are those recorded for its task, agent and settings, in its epoch; a single recorded
 run serves every epoch. A reply is found by step, role and number, so a run that was interrupted
 goes on where it was. The prompt should be the one that was answered then, but for what another
@@ -26,12 +28,13 @@ from mlagentbench.errors import RunFailed
 from mlagentbench.models.model import Asked, OwnModel, call_id, reply
 from mlagentbench.models.normalising import normalised
 from mlagentbench.models.recording import (
+    SHIPPED,
     RecordedReply,
     RecordedRun,
     Recording,
     RunLine,
     parting,
-    read_recording,
+    read_recordings,
 )
 from mlagentbench.records import RunRecord
 
@@ -42,14 +45,15 @@ SHOWN_CHARACTERS = 160
 class Recorded(OwnModel):
     """A model whose replies are in a file."""
 
-    file: Path
+    file: Path = SHIPPED
+    """A recording, or a directory of them."""
     on_mismatch: Literal["refuse", "continue"] = "refuse"
     _recording: Recording = PrivateAttr()
     _given: int = PrivateAttr(default=0)
     """How many replies were given outside of a run."""
 
     def model_post_init(self, context: Any, /) -> None:  # noqa: ARG002
-        self._recording = read_recording(self.file)
+        self._recording = read_recordings(self.file)
 
     @property
     def answered_by(self) -> str:

@@ -30,6 +30,8 @@ from mlagentbench.files import write_atomically
 from mlagentbench.models.normalising import normalised
 from mlagentbench.records import Disclosure, Json, Record, RunRecord, Tier
 
+SHIPPED = Path(__file__).parents[1] / "recordings"
+"""Recordings of ours; each says who answered."""
 BY_HAND = "recorded by hand through the mailbox"
 
 
@@ -180,6 +182,20 @@ def parting(one: str, other: str) -> int:
     """The first place at which two texts differ."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def read_recordings(path: Path) -> Recording:
+    """Read a recording, or all of a directory as one; a UsageError names what is wrong."""
+    if not path.is_dir():
+        return read_recording(path)
+    found = [read_recording(file) for file in sorted(path.glob("*.jsonl"))]
+    if not found:
+        raise UsageError(f"recording {path}: there is no *.jsonl in this directory")
+    together = "".join(one.sha256 for one in found)
+    return Recording(
+        runs=tuple(run for one in found for run in one.runs),
+        sha256=hashlib.sha256(together.encode()).hexdigest(),
+    )
 
 
 def read_recording(path: Path) -> Recording:

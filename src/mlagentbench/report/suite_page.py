@@ -16,8 +16,8 @@ LEGEND = """
 valid: runs with a submission that could be scored, of all runs
 success: the bar is reached, which lies half of the way from floor to reference
 and above the starter's noise; [95 % Wilson interval]
-normalised: 0 = floor, the best of starter and trivial predictors; 1 = reference;
-± one standard error over the runs
+normalised: 0 = floor, the best of starter and trivial predictors;
+1 = reference; ± one standard error over the runs
 time: of the run's own clock, without waiting for providers or people
 paper: success by the paper's rule, more than 10 % better than the starter
 """.rstrip()

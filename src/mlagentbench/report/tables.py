@@ -14,6 +14,9 @@ from mlagentbench.evaluation.results import RunResult
 from mlagentbench.evaluation.stats import standard_error, wilson_interval
 from mlagentbench.records import Disclosure, Grade, Json, Record
 
+NARROW = 100
+"""Columns of a terminal below which names of models are broken at the provider."""
+
 
 class Cell(Record):
     """All runs of one agent with one model on one data set of one task."""
@@ -167,7 +170,8 @@ def print_tables(console: Console, lines: Sequence[Cell], *, paper: bool = False
         console.print()
         for text in _heading(members[0]):
             console.print(text, highlight=False, soft_wrap=True)
-        console.print(_table(members, with_model, paper))
+        narrow = console.width < NARROW
+        console.print(_table(members, with_model, paper, narrow))
         for line in members:
             for note in line.notes:
                 console.print(f"  {line.agent}: {note}", style="dim", highlight=False, markup=False)
@@ -183,7 +187,12 @@ def _heading(line: Cell) -> tuple[str, str]:
     return f"[bold]{line.task}[/bold] ({line.data_words}): {line.metric}", figures
 
 
-def _table(lines: Sequence[Cell], with_model: bool, paper: bool) -> Table:
+def _model(name: str, narrow: bool) -> str:
+    """A model's name; on a narrow terminal its provider has a line of its own."""
+    return name.replace("/", "/\n", 1) if narrow else name
+
+
+def _table(lines: Sequence[Cell], with_model: bool, paper: bool, narrow: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("agent", overflow="fold")
     if with_model:
@@ -196,7 +205,7 @@ def _table(lines: Sequence[Cell], with_model: bool, paper: bool) -> Table:
         paper_rate = f"{line.paper_successes}/{line.judged}" if line.judged else "-"
         rates = [_rate(line.successes, line.judged), paper_rate]
         table.add_row(
-            line.agent, *([line.model] if with_model else []),
+            line.agent, *([_model(line.model, narrow)] if with_model else []),
             f"{line.valid}/{line.runs}", *(reversed(rates) if paper else rates),
             figure_text(line.score_mean, line.score_error),
             _normalised(line.normalised_mean, line.normalised_error), _duration(line.seconds_mean),

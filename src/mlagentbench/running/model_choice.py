@@ -97,3 +97,11 @@ def who_answers(main: ModelChoice, roles: Mapping[str, ModelChoice]) -> Answerin
     return Answering(
         answered_by=said[""] + "".join(others), recording="+".join(sorted(hashes)) or None
     )
+
+
+def shipped_tasks(agent: str) -> list[str]:
+    """The tasks on which a run of this agent, with its usual settings, comes with the package."""
+    from mlagentbench.models.recording import SHIPPED, read_recordings
+
+    runs = [one.run for one in read_recordings(SHIPPED).runs]
+    return [run.task for run in runs if run.agent == agent and not run.agent_settings]

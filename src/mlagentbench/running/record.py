@@ -32,16 +32,17 @@ def record_outcome(outcome: SuiteOutcome, to: Path | None, say: Callable[[str], 
 
 
 def record_runs(
-    runs: Sequence[RunDirectory], to: Path, answered_by: str | None = None
+    directories: Sequence[RunDirectory], to: Path, answered_by: str | None = None
 ) -> str | None:
     """Write the recording, and say what is in it; None when there is nothing to write."""
     from mlagentbench.models.recording import record_run, write_recording
 
-    found = [record_run(run, answered_by) for run in runs]
+    found = [record_run(run, answered_by) for run in directories]
     recorded = [run for run in found if run is not None]
     if not recorded:
         return None
     write_recording(to, recorded)
     replies = sum(len(run.replies) for run in recorded)
     who = "; ".join(dict.fromkeys(run.run.answered_by for run in recorded))
-    return f"recorded {replies} replies of {len(recorded)} runs in {to} ({who})"
+    runs = "1 run" if len(recorded) == 1 else f"{len(recorded)} runs"
+    return f"recorded {replies} replies of {runs} in {to} ({who})"

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -29,6 +29,7 @@ from mlagentbench.running.model_choice import (
     choose,
     parse_arguments,
     require_taken,
+    shipped_tasks,
     who_answers,
 )
 from mlagentbench.running.output import own_output
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
     import inspect_ai
     from inspect_ai.model import ModelCost
 
+ReadyTasks = dict[tuple[str, AddedPackages], Ready]
+"""What each task stands on, for each python environment that it is used with."""
+DEMO_AGENT = "research"
 DISK_IS_FULL = 100_000
 """Bytes: with less, a failed run most likely failed for want of space."""
 
@@ -62,6 +66,11 @@ class Cell(Record):
     info: AgentInfo
     agent: AgentChoice
     model: str
+
+    @property
+    def python_needs(self) -> tuple[str, AddedPackages]:
+        """The task, and what the agent adds to its python environment."""
+        return self.task, self.info.added_packages(self.agent.settings)
 
 
 class SuiteRequest(Record):
@@ -159,12 +168,12 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
     _require_what_is_needed(request)
     if settings.interactive and not (console.is_terminal and sys.stdin.isatty()):
         raise UsageError("--interactive needs a terminal, to ask and to be answered")
-    ready: dict[str, Ready] = {}
+    ready: ReadyTasks = {}
     with own_output(request.out):
         try:
             with TerminalProgress(console) as progress:
                 for name, added in _python_needs(request):
-                    ready[name] = ensure_ready(
+                    ready[name, added] = ensure_ready(
                         load_task(name), settings.tier, settings.mini_seed,
                         added=added, progress=progress,
                     )  # fmt: skip
@@ -183,9 +192,7 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
 
 def _python_needs(request: SuiteRequest) -> list[tuple[str, AddedPackages]]:
     """Each task with what its agents add to its python environment, once."""
-    cells = request.cells
-    added = ((cell.task, cell.info.added_packages(cell.agent.settings)) for cell in cells)
-    return list(dict.fromkeys(added))
+    return list(dict.fromkeys(cell.python_needs for cell in request.cells))
 
 
 def _require_what_is_needed(request: SuiteRequest) -> None:
@@ -248,11 +255,11 @@ def _tasks(request: SuiteRequest) -> dict[str, Task]:
     return {cell.task: load_task(cell.task) for cell in request.cells}
 
 
-def _evaluate(request: SuiteRequest, ready: Mapping[str, Ready], console: Console) -> bool:
+def _evaluate(request: SuiteRequest, ready: ReadyTasks, console: Console) -> bool:
     """Let Inspect run all cells; True when a person interrupted it."""
     from inspect_ai import eval_set
 
-    tasks = [_inspect_task(cell, request, ready[cell.task]) for cell in request.cells]
+    tasks = [_inspect_task(cell, request, ready[cell.python_needs]) for cell in request.cells]
     # What Inspect itself prints about its log directory would only stand in the way.
     live = LiveProgress(console, total=len(tasks) * request.runs)
     with live, redirect_stdout(StringIO()), prerequisites_explained("Inspect"):
@@ -297,19 +304,19 @@ def _inspect_task(cell: Cell, request: SuiteRequest, ready: Ready) -> "inspect_a
     )
 
 
-def _results(request: SuiteRequest, ready: Mapping[str, Ready]) -> list[RunResult]:
+def _results(request: SuiteRequest, ready: ReadyTasks) -> list[RunResult]:
     """The results of the cells that were asked for, not of others in the same --out."""
     from mlagentbench.running.run_identity import disclose_run
 
     asked_for = {
         _identity(
             disclose_run(
-                load_task(cell.task), request.settings, ready[cell.task], cell.agent,
+                load_task(cell.task), request.settings, ready[cell.python_needs], cell.agent,
                 choose(cell.model, request.model_arguments), _choices(request, cell),
             )
         )
         for cell in request.cells
-        if cell.task in ready
+        if cell.python_needs in ready
     }  # fmt: skip
     return [
         result
@@ -328,8 +335,15 @@ def _identity(facts: Disclosure) -> str:
 
 
 def demo_request(*, every: bool, out: Path) -> SuiteRequest:
-    """The agents that need no model, on the mini tier; torch tasks only with `every`."""
-    return SuiteRequest.read(
-        suite="paper" if every else "demo", agents="nop,baseline,oracle", models=NO_MODEL, runs=1,
-        out=out, jobs=1, roles=[], prices=None, tier="mini",
+    """On the mini tier the agents without a model, and recorded runs; torch only with `every`."""
+    suite = "paper" if every else "demo"
+    rulers = SuiteRequest.read(
+        suite=suite, agents="nop,baseline,oracle", models=NO_MODEL, runs=1, out=out, jobs=1,
+        roles=[], prices=None, tier="mini",
     )  # fmt: skip
+    tasks = [name for name in shipped_tasks(DEMO_AGENT) if name in chosen_tasks([], suite)]
+    replayed = SuiteRequest.read(
+        tasks=",".join(tasks), agents=DEMO_AGENT, models=RECORDED, runs=1, out=out, jobs=1,
+        roles=[], prices=None, tier="mini", model_arguments=["on_mismatch=continue"],
+    )  # fmt: skip
+    return replayed.model_copy(update={"cells": (*rulers.cells, *replayed.cells)})
