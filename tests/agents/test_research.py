@@ -11,7 +11,7 @@ from scripted_model import Said, scripted_by, text_reply
 from small_task import OpenRun, open_run, small_task
 
 from mlagentbench.agents.agent import AGENTS
-from mlagentbench.agents.research import RETRIES, UNPARSABLE, ResearchAgent, Settings
+from mlagentbench.agents.research import RETRIES, ResearchAgent, Settings
 from mlagentbench.environment.asking import current_question
 from mlagentbench.environment.budget import BudgetLimits
 from mlagentbench.environment.current import publish
@@ -237,6 +237,7 @@ async def test_a_reply_that_cannot_be_read_is_asked_for_again_with_a_reminder(
     assert "none of its fields" in reminders[0]
     assert "I will list the files." in reminders[0]
     assert "\nFact Check: " in reminders[0]
+    assert reminders[0].endswith("Action: List Files\nAction Input: {}]")
     assert "The reply is empty" in reminders[1]
     assert "I will list the files." not in reminders[1], "only the last problem is told"
     assert '"Action Input:" is missing' in reminders[2]
@@ -249,7 +250,7 @@ async def test_a_step_is_lost_when_no_reply_can_be_read(open_environment: OpenRu
     async with open_environment(BudgetLimits(steps=9), models=model.models) as environment:
         assert await run(environment) == "submitted"
         assert names(environment) == [
-            "List Files", UNPARSABLE, UNPARSABLE, "List Files", "Final Answer",
+            "List Files", "Unusable Reply", "Unusable Reply", "List Files", "Final Answer",
         ]  # fmt: skip
         lost = environment.steps[1].observation
         assert lost.status == "error"

@@ -14,7 +14,7 @@ from typing import Annotated
 from inspect_ai.solver import Solver, solver
 from pydantic import ConfigDict, Field, ValidationError
 
-from mlagentbench.agents.agent import as_solver
+from mlagentbench.agents.agent import UNUSABLE_REPLY, as_solver
 from mlagentbench.agents.recall import Recall
 from mlagentbench.agents.text_protocol import (
     ACTION,
@@ -32,7 +32,7 @@ from mlagentbench.environment.research_log import ResearchLog
 from mlagentbench.environment.summaries import clipped, summarise_long
 from mlagentbench.errors import ActionError, ContextOverflow, ModelRefused, UsageError
 from mlagentbench.prompts import prompt
-from mlagentbench.records import Action, Json, Observation, Record, Step
+from mlagentbench.records import Json, Observation, Record, Step
 
 REFLECTION, PLAN, FACT_CHECK = "Reflection", "Research Plan and Status", "Fact Check"
 THOUGHT = "Thought"
@@ -54,7 +54,6 @@ LONG_OBSERVATION = 5_000
 """Characters of the longest observation that the model sees as it is."""
 SHOWN_MADE_UP = 300
 """Characters of a made-up observation that the journal notes."""
-UNPARSABLE = "Unparsable Reply"
 
 
 class Settings(Record):
@@ -204,7 +203,7 @@ class ResearchAgent:
                 reply = parse_reply(line.reply, self._settings.fields)
             except ReplyError as error:
                 problem = self._explained(error, line)
-                asked = f"{first}\n\n{self._with_format('research_reminder', problem=problem)}"
+                asked = f"{first}\n\n{self._reminder(problem)}"
             else:
                 self._note_what_was_made_up(reply)
                 return reply
@@ -228,6 +227,13 @@ class ResearchAgent:
         meanings = "\n".join(f"{field}: {prompt(MEANINGS[field])}" for field in fields)
         return prompt(name, format=meanings, first=fields[0], last=fields[-1], **values)
 
+    def _reminder(self, problem: ReplyError) -> str:
+        specs = list(self._environment.actions.specs.values())
+        simplest = min(specs, key=lambda spec: len(_required(spec)))
+        arguments = simplest.example() if _required(simplest) else "{}"
+        example = f"{ACTION}: {simplest.name}\n{ACTION_INPUT}: {arguments}"
+        return self._with_format("research_reminder", problem=problem, example=example)
+
     def _explained(self, error: ReplyError, line: ReplyLine) -> ReplyError:
         if line.stop_reason != "max_tokens":
             return error
@@ -241,9 +247,7 @@ class ResearchAgent:
 
     async def _lose_a_step(self, error: ReplyError) -> None:
         text = f"Nothing was done: {1 + RETRIES} replies in a row could not be read. {error}"
-        await self._environment.note_step(
-            Action(name=UNPARSABLE), Observation(text=text, status="error")
-        )
+        await self._environment.note_step(UNUSABLE_REPLY, Observation(text=text, status="error"))
 
     # Remembering
 
@@ -256,7 +260,7 @@ class ResearchAgent:
         return kept[-self._settings.steps_in_context :]
 
     def _is_malformed(self, step: Step) -> bool:
-        if step.action.name == UNPARSABLE:
+        if step.action == UNUSABLE_REPLY:
             return True
         try:
             self._environment.actions.find(step.action.name).check(step.action.arguments)
@@ -277,7 +281,7 @@ class ResearchAgent:
         """A step as the model sees it: its reply, and what was observed."""
         if step.n not in self._shown:
             reply = self._reply_of(step) or ParsedReply(texts={}, action=step.action)
-            said = "" if step.action.name == UNPARSABLE else f"{reply.as_text()}\n"
+            said = "" if step.action == UNUSABLE_REPLY else f"{reply.as_text()}\n"
             observed = await self._observed(step)
             self._shown[step.n] = f"{said}{OBSERVATION}:\n```\n{observed}\n```"
         return self._shown[step.n]
@@ -340,7 +344,10 @@ class ResearchAgent:
 
 def _usage(spec: ActionSpec) -> str:
     """An action as the prompt lists it."""
-    fields = spec.arguments.model_fields.items()
-    optional = ", ".join(name for name, info in fields if not info.is_required())
-    remark = f"\n  ({optional} may be left out)" if optional else ""
+    optional = [name for name in spec.arguments.model_fields if name not in _required(spec)]
+    remark = f"\n  ({', '.join(optional)} may be left out)" if optional else ""
     return f"- {spec.name}: {spec.description}\n  {ACTION_INPUT}: {spec.example()}{remark}"
+
+
+def _required(spec: ActionSpec) -> list[str]:
+    return [name for name, info in spec.arguments.model_fields.items() if info.is_required()]
