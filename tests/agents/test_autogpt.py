@@ -84,7 +84,7 @@ async def test_unreadable_replies_are_sent_back_and_then_cost_a_step(
     async with open_environment(models={"main": main.model()}) as environment:
         await run(environment)
         noted, listed, _ = environment.steps
-    assert (noted.action.name, noted.observation.status) == ("No Action", "error")
+    assert (noted.action.name, noted.observation.status) == ("Unusable Reply", "error")
     assert "(tries: 6)" in noted.observation.text
     assert "not an object" in noted.observation.text
     assert listed.action.name == "List Files"
@@ -96,7 +96,7 @@ async def test_unreadable_replies_are_sent_back_and_then_cost_a_step(
         assert expected in fault
     assert main.prompts[1][-2].text == "(an empty reply)"
     assert main.prompts[2][-2].text == "I will list the files."
-    assert "Result of No Action (error)" in main.prompts[6][-2].text
+    assert "Result of Unusable Reply (error)" in main.prompts[6][-2].text
     assert len(main.prompts[7][-2].text) < 3_000
 
 

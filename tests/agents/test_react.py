@@ -197,7 +197,11 @@ async def test_replies_without_a_call_are_nudged_and_every_third_costs_a_step(
     model = Listener("I will.", "", "Soon.", "Really.", SUBMIT)
     async with open_environment(BudgetLimits(steps=9), models={"main": model.model}) as environment:
         await act(environment)
-        assert [step.action.name for step in environment.steps] == ["No Action", "Final Answer"]
+        names = [step.action.name for step in environment.steps]
+        assert names == ["Unusable Reply", "Final Answer"]
+            "Unusable Reply",
+            "Final Answer",
+        ]
     assert [prompt[-1].text for prompt in model.prompts[1:3]] == [NUDGE, NUDGE]
     assert "cost a step" in model.prompts[3][-1].text
     assert "[Left: 8 of 9 steps" in model.prompts[3][-1].text

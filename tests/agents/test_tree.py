@@ -191,7 +191,7 @@ async def test_replies_without_code_are_asked_again_and_then_a_failed_node(
     async with open_environment(BudgetLimits(steps=7), models={"main": model.model}) as environment:
         agent = await act(environment, drafts=1)
         names = [step.action.name for step in environment.steps]
-        assert names[1:3] == ["No Code", "Write File"]
+        assert names[1:3] == ["Unusable Reply", "Write File"]
         assert [bool(node.error) for node in agent.tree.nodes] == [False, True, False]
     assert "no complete code block" in model.prompts[1][-1].text
     assert [len(prompt) for prompt in model.prompts] == [2, 4, 6, 2, 4]

@@ -13,7 +13,7 @@ from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.current import current_environment
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import FailureCause, RunEnded, RunFailed, UsageError
-from mlagentbench.records import Json, Outcome, Record
+from mlagentbench.records import Action, Json, Outcome, Record
 from mlagentbench.tasks.python_env import NOTHING_ADDED, AddedPackages
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ Loop = Callable[[Environment], Awaitable[None]]
 AtEnd = Callable[[Environment], None]
 """Chooses what is handed in when the agent was cut off; it may not ask or execute anything."""
 
+UNUSABLE_REPLY = Action(name="Unusable Reply")
+"""The step that replies cost which nobody could make sense of."""
 LONGEST_LOOK_AWAY = 1.0
 """Seconds between two looks at the run's clock."""
 

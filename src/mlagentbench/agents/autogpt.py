@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from inspect_ai.solver import Solver, solver
 
-from mlagentbench.agents.agent import as_solver
+from mlagentbench.agents.agent import UNUSABLE_REPLY, as_solver
 from mlagentbench.agents.autogpt_memory import CHARACTERS_PER_TOKEN, Memory, Turn
 from mlagentbench.agents.budget_words import left_in_words
 from mlagentbench.agents.relaxed_json import parse_object
@@ -25,7 +25,6 @@ from mlagentbench.records import Action, Json, Observation, Record
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage
 
-NO_ACTION = Action(name="No Action")
 SHOWN_REPLY = 2_000
 """Characters of an unreadable reply that the model is shown again."""
 SHOWN_EVENT = 4_000
@@ -98,7 +97,7 @@ class AutoGptAgent:
             self.memory.add(Turn(reply=reply, step=step))
             return
         said = f"No command could be read (tries: {1 + self._retries}). {fault}"
-        step = await self._run.note_step(NO_ACTION, Observation(text=said, status="error"))
+        step = await self._run.note_step(UNUSABLE_REPLY, Observation(text=said, status="error"))
         self.memory.add(Turn(reply=_shown(reply), step=step))
 
     async def _ask(self, last_reply: str, fault: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from mlagentbench.agents.agent import run_agent
+from mlagentbench.agents.agent import UNUSABLE_REPLY, run_agent
 from mlagentbench.agents.best_submission import BestSubmission, validation_metric
 from mlagentbench.agents.budget_words import left_in_words
 from mlagentbench.agents.conversation import Conversation, reply_message, shortened, without_middle
@@ -36,7 +36,6 @@ IDLE_REPLIES = 3
 SHOWN_TO_SUMMARISE = (4_000, 1_000, 250)
 """Characters of each message that the fast model is shown; fewer when it cannot read so many."""
 MAX_REASON = 1_000
-NO_ACTION = Action(name="No Action")
 NUDGE = "Your reply calls no tool, so nothing was done. Call a tool; `final_answer` submits."
 CUT_OFF = (
     "Your reply was cut off: it is longer than one reply may be. Say less at once; a long file can "
@@ -162,7 +161,7 @@ class ReactAgent:
             return ""
         self._idle_replies = 0
         said = f"{IDLE_REPLIES} replies in a row did nothing: this cost a step."
-        await self._run.note_step(NO_ACTION, Observation(text=said, status="error"))
+        await self._run.note_step(UNUSABLE_REPLY, Observation(text=said, status="error"))
         return f" {said}\n\n{self._standing()}"
 
     def _standing(self) -> str:

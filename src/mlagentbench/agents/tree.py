@@ -11,7 +11,7 @@ import math
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from pydantic import Field, ValidationError
 
-from mlagentbench.agents.agent import run_agent
+from mlagentbench.agents.agent import UNUSABLE_REPLY, run_agent
 from mlagentbench.agents.best_submission import validation_metric
 from mlagentbench.agents.budget_words import duration, left_in_words
 from mlagentbench.agents.tree_nodes import FINAL, Node, NodeKind, SolutionFile, Tree, layout_of
@@ -30,7 +30,6 @@ SHORTEST = 10.0
 """Seconds that every run of a solution gets."""
 FINAL_FIT = 0.9
 """Of the time left, for the final fit; the rest is for checking and submitting."""
-NO_CODE = Action(name="No Code")
 
 
 class TreeSettings(Record):
@@ -139,7 +138,7 @@ class TreeAgent:
         node = Node(n=len(self.tree.nodes), kind=kind, parent=made_from)
         if proposal is None:
             error = "the model's replies had no code"
-            await self._bench.run.note_step(NO_CODE, Observation(text=error, status="error"))
+            await self._bench.run.note_step(UNUSABLE_REPLY, Observation(text=error, status="error"))
             self.tree = self.tree.grown(node.model_copy(update={"error": error}))
             return
         files = self._together(parent, proposal.files)
