@@ -199,9 +199,6 @@ async def test_replies_without_a_call_are_nudged_and_every_third_costs_a_step(
         await act(environment)
         names = [step.action.name for step in environment.steps]
         assert names == ["Unusable Reply", "Final Answer"]
-            "Unusable Reply",
-            "Final Answer",
-        ]
     assert [prompt[-1].text for prompt in model.prompts[1:3]] == [NUDGE, NUDGE]
     assert "cost a step" in model.prompts[3][-1].text
     assert "[Left: 8 of 9 steps" in model.prompts[3][-1].text
