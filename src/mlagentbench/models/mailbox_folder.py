@@ -299,15 +299,15 @@ def _what_is_wrong(error: ValueError) -> str:
 
 
 def _for_reading(request: MailRequest, name: str) -> str:
+    """The request as a text, with what was said last at its end."""
     asked_by = f"{request.run}, step {request.step}, " if request.run else ""
     parts = [
         f"{asked_by}role {request.role}",
         f"answer with {name}.reply.txt or {name}.reply.json (see README.txt)",
-        "",
-        prompt_text(request.messages),
     ]
     for tool in request.tools:
         schema = tool.parameters.model_dump(mode="json", exclude_none=True)
-        parts += ["", f"[tool] {tool.name}: {tool.description}", json.dumps(schema["properties"])]
+        parts += ["", f"[you may call] {tool.name}: {tool.description}"]
+        parts.append(json.dumps(schema["properties"]))
         parts.append(f"required: {', '.join(schema.get('required', [])) or 'nothing'}")
-    return "\n".join(parts) + "\n"
+    return "\n".join([*parts, "", prompt_text(request.messages)]) + "\n"
