@@ -188,8 +188,8 @@ def _heading(line: Cell) -> tuple[str, str]:
 
 
 def _model(name: str, narrow: bool) -> str:
-    """A model's name; on a narrow terminal its provider has a line of its own."""
-    return name.replace("/", "/\n", 1) if narrow else name
+    """A model's name; on a narrow terminal its provider has a line of its own, or none if ours."""
+    return name.removeprefix("mlagentbench/").replace("/", "/\n", 1) if narrow else name
 
 
 def _table(lines: Sequence[Cell], with_model: bool, paper: bool, narrow: bool) -> Table:
