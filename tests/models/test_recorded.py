@@ -266,7 +266,7 @@ async def test_only_a_recording_is_overwritten(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "needs -M file=...; it takes: file, on_mismatch"),
+        ({"file": str(Path(__file__).parents[1])}, "no *.jsonl in this directory"),
         ({"file": "{file}", "fil": "x"}, "does not take -M fil; it takes: file, on_mismatch"),
         ({"file": "{file}", "on_mismatch": "ignore"}, "'refuse' or 'continue'"),
         ({"file": "{file}x"}, "No such file"),

@@ -250,4 +250,4 @@ def test_a_model_is_asked_through_inspect() -> None:
     one, two = ask_all(InspectTool("mlagentbench/reader"), text, text)
     assert one == two
     assert "winter sports stations" in one.text
-    assert one.input_tokens == len(text) // 4
+    assert one.input_tokens == len(f"[user]\n{text}") // 4
