@@ -7,7 +7,7 @@ READY  := $(VENV)/ready
 .PHONY: help demo test check bench soak format clean bubblewrap
 
 help:
-	@echo "make demo    run baseline, nop and oracle on the mini tasks and print the table"
+	@echo "make demo    run baseline, nop, oracle and a recorded agent on mini tasks, print the table"
 	@echo "make test    all tests"
 	@echo "make check   lint, types and layout rules"
 	@echo "make bench   measure speed and memory as ratios, write bench/results"

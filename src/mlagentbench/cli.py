@@ -299,7 +299,7 @@ def demo(
     every: Annotated[bool, typer.Option("--all", help="Also the tasks that need torch.")] = False,
     out: OutOption = Path("demo-results"),
 ) -> None:
-    """Run baseline, nop and oracle on the mini tasks: no key, no network, no GPU."""
+    """Run baseline, nop, oracle and a recorded agent on mini tasks: no key, no network, no GPU."""
     from rich.console import Console
 
     from mlagentbench.report.suite_page import print_suite
