@@ -1,8 +1,8 @@
 """Small models, honest and not, graded by babylm's grader: `python babylm_models.py OUT`.
 
 Runs in the task's python env, with torch, which the tests themselves do not have; the task's folder
-is on the path. OUT/results.json gets, for each case, the score and the figures beside it, or the
-reason why it is invalid.
+and its starter are on the path. OUT/results.json gets, for each case, the score and the figures
+beside it, or the reason why it is invalid.
 """
 
 import json
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gpt2
 import grade
 import language_model
 import torch
@@ -215,6 +216,24 @@ def bits_by_hand(directory: Path) -> float:
     return nats / math.log(2) / sum(len(text.encode()) for text in TEXTS)
 
 
+def starters_model(directory: Path) -> dict[str, Any]:
+    """How far the starter's GPT-2 is from what Transformers makes of its files, and their score."""
+    directory.mkdir(parents=True)
+    torch.manual_seed(0)
+    model = gpt2.GPT2(257, context=64, width=16, layers=2, heads=2)
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight)
+    gpt2.save_model(model, 256, directory)
+    byte_tokenizer().save(str(directory / "tokenizer.json"))
+    loaded = transformers.AutoModelForCausalLM.from_pretrained(directory).eval()
+    tokens = torch.randint(257, (3, 64))
+    with torch.no_grad():
+        logits = model(tokens)
+        difference = (loaded(tokens).logits - logits).abs().max()
+    apart = float(difference / logits.abs().max())
+    return {**attempt(directory.parent), "apart": apart}
+
+
 def main() -> None:
     transformers.utils.logging.disable_progress_bar()
     documents = [
@@ -235,6 +254,7 @@ def main() -> None:
     results["bert"] = attempt(OUT / "bert")
     results["again"] = attempt(OUT / "unchanged")
     results["by hand"] = {"score": bits_by_hand(OUT / "unchanged" / "output")}
+    results["starter"] = starters_model(OUT / "starter" / "output")
     results |= probes(OUT / "llama")
     (OUT / "results.json").write_text(json.dumps(results))
 

@@ -182,7 +182,7 @@ def graded(
     """What the grader says to each model of babylm_models.py."""
     out = tmp_path_factory.mktemp("models")
     shutil.copy(str(task_library.__file__), out)
-    path = os.pathsep.join(map(str, (BABYLM.folder, out)))
+    path = os.pathsep.join(map(str, (BABYLM.folder, BABYLM.folder / "starter", out)))
     done = subprocess.run(
         [torch_env.python, MODELS, out],
         env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
@@ -239,6 +239,12 @@ def test_all_listed_architectures_are_scored(graded: dict[str, dict[str, Any]]) 
     for kind in MODEL_FILES.ARCHITECTURES:
         assert 7 < graded[kind]["score"] < 9, graded[kind]
     assert graded["probe: causal"] == {"accepted": True}
+
+
+@pytest.mark.slow
+def test_the_starters_model_is_the_gpt2_of_transformers(graded: dict[str, dict[str, Any]]) -> None:
+    assert graded["starter"]["apart"] < 1e-5
+    assert graded["starter"]["score"] > 0
 
 
 @pytest.mark.slow

@@ -35,7 +35,7 @@ FUNCTION_WORDS = {
 """How many there are: 80; with the 1,920 forms of content words the language has 2,000 words."""
 TRAINING = {
     "vocabulary": 2048, "layers": 2, "heads": 2, "width": 64, "context": 128,
-    "batch_size": 8, "learning_rate": 0.001, "steps": 40,
+    "batch_size": 8, "learning_rate": 0.002, "steps": 20,
 }  # fmt: skip
 
 

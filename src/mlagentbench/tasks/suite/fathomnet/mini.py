@@ -30,7 +30,7 @@ MOST_ANIMALS = 3
 LEAST_DISTANCE = 12
 REDRAWN_LABELS = 0.06
 PIXEL_NOISE = 0.05
-TRAINING = {"image_size": SIZE, "batch_size": 32, "learning_rate": 0.01, "epochs": 4}
+TRAINING = {"image_size": SIZE, "batch_size": 32, "learning_rate": 0.01, "epochs": 1}
 
 
 def make(raw: Path, rng: np.random.Generator) -> None:

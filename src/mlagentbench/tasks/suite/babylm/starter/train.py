@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 import torch
+from gpt2 import GPT2, save_model
 from tokenizers import ByteLevelBPETokenizer
 from torch.nn import functional
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
-from transformers.utils.logging import disable_progress_bar
 
+OUTPUT = Path("output")
 END = "<|endoftext|>"
 VALIDATION_BYTES = 60_000
 
@@ -18,30 +18,25 @@ VALIDATION_BYTES = 60_000
 def main() -> None:
     torch.set_num_threads(1)  # on small models more threads only wait for each other
     torch.manual_seed(int(os.environ.get("MLAGENTBENCH_SEED", "0")))
-    disable_progress_bar()
     settings = json.loads(Path("training.json").read_text())
     tokenizer = train_tokenizer(settings["vocabulary"])
     text = read_texts("babylm_10M")
     tokens = torch.tensor([token for part in tokenizer.encode_batch(text) for token in part.ids])
     end = tokenizer.token_to_id(END)
-    config = GPT2Config(
-        vocab_size=tokenizer.get_vocab_size(), n_positions=settings["context"],
-        n_embd=settings["width"], n_layer=settings["layers"], n_head=settings["heads"],
-        bos_token_id=end, eos_token_id=end,
-    )  # fmt: skip
-    model = GPT2LMHeadModel(config)
+    sizes = {name: settings[name] for name in ("context", "width", "layers", "heads")}
+    model = GPT2(tokenizer.get_vocab_size(), **sizes)
     train(model, tokens, settings)
 
     share = VALIDATION_BYTES / sum(len(part.encode()) for part in read_texts("babylm_dev"))
     validation = [part[: int(len(part) * min(1, share))] for part in read_texts("babylm_dev")]
     encoded = [part.ids for part in tokenizer.encode_batch(validation)]
     size = sum(len(part.encode()) for part in validation)
-    print(f"validation bits per byte={total_bits(model, encoded, end) / size:.4f}")
+    bits = total_bits(model, encoded, end, settings["context"])
+    print(f"validation bits per byte={bits / size:.4f}")
 
-    model.save_pretrained("output")
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer._tokenizer, bos_token=END, eos_token=END
-    ).save_pretrained("output")
+    OUTPUT.mkdir(exist_ok=True)
+    save_model(model, end, OUTPUT)
+    tokenizer.save(str(OUTPUT / "tokenizer.json"))
 
 
 def read_texts(folder: str) -> list[str]:
@@ -58,15 +53,14 @@ def train_tokenizer(vocabulary: int) -> ByteLevelBPETokenizer:
     return tokenizer
 
 
-def train(model: GPT2LMHeadModel, tokens: torch.Tensor, settings: dict) -> None:
+def train(model: GPT2, tokens: torch.Tensor, settings: dict) -> None:
     """Random pieces of the text, one learning rate from start to end."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings["learning_rate"])
     length = settings["context"]
-    model.train()
     for step in range(1, settings["steps"] + 1):
         starts = torch.randint(len(tokens) - length, (settings["batch_size"],))
         batch = torch.stack([tokens[start : start + length + 1] for start in starts])
-        logits = model(batch[:, :-1]).logits
+        logits = model(batch[:, :-1])
         loss = functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
         optimizer.zero_grad()
         loss.backward()
@@ -76,14 +70,13 @@ def train(model: GPT2LMHeadModel, tokens: torch.Tensor, settings: dict) -> None:
 
 
 @torch.no_grad()
-def total_bits(model: GPT2LMHeadModel, documents: list[list[int]], end: int) -> float:
+def total_bits(model: GPT2, documents: list[list[int]], end: int, length: int) -> float:
     """What the documents cost, in pieces as long as the model's context."""
-    model.eval()
-    length, nats = model.config.n_positions, 0.0
+    nats = 0.0
     for document in documents:
         for at in range(0, len(document), length):
             piece = torch.tensor([end, *document[at : at + length]])
-            logits = model(piece[None, :-1]).logits[0]
+            logits = model(piece[None, :-1])[0]
             nats += functional.cross_entropy(logits, piece[1:], reduction="sum").item()
     return nats / math.log(2)
 
