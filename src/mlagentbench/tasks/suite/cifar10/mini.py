@@ -20,7 +20,7 @@ PIXEL_NOISE = 0.08
 REDRAWN_LABELS = 0.04
 LEAST_COLOUR_DISTANCE = 0.4
 
-TRAINING = {"optimizer": "adam", "learning_rate": 0.001, "batch_size": 64, "epochs": 5}
+TRAINING = {"optimizer": "adam", "learning_rate": 0.001, "batch_size": 64, "epochs": 2}
 
 
 def make(raw: Path, rng: np.random.Generator) -> None:

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 VALIDATION_SHARE = 0.05
 BATCH = 64
-EPOCHS = 7
+EPOCHS = 6
 PEAK_RATE = 0.01
 WEIGHT_DECAY = 5e-4
 SHIFT = 3
