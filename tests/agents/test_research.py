@@ -220,6 +220,13 @@ async def test_without_the_fast_models_help_a_long_observation_is_shown_in_part(
     assert "line 350" not in last
 
 
+async def test_nothing_is_asked_once_the_steps_are_used_up(open_environment: OpenRun) -> None:
+    model = Listener(LOOK, "Entry one.", LOOK, "never said")
+    async with open_environment(BudgetLimits(steps=2), models=model.models) as environment:
+        assert await run(environment, retrieval=True) == "steps"
+    assert model.roles == ["main", "fast", "main"]
+
+
 # Replies that cannot be read
 
 

@@ -179,10 +179,10 @@ class ResearchAgent:
         """What the model sees of each step."""
 
     async def act(self) -> None:
-        """Ask and act; the end of the run ends it from outside."""
+        """Ask and act until the run is over; nothing is asked that could not be acted on."""
         for step in self._perhaps_not_in_the_log():
             await self._log(step)
-        while True:
+        while (end := self._environment.ended) is None:
             try:
                 reply = await self._next_reply()
             except ReplyError as error:
@@ -190,6 +190,7 @@ class ResearchAgent:
             else:
                 await self._environment.execute(reply.action)
                 await self._log(self._environment.steps[-1])
+        raise end
 
     # Asking
 
@@ -316,8 +317,9 @@ class ResearchAgent:
         return steps[max(first, 0) :]
 
     async def _log(self, step: Step) -> None:
-        """Have the log hold an entry for a step."""
-        if not self._settings.retrieval or self._is_malformed(step):
+        """Have the log hold an entry for a step, as long as somebody will read it."""
+        needed = self._settings.retrieval and self._environment.ended is None
+        if not needed or self._is_malformed(step):
             return
         log = self._log_at(step.n + 1)
         entry = await self._helped(log.condense(await self._in_words(step)), otherwise="")
