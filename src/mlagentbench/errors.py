@@ -15,6 +15,7 @@ OutcomeKind = Literal[
     "submitted", "steps", "time", "tokens", "cost", "context", "refusal", "interrupted", "failed"
 ]
 FailureCause = Literal["sandbox", "model", "task", "grader", "harness"]
+ActionFault = Literal["unknown action", "bad arguments"]
 
 
 class MLAgentBenchError(Exception):
@@ -22,7 +23,14 @@ class MLAgentBenchError(Exception):
 
 
 class ActionError(MLAgentBenchError):
-    """An action cannot be carried out as the agent asked; the text is its observation."""
+    """An action cannot be carried out as the agent asked; the text is its observation.
+
+    `fault` is set where not even its form is right.
+    """
+
+    def __init__(self, text: str = "", fault: ActionFault | None = None) -> None:
+        super().__init__(text)
+        self.fault = fault
 
 
 class RunEnded(MLAgentBenchError):

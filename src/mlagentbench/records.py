@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mlagentbench.errors import FailureCause, OutcomeKind
+from mlagentbench.errors import ActionFault, FailureCause, OutcomeKind
 
 Json = Any
 """A JSON value; pydantic checks it where it enters a record."""
@@ -32,13 +32,14 @@ class Observation(Record):
 
     `error` is the agent's own fault (bad arguments, a failing script), `refused` a try at what is
     protected, `limit` a command that was ended by one of its limits, `interrupted` a step that the
-    harness could not finish.
+    harness could not finish. `fault` says what is wrong with the form of an action.
     """
 
     text: str
     status: ObservationStatus = "ok"
     exit_code: int | None = None
     limit: str | None = None
+    fault: ActionFault | None = None
 
 
 class Usage(Record):
@@ -146,6 +147,13 @@ class Disclosure(Record):
     packages: dict[str, str]
 
 
+class BranchPoint(Record):
+    """Where a run took over another one's history: that run's place below OUT, and the step."""
+
+    run: str
+    step: int
+
+
 class RunRecord(Record):
     """`run.json`: what this run is, written once when it is created."""
 
@@ -155,6 +163,7 @@ class RunRecord(Record):
     seed: int
     created: str
     disclosure: Disclosure
+    branched_from: BranchPoint | None = None
 
     def directory(self, settings_hash: str) -> PurePosixPath:
         """The run's place below OUT."""

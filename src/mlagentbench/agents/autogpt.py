@@ -13,10 +13,11 @@ from inspect_ai.solver import Solver, solver
 from mlagentbench.agents.agent import UNUSABLE_REPLY, as_solver
 from mlagentbench.agents.autogpt_memory import CHARACTERS_PER_TOKEN, Memory, Turn
 from mlagentbench.agents.budget_words import left_in_words
-from mlagentbench.agents.relaxed_json import parse_object
+from mlagentbench.agents.relaxed_json import JsonError, parse_object
 from mlagentbench.agents.resumable import ResumableRun
 from mlagentbench.environment.asking import FAST
 from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.journal import ReplyFault, ReplyLine
 from mlagentbench.environment.summaries import clipped, step_in_words
 from mlagentbench.errors import ActionError, ContextOverflow, UsageError
 from mlagentbench.prompts import prompt
@@ -86,11 +87,13 @@ class AutoGptAgent:
             await self._condense()
         reply = fault = ""
         for _ in range(1 + self._retries):
-            reply = await self._ask(reply, fault)
+            line = await self._ask(reply, fault)
+            reply = line.reply
             try:
                 decision = read_reply(reply)
             except ActionError as error:
                 fault = str(error)
+                self._run.environment.models.note_unreadable(line, _form(line, error), fault)
                 continue
             self._thoughts = decision.thoughts
             step = await self._run.execute(decision.action)
@@ -100,11 +103,11 @@ class AutoGptAgent:
         step = await self._run.note_step(UNUSABLE_REPLY, Observation(text=said, status="error"))
         self.memory.add(Turn(reply=_shown(reply), step=step))
 
-    async def _ask(self, last_reply: str, fault: str) -> str:
+    async def _ask(self, last_reply: str, fault: str) -> ReplyLine:
         """The next reply; to a faulty one, the next try. With less memory if it is too much."""
         while True:
             try:
-                return (await self._run.ask(self._messages(last_reply, fault))).reply
+                return await self._run.ask(self._messages(last_reply, fault))
             except ContextOverflow:
                 if not await self._condense():
                     raise
@@ -157,6 +160,14 @@ def read_reply(reply: str) -> Decision:
         thoughts=_as_text(said.get("thoughts")),
         action=Action(name=name.strip(), arguments=arguments or {}),
     )
+
+
+def _form(line: ReplyLine, error: ActionError) -> ReplyFault:
+    if line.stop_reason == "max_tokens":
+        return "cut off"
+    if not line.reply.strip():
+        return "empty"
+    return "json" if isinstance(error, JsonError) else "action"
 
 
 def _as_text(thoughts: Json) -> str:

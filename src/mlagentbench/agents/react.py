@@ -18,7 +18,7 @@ from mlagentbench.environment.actions.action import ActionSpec
 from mlagentbench.environment.asking import FAST
 from mlagentbench.environment.current import current_environment
 from mlagentbench.environment.environment import Environment
-from mlagentbench.environment.journal import ReplyLine
+from mlagentbench.environment.journal import ReplyFault, ReplyLine
 from mlagentbench.errors import ContextOverflow, UsageError
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Action, Observation, Usage
@@ -140,6 +140,7 @@ class ReactAgent:
         if any(call.parse_error is None for call in calls):
             self._idle_replies = 0
             return
+        self._note_unreadable(line, calls)
         cost = await self._count_idle_reply()
         if not calls:
             self._conversation.add(ChatMessageUser(content=f"{NUDGE}{cut_off}{cost}"))
@@ -153,6 +154,13 @@ class ReactAgent:
         step = await self._run.execute(Action(name=name, arguments=call.arguments))
         await self._best.note(step)
         return f"{step.observation.text}\n\n{self._standing()}"
+
+    def _note_unreadable(self, line: ReplyLine, calls: "list[ToolCall]") -> None:
+        form: ReplyFault = "cut off" if line.stop_reason == "max_tokens" else "no tool call"
+        errors = "; ".join(call.parse_error or "" for call in calls)
+        if calls:
+            form = "json"
+        self._run.environment.models.note_unreadable(line, form, errors or NUDGE)
 
     async def _count_idle_reply(self) -> str:
         """A step for every few replies that do nothing; says so."""

@@ -204,6 +204,7 @@ class ResearchAgent:
                 reply = parse_reply(line.reply, self._settings.fields)
             except ReplyError as error:
                 problem = self._explained(error, line)
+                self._environment.models.note_unreadable(line, problem.form, str(error))
                 asked = f"{first}\n\n{self._reminder(problem)}"
             else:
                 self._note_what_was_made_up(reply)
@@ -239,7 +240,8 @@ class ResearchAgent:
         if line.stop_reason != "max_tokens":
             return error
         most = self._settings.max_reply_tokens
-        return ReplyError(f"{error} It was cut off after {most} tokens: write less at once.")
+        said = f"{error} It was cut off after {most} tokens: write less at once."
+        return ReplyError(said, "cut off")
 
     def _note_what_was_made_up(self, reply: ParsedReply) -> None:
         if reply.made_up:

@@ -30,6 +30,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from mlagentbench.agents.relaxed_json import REPLACEMENT, JsonError, ParsedObject, parse_object
+from mlagentbench.environment.journal import ReplyFault
 from mlagentbench.errors import ActionError
 from mlagentbench.records import Action, Record
 
@@ -51,6 +52,10 @@ _THINKING, _THOUGHT = "<think>", "</think>"
 
 class ReplyError(ActionError):
     """A reply that cannot be read: the text says what is missing or wrong, and where."""
+
+    def __init__(self, text: str = "", form: ReplyFault = "fields") -> None:
+        super().__init__(text)
+        self.form = form
 
 
 class ParsedReply(Record):
@@ -86,7 +91,7 @@ def parse_reply(text: str, fields: Sequence[str]) -> ParsedReply:
     """
     text = _whole_characters(text)
     if not text.strip():
-        raise ReplyError("The reply is empty, or holds nothing but thinking.")
+        raise ReplyError("The reply is empty, or holds nothing but thinking.", "empty")
     names = (*fields, ACTION, ACTION_INPUT)
     headers = _headers(text, names)
     *before, action, last = _in_order(text, headers, names)
@@ -167,9 +172,10 @@ def _action_name(text: str, header: _Header, end: int) -> str:
     name = next(filter(None, lines), "")
     where = f'"{header.name}:" (line {_line(text, header.start)})'
     if not name:
-        raise ReplyError(f"{where} is empty; it needs the name of an action.")
+        raise ReplyError(f"{where} is empty; it needs the name of an action.", "action")
     if len(name) > MAX_NAME or "\0" in name:
-        raise ReplyError(f"{where} needs the name of an action and nothing else: {_short(name)}")
+        said = f"{where} needs the name of an action and nothing else: {_short(name)}"
+        raise ReplyError(said, "action")
     return name
 
 
@@ -180,7 +186,7 @@ def _object(text: str, header: _Header, headers: list[_Header]) -> ParsedObject:
     if text.find("{", header.end, following) < 0:
         said = _short(text[header.end : following])
         raise ReplyError(
-            f'{where} needs a JSON object in "{{" and "}}", found: {said or "nothing"}'
+            f'{where} needs a JSON object in "{{" and "}}", found: {said or "nothing"}', "json"
         )
     try:
         return parse_object(text, header.end)
@@ -189,7 +195,7 @@ def _object(text: str, header: _Header, headers: list[_Header]) -> ParsedObject:
         try:
             return parse_object(text[:ended], header.end)
         except JsonError:
-            raise ReplyError(f"{where} is not a JSON object: {error}") from error
+            raise ReplyError(f"{where} is not a JSON object: {error}", "json") from error
 
 
 def _line(text: str, position: int) -> int:

@@ -139,6 +139,8 @@ class Questions:
             proposal = read_proposal(line.reply, self._main, cut_off)
             if proposal is not None:
                 return proposal
+            models = self._run.environment.models
+            models.note_unreadable(line, "cut off" if cut_off else "no code", "no code block")
             again = ChatMessageUser(content=prompt("tree_retry", main=self._main))
             messages += [reply_message(line), again]
         return None

@@ -22,7 +22,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.journal import ReplyLine, WriteLine
+from mlagentbench.environment.journal import EventLine, ReplyFault, ReplyLine, WriteLine
 from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.provider_answers import (
     overflow,
@@ -231,7 +231,10 @@ class Models:
             stop_reason=output.stop_reason,
             input_tokens=_input_tokens(output),
             output_tokens=usage.output_tokens if usage else 0,
+            cached_tokens=(usage.input_tokens_cache_read or 0) if usage else 0,
+            reasoning_tokens=(usage.reasoning_tokens or 0) if usage else 0,
             cost=usage.total_cost if usage else None,
+            seconds=None if output.time is None else round(output.time, 3),
             state=state,
             **answered.model_dump(),
         )
@@ -245,6 +248,10 @@ class Models:
         )
         self._budget.add_reply(line.input_tokens, line.output_tokens, line.cost)
         self.replies.append(line)
+
+    def note_unreadable(self, line: ReplyLine, form: ReplyFault, why: str) -> None:
+        """Keep that nothing could be done with a reply; an agent that goes on may say so again."""
+        self._write(EventLine, event="unreadable", reply=line.n, form=form, detail=_short(why))
 
 
 def prompt_text(messages: "Iterable[ChatMessage]") -> str:

@@ -339,7 +339,7 @@ class Environment:
             self._event("refused", str(refused))
             return Observation(text=str(refused), status="refused")
         except ActionError as fault:
-            return Observation(text=str(fault), status="error")
+            return Observation(text=str(fault), status="error", fault=fault.fault)
 
     def _end(
         self, number: int, action: Action, started: float, seconds: float, observation: Observation

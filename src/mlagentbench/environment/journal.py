@@ -23,9 +23,13 @@ VERSION = 1
 LONG_TEXT = 16_000
 """Longer texts go to the object store."""
 
+ReplyFault = Literal["empty", "fields", "action", "json", "cut off", "no tool call", "no code"]
+"""Why nothing can be done with a reply: it says nothing, lacks fields, names no action, its
+arguments are no JSON, it was cut off, calls no tool, or has no code where that was asked for."""
 EventName = Literal[
-    "resumed", "interrupted", "sandbox restarted", "refused", "failed", "feedback", "note"
-]
+    "resumed", "interrupted", "sandbox restarted", "refused", "failed", "feedback", "note",
+    "unreadable",
+]  # fmt: skip
 
 
 class Line(Record):
@@ -56,7 +60,9 @@ class ReplyLine(Line):
     `step` is the step that was being prepared or carried out. `prompt_hash` names the prompt's text
     in the object store. `message` is the whole reply, as Inspect has it, where it is more than a
     text, as one with tool calls. `matched` says of a recorded reply whether it was given to the
-    same prompt; `answered_by` who wrote a reply that came through a mailbox.
+    same prompt; `answered_by` who wrote a reply that came through a mailbox. Of the input tokens,
+    `cached_tokens` came from the provider's cache; of the output tokens, `reasoning_tokens` were
+    not shown; `seconds` is how long the model took, waiting for its provider included.
     """
 
     kind: Literal["reply"] = "reply"
@@ -68,7 +74,10 @@ class ReplyLine(Line):
     stop_reason: str = "stop"
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
     cost: float | None = None
+    seconds: float | None = None
     state: Json = None
     matched: bool | None = None
     answered_by: str | None = None
@@ -106,11 +115,16 @@ class EndLine(Line):
 
 
 class EventLine(Line):
-    """Something worth knowing that is no step."""
+    """Something worth knowing that is no step.
+
+    An unreadable reply is named by the number of its line, with what was wrong with its form.
+    """
 
     kind: Literal["event"] = "event"
     event: EventName
     detail: str = ""
+    reply: int | None = None
+    form: ReplyFault | None = None
 
 
 class OutcomeLine(Line):

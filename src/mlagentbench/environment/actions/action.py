@@ -201,7 +201,8 @@ class ActionSpec:
             model = self.arguments.model_validate(dict(arguments))
         except ValidationError as error:
             problems = "; ".join(self._problem(dict(problem)) for problem in error.errors()[:3])
-            raise ActionError(f"{self.name}: {problems}\nUsage: {self.example()}") from error
+            usage = f"{self.name}: {problems}\nUsage: {self.example()}"
+            raise ActionError(usage, fault="bad arguments") from error
         return {name: getattr(model, name) for name in self.arguments.model_fields}
 
     def _problem(self, problem: dict[str, Any]) -> str:
@@ -235,7 +236,8 @@ class Actions:
         near = difflib.get_close_matches(_folded(name), folded, n=1, cutoff=0.7)
         hint = f"Did you mean {folded[near[0]].name}? " if near else ""
         known = ", ".join(self.specs)
-        raise ActionError(f"There is no action {name[:100]!r}. {hint}Actions: {known}")
+        text = f"There is no action {name[:100]!r}. {hint}Actions: {known}"
+        raise ActionError(text, fault="unknown action")
 
     async def run(self, at: ActionContext, asked: Action) -> Observation:
         """Carry an action out; raises ActionError for the agent's faults.
