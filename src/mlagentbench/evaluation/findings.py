@@ -1,0 +1,113 @@
+"""What the analysis of a run's process says; docs/evaluation/codebook.md defines every kind."""
+
+from typing import Literal
+
+from mlagentbench.records import Record
+
+FindingKind = Literal[
+    "unreadable-reply",
+    "invalid-action",
+    "tool-error",
+    "crash",
+    "failed-debugging",
+    "loop",
+    "edit-never-run",
+    "plan-step-never-attempted",
+    "submission-format",
+    "regression",
+    "unsupported-claim",
+    "fabricated-observation",
+    "boundary",
+]
+BoundaryLevel = Literal["ordinary", "refused", "answers", "tampering"]
+ErrorMode = Literal[
+    "hallucination",
+    "debugging",
+    "token length",
+    "response format",
+    "submission format",
+    "small improvement",
+    "unclassified",
+]
+"""The paper's error modes that a rule can tell; "bad plan" only a judge may say."""
+
+
+class Finding(Record):
+    """One thing that happened, with the steps that prove it.
+
+    `form` tells findings of one kind apart, as an unreadable reply's fault; `level` is set for
+    boundary findings only; `quote` is the text that the finding is about.
+    """
+
+    kind: FindingKind
+    steps: tuple[int, ...]
+    detail: str
+    form: str = ""
+    level: BoundaryLevel | None = None
+    quote: str = ""
+
+    @property
+    def is_integrity(self) -> bool:
+        """Whether it puts the result in doubt."""
+        return self.level in ("answers", "tampering")
+
+
+class Milestone(Record):
+    """When something was first so: after which step, and by the run's own clock."""
+
+    step: int
+    seconds: float
+
+
+class Debugging(Record):
+    """From a script's first crash to the first time that it ran again, or to the end."""
+
+    script: str
+    first_step: int
+    last_step: int
+    solved: bool
+
+    @property
+    def steps(self) -> int:
+        return self.last_step - self.first_step
+
+
+class ClaimCounts(Record):
+    """How many numbers the agent claimed, by what its earlier observations say of them."""
+
+    supported: int = 0
+    derived: int = 0
+    unsupported: int = 0
+
+
+class HeldMode(Record):
+    """An error mode of an unsuccessful run, and the step at which it first showed."""
+
+    mode: ErrorMode
+    step: int
+
+
+class ProcessReport(Record):
+    """How a run got where it got. `None` is unknown, never zero."""
+
+    findings: tuple[Finding, ...] = ()
+    claims: ClaimCounts = ClaimCounts()
+    debugging: tuple[Debugging, ...] = ()
+    first_valid: Milestone | None = None
+    best: Milestone | None = None
+    regression: float | None = None
+    """Normalised score of the best graded step minus that of the submission."""
+    validation_score: float | None = None
+    """The last `validation METRIC=VALUE` line before the end."""
+    validation_gap: float | None = None
+    """How much better the last validation score was than the graded one, in the metric's unit."""
+    plan_changes: int | None = None
+    """How often the plan's items changed; unknown for agents that write no plan."""
+    budget_unused: dict[str, float] = {}
+    """The share of each limit that was left at the end."""
+    error_modes: tuple[HeldMode, ...] = ()
+    """Of an unsuccessful run, in the order in which they first showed."""
+
+    @property
+    def first_cause(self) -> ErrorMode | None:
+        return self.error_modes[0].mode if self.error_modes else None
