@@ -1,15 +1,15 @@
 """Whose fault the end of a run is, and so whether it counts.
 
-| cause                                                   | whose          | becomes                  |
-|---------------------------------------------------------|----------------|--------------------------|
-| graded, valid                                           | -              | its score                |
-| no or an invalid submission                             | the agent's    | a failure, at the floor  |
-| its script out of memory or time                        | the agent's    | as it was submitted      |
-| context overflow, refusal                               | the agent's    | as it was submitted      |
-| steps, time, tokens or money used up                    | the agent's    | as it was submitted      |
-| the provider is out, also after its retries             | infrastructure | missing                  |
-| the sandbox, the grader, the task or the harness failed | infrastructure | missing                  |
-| the host died, or a person stopped it                   | infrastructure | missing                  |
+| cause                                       | whose          | becomes                 |
+|---------------------------------------------|----------------|-------------------------|
+| graded, valid                               | -              | its score               |
+| no or an invalid submission                 | the agent's    | a failure, at the floor |
+| its script out of memory or time            | the agent's    | as it was submitted     |
+| context overflow, refusal                   | the agent's    | as it was submitted     |
+| steps, time, tokens or money used up        | the agent's    | as it was submitted     |
+| the provider is out, also after its retries | infrastructure | missing                 |
+| sandbox, grader, task or harness failed     | infrastructure | missing                 |
+| the host died, or a person stopped it       | infrastructure | missing                 |
 
 The workspace of a run that was cut off is graded as it stands; without a valid submission it counts
 as the floor. What is missing is never left out silently: every figure says how many are missing
