@@ -1,7 +1,6 @@
 """The tables at the end of `mlagentbench run`: per task, one line for each agent and model."""
 
 import json
-import math
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,9 +9,11 @@ from itertools import groupby
 from rich.console import Console
 from rich.table import Table
 
+from mlagentbench.evaluation.cells import Rate
 from mlagentbench.evaluation.results import RunResult
 from mlagentbench.evaluation.stats import standard_error, wilson_interval
 from mlagentbench.records import Disclosure, Grade, Json, Record
+from mlagentbench.report.formats import duration_text, figure_text, normalised_text, rate_text
 
 NARROW = 100
 """Columns of a terminal below which names of models are broken at the provider."""
@@ -208,40 +209,13 @@ def _table(lines: Sequence[Cell], with_model: bool, paper: bool, narrow: bool) -
             line.agent, *([_model(line.model, narrow)] if with_model else []),
             f"{line.valid}/{line.runs}", *(reversed(rates) if paper else rates),
             figure_text(line.score_mean, line.score_error),
-            _normalised(line.normalised_mean, line.normalised_error), _duration(line.seconds_mean),
+            normalised_text(line.normalised_mean, line.normalised_error),
+            duration_text(line.seconds_mean),
         )  # fmt: skip
     return table
 
 
 def _rate(successes: int, n: int) -> str:
-    if n == 0:
-        return "-"
+    rate = successes / n if n else None
     interval = wilson_interval(successes, n)
-    return f"{successes}/{n} [{interval.low:.2f}-{interval.high:.2f}]"
-
-
-def figure_text(value: float | None, error: float | None = None) -> str:
-    """A number with as many digits as its error supports, else four."""
-    if value is None:
-        return "-"
-    if error == 0:
-        return f"{figure_text(value)} ± 0"
-    scale = abs(value) if error is None else error
-    digits = 4 if error is None else 2
-    places = digits - 1 - math.floor(math.log10(scale)) if scale > 0 else 2
-    places = min(max(places, 0), 6)
-    plus_minus = "" if error is None else f" ± {error:,.{places}f}"
-    return f"{value:,.{places}f}{plus_minus}"
-
-
-def _normalised(value: float | None, error: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.2f}" if error is None else f"{value:.2f} ± {error:.2f}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s"
+    return rate_text(Rate(successes=successes, n=n, rate=rate, interval=interval))

@@ -1,0 +1,76 @@
+"""What a report is made from: the runs that were found, and the figures computed from them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlagentbench.evaluation.cells import CellFigures
+from mlagentbench.evaluation.comparison import Comparison
+from mlagentbench.evaluation.leaderboard import Board
+from mlagentbench.evaluation.summary import RunSummary, UnreadableRun
+from mlagentbench.records import Record
+from mlagentbench.report.published import PublishedRow
+
+
+@dataclass(frozen=True)
+class CollectedRun:
+    """A run's summary, and what a page about it needs.
+
+    `name` is unique within the report and safe as a file name: TO/runs/NAME.html. `fingerprint`
+    changes whenever the run's files, or the code that analyses them, change.
+    """
+
+    name: str
+    directory: Path
+    fingerprint: str
+    summary: RunSummary
+
+
+class CopiedRun(Record):
+    """A run that is there twice, byte by byte, and counts once."""
+
+    out: str
+    path: str
+    same_as: str
+    """The directory of the one that counts."""
+
+
+class UnreadableLog(Record):
+    """An Inspect log that cannot be opened; the run's own directory does not need it."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Collection:
+    """All runs below some --out directories.
+
+    `read` counts the runs that were read anew; the others came from the cache.
+    """
+
+    outs: tuple[Path, ...]
+    runs: tuple[CollectedRun, ...]
+    unreadable: tuple[UnreadableRun, ...] = ()
+    copies: tuple[CopiedRun, ...] = ()
+    unreadable_logs: tuple[UnreadableLog, ...] = ()
+    read: int = 0
+
+    @property
+    def summaries(self) -> list[RunSummary]:
+        return [run.summary for run in self.runs]
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """Everything that a report shows; pages and exports compute no figures of their own."""
+
+    collection: Collection
+    cells: tuple[CellFigures, ...]
+    boards: tuple[Board, ...]
+    comparisons: tuple[tuple[Comparison, ...], ...]
+    """Those of each board, in the boards' order."""
+    published: tuple[PublishedRow, ...]
+    generated_at: str
+    command: str
+    logs_bundle: str | None = None
+    """Where Inspect's static viewer of the logs is, relative to the report; None without one."""
