@@ -9,8 +9,8 @@ from rich.table import Table
 from mlagentbench.evaluation.competence import floor_of
 from mlagentbench.records import Json, Tier
 from mlagentbench.report.figures_page import passing
-from mlagentbench.report.json_page import print_json
 from mlagentbench.report.formats import figure_text
+from mlagentbench.report.json_page import print_json
 from mlagentbench.tasks.baselines import measured_figures
 from mlagentbench.tasks.data import find_prepared
 from mlagentbench.tasks.spec import Measured
