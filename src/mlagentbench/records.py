@@ -10,7 +10,12 @@ from mlagentbench.errors import ActionFault, FailureCause, OutcomeKind
 Json = Any
 """A JSON value; pydantic checks it where it enters a record."""
 
+UNKNOWN = "unknown"
+"""What a record says of something that it must name and that nobody knows."""
+
 Tier = Literal["mini", "full"]
+Origin = Literal["run", "legacy"]
+"""legacy: imported from the original MLAgentBench's logs; what these do not say is unknown."""
 ObservationStatus = Literal["ok", "error", "refused", "limit", "interrupted"]
 
 
@@ -164,6 +169,7 @@ class RunRecord(Record):
     created: str
     disclosure: Disclosure
     branched_from: BranchPoint | None = None
+    origin: Origin = "run"
 
     def directory(self, settings_hash: str) -> PurePosixPath:
         """The run's place below OUT."""
