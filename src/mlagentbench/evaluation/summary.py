@@ -32,7 +32,8 @@ class RoleUsage(Record):
     """What the model in a role was asked and answered."""
 
     role: str
-    replies: int
+    replies: int | None
+    """Unknown for the model that programs ask while they run."""
     input_tokens: int
     cached_tokens: int
     output_tokens: int
@@ -83,6 +84,8 @@ class RunSummary(Record):
     efficiency: RunEfficiency
     test_set_interval: tuple[float, float] | None = None
     """95 % interval of the final score by resampling the test set's groups, where it has groups."""
+    marks: tuple[str, ...] = ()
+    """What could not be known when the run was read, such as a task that is not known here."""
 
 
 class UnreadableRun(Record):
