@@ -1,11 +1,13 @@
 """Reading what runs left behind: one result per run directory."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from mlagentbench.environment.journal import ReplyLine, read_journal
+from mlagentbench.environment.journal import AnyLine, History, ReplyLine, read_lines
+from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Grade, Outcome, Record, RunRecord, Usage
@@ -78,16 +80,61 @@ def find_run(path: Path) -> RunDirectory:
     return RunDirectory(out, path.relative_to(out))
 
 
-def read_run(run: RunDirectory) -> RunResult:
-    journal = read_journal(run.journal)
-    return RunResult(
+@dataclass(frozen=True)
+class RunFiles:
+    """What the files of a run say, each read once.
+
+    Of long observations, `history` has the whole text, unless `texts_lost`: then the object store
+    is not there, as beside a run that was copied without it.
+    """
+
+    path: str
+    record: RunRecord
+    lines: tuple[AnyLine, ...]
+    history: History
+    grades: tuple[Grade, ...]
+    failure: str | None
+    texts_lost: bool = False
+
+    @property
+    def final_grade(self) -> Grade | None:
+        """The newest grade of the last step."""
+        return grade_at(self.grades, len(self.history.steps))
+
+
+def read_files(run: RunDirectory, *, with_texts: bool = True) -> RunFiles:
+    """Read a run's directory; UsageError when its record or its journal is damaged."""
+    lines = tuple(read_lines(run.journal)) if run.journal.exists() else ()
+    texts_lost = False
+    try:
+        history = History(lines, ObjectStore(run.objects) if with_texts else None)
+    except FileNotFoundError:
+        history, texts_lost = History(lines), True
+    return RunFiles(
         path=run.relative.as_posix(),
         record=read_record(run),
-        outcome=journal.outcome,
-        usage=journal.usage,
-        grade=final_grade(run, len(journal.steps)),
+        lines=lines,
+        history=history,
+        grades=tuple(read_grades(run)),
         failure=run.failure.read_text() if run.failure.is_file() else None,
-        recorded=_recorded(journal.replies),
+        texts_lost=texts_lost,
+    )
+
+
+def read_run(run: RunDirectory) -> RunResult:
+    return result_of(read_files(run, with_texts=False))
+
+
+def result_of(files: RunFiles) -> RunResult:
+    """How far a run has come."""
+    return RunResult(
+        path=files.path,
+        record=files.record,
+        outcome=files.history.outcome,
+        usage=files.history.usage,
+        grade=files.final_grade,
+        failure=files.failure,
+        recorded=_recorded(files.history.replies),
     )
 
 
@@ -120,4 +167,9 @@ def read_grades(run: RunDirectory) -> list[Grade]:
 
 def final_grade(run: RunDirectory, steps: int) -> Grade | None:
     """The newest grade of the run's last step, of `steps`."""
-    return next((grade for grade in reversed(read_grades(run)) if grade.step == steps), None)
+    return grade_at(read_grades(run), steps)
+
+
+def grade_at(grades: Sequence[Grade], step: int) -> Grade | None:
+    """The newest grade of a step."""
+    return next((grade for grade in reversed(grades) if grade.step == step), None)
