@@ -1,0 +1,54 @@
+"""The process of a run without a model's help: what went wrong, at which steps, and how far it got.
+
+docs/evaluation/codebook.md defines every finding; each detector is one file of `detectors/`.
+"""
+
+from mlagentbench.evaluation.detectors.error_modes import error_modes
+from mlagentbench.evaluation.detectors.executions import crashes, debugging, failed_debugging
+from mlagentbench.evaluation.detectors.loops import loops
+from mlagentbench.evaluation.detectors.milestones import (
+    budget_unused,
+    first_valid,
+    last_validation,
+    milestone,
+    validation_gap,
+)
+from mlagentbench.evaluation.detectors.replies import (
+    invalid_actions,
+    tool_errors,
+    unreadable_replies,
+)
+from mlagentbench.evaluation.detectors.submissions import (
+    best_state,
+    regressions,
+    submission_faults,
+)
+from mlagentbench.evaluation.evidence import RunEvidence
+from mlagentbench.evaluation.findings import Finding, ProcessReport
+
+
+def analyse(evidence: RunEvidence) -> ProcessReport:
+    """Look at a whole run, once."""
+    history = evidence.history
+    findings: list[Finding] = [
+        *unreadable_replies(history),
+        *invalid_actions(history),
+        *tool_errors(history),
+        *crashes(history),
+        *failed_debugging(history),
+        *loops(history),
+        *submission_faults(evidence),
+        *regressions(evidence),
+    ]
+    best = best_state(evidence)
+    return ProcessReport(
+        findings=tuple(sorted(findings, key=lambda finding: finding.steps)),
+        debugging=debugging(history),
+        first_valid=first_valid(evidence),
+        best=None if best is None else milestone(history, best.step),
+        regression=None if best is None else best.regression,
+        validation_score=last_validation(evidence),
+        validation_gap=validation_gap(evidence),
+        budget_unused=budget_unused(evidence),
+        error_modes=error_modes(evidence, findings),
+    )
