@@ -6,6 +6,7 @@ HOME/                       MLAGENTBENCH_HOME, else the platform's user data dir
   envs/HASH-BASE/           one venv per set of resolved requirements and base interpreter
   envs/index/               which venv answers which set of requirements
   baselines/TASK/vN/TIER/   DATAHASH.json, measured on this machine
+  cache/report/             what reports have read already; may be deleted at any time
   locks/                    one file per thing that only one process may make at a time
 """
 
@@ -41,6 +42,10 @@ def downloads_dir(task_id: str, version: int) -> Path:
 
 def envs_dir() -> Path:
     return home() / "envs"
+
+
+def report_cache_dir() -> Path:
+    return _writable(home() / "cache" / "report")
 
 
 def baselines_dir(task_id: str, version: int, tier: str) -> Path:
