@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from mlagentbench.environment.journal import AnyLine, EventLine, History, ReplyLine
+from mlagentbench.evaluation.detectors.step_facts import EXECUTE_SCRIPT, PYTHON_REPL, action_of
 from mlagentbench.evaluation.summary import RoleUsage, RunEfficiency
 
-EXECUTIONS = ("Execute Script", "Python REPL")
+EXECUTIONS = (EXECUTE_SCRIPT, PYTHON_REPL)
 TOOL = "tool"
 """The role of the model that programs ask while they run; the journal knows only its total."""
 
@@ -15,7 +16,7 @@ def efficiency_of(lines: Sequence[AnyLine], history: History) -> RunEfficiency:
     """The efficiency of a run, from its journal's lines and what they add up to."""
     replies, used = history.replies, history.usage
     wall = _wall_seconds(lines)
-    scripts = sum(step.seconds for step in history.steps if step.action.name in EXECUTIONS)
+    scripts = sum(step.seconds for step in history.steps if action_of(step) in EXECUTIONS)
     model = _seconds(replies)
     roles = [_role(role, replies) for role in dict.fromkeys(reply.role for reply in replies)]
     return RunEfficiency(

@@ -1,5 +1,7 @@
 """Reading what runs left behind: one result per run directory."""
 
+import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,9 @@ from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Grade, Outcome, Record, RunRecord, Usage
+
+FORMAT = RunRecord.model_fields["v"].default
+"""The version of run.json's format that is read here."""
 
 
 class RecordedReplies(Record):
@@ -95,6 +100,8 @@ class RunFiles:
     grades: tuple[Grade, ...]
     failure: str | None
     texts_lost: bool = False
+    torn: bool = False
+    """Whether the journal's last line is half written; it is left out."""
 
     @property
     def final_grade(self) -> Grade | None:
@@ -118,7 +125,14 @@ def read_files(run: RunDirectory, *, with_texts: bool = True) -> RunFiles:
         grades=tuple(read_grades(run)),
         failure=run.failure.read_text() if run.failure.is_file() else None,
         texts_lost=texts_lost,
+        torn=bool(lines) and _is_torn(run.journal),
     )
+
+
+def _is_torn(journal: Path) -> bool:
+    with journal.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
 
 
 def read_run(run: RunDirectory) -> RunResult:
@@ -144,12 +158,24 @@ def _recorded(replies: Sequence[ReplyLine]) -> RecordedReplies | None:
 
 
 def read_record(run: RunDirectory) -> RunRecord:
+    """What a run is; UsageError when its run.json is missing, damaged or of another format."""
     try:
-        return RunRecord.model_validate_json(run.run_json.read_bytes())
+        values = json.loads(run.run_json.read_bytes())
+        return RunRecord.model_validate(values)
+    except FileNotFoundError as error:
+        raise UsageError(f"{run.run_json} is missing: nobody knows what this run was") from error
     except ValidationError as error:
-        raise UsageError(
-            f"{run.run_json}: not a run's record: {error.errors()[0]['msg']}"
-        ) from error
+        version = values.get("v") if isinstance(values, dict) else None
+        if version not in (None, FORMAT):
+            raise UsageError(
+                f"{run.run_json}: format version {version}, this is version {FORMAT}; "
+                "read it with the MLAgentBench that wrote it"
+            ) from error
+        [first, *_] = error.errors()
+        field = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{run.run_json}: not a run's record: {field}: {first['msg']}") from error
+    except ValueError as error:
+        raise UsageError(f"{run.run_json}: cut off or damaged, not JSON: {error}") from error
 
 
 def read_grades(run: RunDirectory) -> list[Grade]:
