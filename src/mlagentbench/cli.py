@@ -238,6 +238,25 @@ def score(
     print_grades([(item.run, item.grades) for item in regraded], as_json=json_output)
 
 
+@app.command("import-legacy")
+def import_legacy(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="One run, or many below it.")],
+    out: OutOption = Path("results"),
+    task: Annotated[str | None, typer.Option(help="Where logs and paths do not name it.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Over what the logs say.")] = None,
+    model: Annotated[str | None, typer.Option(help="Over what the logs say.")] = None,
+) -> None:
+    """Import runs of the original MLAgentBench from its logs."""
+    from mlagentbench.running.import_legacy import ImportChoices, import_logs
+
+    choices = ImportChoices(task=task, agent=agent, model=model)
+    results = []
+    for result in import_logs(directory, out, choices):
+        typer.echo(result.text, err=result.run is None)
+        results.append(result)
+    raise typer.Exit(int(any(result.run is None for result in results)))
+
+
 @app.command()
 def baseline(
     tasks: TaskNames = None,

@@ -170,6 +170,8 @@ class RunRecord(Record):
     disclosure: Disclosure
     branched_from: BranchPoint | None = None
     origin: Origin = "run"
+    imported_trace: str | None = None
+    """Of an imported run, the hash of the trace that it was made from."""
 
     def directory(self, settings_hash: str) -> PurePosixPath:
         """The run's place below OUT."""

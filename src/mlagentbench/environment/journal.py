@@ -167,9 +167,7 @@ class Journal:
         RunFailed.
         """
         line = line_type(n=self._next, at=time.time(), clock=round(clock, 6), **fields)
-        values = {"v": VERSION, "n": line.n, "kind": line_type.model_fields["kind"].default}
-        values |= line.model_dump(exclude_defaults=True)
-        raw = json.dumps(values, separators=(",", ":")).encode() + b"\n"
+        raw = encode_line(line)
         try:
             write_all(self._handle, raw)
             if line_type in _SYNCED:
@@ -256,6 +254,13 @@ class History:
             note_edit(self.undo, line.edited, line.undone, self.snapshot)
         self.snapshot = line.snapshot
         self.interrupted = None
+
+
+def encode_line(line: Line) -> bytes:
+    """A line as it stands in the file."""
+    values = {"v": VERSION, "n": line.n, "kind": type(line).model_fields["kind"].default}
+    values |= line.model_dump(exclude_defaults=True)
+    return json.dumps(values, separators=(",", ":")).encode() + b"\n"
 
 
 def note_edit(

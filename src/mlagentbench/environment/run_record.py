@@ -71,13 +71,13 @@ def find_or_create_run(out: Path, task: Task, epoch: int, disclosure: Disclosure
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         disclosure=disclosure,
     )
-    run = RunDirectory(out, Path(record.directory(_settings_hash(disclosure))))
+    run = RunDirectory(out, Path(record.directory(settings_hash(disclosure))))
     if not run.run_json.exists():
         write_atomically(run.run_json, record.model_dump_json(indent=2).encode())
     return run
 
 
-def _settings_hash(facts: Disclosure) -> str:
+def settings_hash(facts: Disclosure) -> str:
     """What tells two runs of one agent on one task apart, besides model and epoch."""
     parts = (
         facts.agent_settings, facts.roles, facts.limits, facts.sandbox, facts.feedback,

@@ -51,7 +51,7 @@ def cause_of(result: RunResult) -> Cause:
     if outcome.kind == "interrupted":
         return Cause(verdict="missing", reason="interrupted")
     if grade is None:
-        return Cause(verdict="missing", reason="not graded")
+        return Cause(verdict="missing", reason=result.failure or "not graded")
     if not grade.valid:
         return Cause(verdict="counts", reason=grade.reason or "no valid submission")
     return Cause(verdict="counts", reason=outcome.kind)

@@ -25,13 +25,14 @@ from mlagentbench.environment.services.tool_model import (
     tool_model_name,
 )
 from mlagentbench.environment.services.tool_services import ToolServices, grading_services
-from mlagentbench.environment.snapshot_trees import NotCollected, materialise
+from mlagentbench.environment.snapshot_trees import Entry, NotCollected, entry_at, materialise
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.evaluation.collecting import collect_program
 from mlagentbench.evaluation.competence import judge
+from mlagentbench.evaluation.imported import WARNING, data_for_imported, require_fit
 from mlagentbench.evaluation.results import read_record
 from mlagentbench.evaluation.timing import collect_timed
-from mlagentbench.records import Grade, Json, Record, ToolUsage
+from mlagentbench.records import Grade, Json, Record, RunRecord, ToolUsage
 from mlagentbench.tasks.baselines import measured_figures
 from mlagentbench.tasks.data import PreparedData, prepared_with_hash
 from mlagentbench.tasks.python_env import PythonEnv, require_python_env
@@ -55,12 +56,7 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> Grade:
     record = read_record(run)
     task = load_task(record.task_path)
     facts = record.disclosure
-    if task.spec.version != facts.task_version:
-        raise UsageError(
-            f"{run.path}: was run on {task.id} version {facts.task_version}, this is version "
-            f"{task.spec.version}; grade it with the MLAgentBench that ran it"
-        )
-    data = prepared_with_hash(task, facts.tier, facts.data_hash)
+    data = _data_of(run, record, task)
     python_env = require_python_env(task)
     history = read_journal(run.journal)
     number, snapshot = _snapshot_after(run, history, step)
@@ -68,9 +64,10 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> Grade:
     outputs = run.outputs / f"step-{number}"
     tool_name = tool_model_name(task, facts.roles, facts.model)
     tool = None if tool_name is None else KeptReplies(InspectTool(tool_name), run.replies)
-    scored = await score_snapshot(
-        task, data, python_env, ObjectStore(run.objects), snapshot, outputs, tool
-    )
+    store = ObjectStore(run.objects)
+    scored = await score_snapshot(task, data, python_env, store, snapshot, outputs, tool)
+    if record.origin == "legacy":
+        scored = _as_imported(run, scored, entry_at(store, snapshot, task.spec.submission.path))
     measured = measured_figures(task, facts.tier, data.hash, tool_name)
     judgement = judge(task.spec.metric, measured, scored.score)
     grade = Grade(
@@ -81,7 +78,26 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> Grade:
         **judgement.model_dump(),
     )
     _append(run.grades, grade)
+    run.failure.unlink(missing_ok=True)
     return grade
+
+
+def _data_of(run: RunDirectory, record: RunRecord, task: Task) -> PreparedData:
+    """The data that a run worked on; those of an imported run are not here, ours may fit."""
+    if record.origin == "legacy":
+        return data_for_imported(run, task)
+    facts = record.disclosure
+    if task.spec.version != facts.task_version:
+        raise UsageError(
+            f"{run.path}: was run on {task.id} version {facts.task_version}, this is version "
+            f"{task.spec.version}; grade it with the MLAgentBench that ran it"
+        )
+    return prepared_with_hash(task, facts.tier, facts.data_hash)
+
+
+def _as_imported(run: RunDirectory, scored: Scored, submission: Entry | None) -> Scored:
+    require_fit(run, scored.reason, submission is not None)
+    return scored.model_copy(update={"extra": {**scored.extra, "warning": WARNING}})
 
 
 def _snapshot_after(run: RunDirectory, history: History, step: int | None) -> tuple[int, str]:
