@@ -1,0 +1,101 @@
+"""The page of one run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlagentbench.environment.journal import read_lines
+from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.errors import UsageError
+from mlagentbench.evaluation.causes import Cause, cause_of
+from mlagentbench.evaluation.integrity import IntegrityLine, integrity_lines
+from mlagentbench.evaluation.results import find_run
+from mlagentbench.evaluation.summary import RunSummary
+from mlagentbench.report.chart import Chart, curve_chart
+from mlagentbench.report.pages.timeline import Timeline, timeline
+from mlagentbench.report.report_data import CollectedRun
+from mlagentbench.report.series import Axis, score_curve, who_ran
+
+TEMPLATE = "run.html"
+CURVES: dict[Axis, str] = {
+    "steps": "steps",
+    "seconds": "the run's own clock",
+    "tokens": "tokens",
+    "dollars": "dollars",
+}
+CURVE_SIZE = (420.0, 240.0)
+
+
+@dataclass(frozen=True)
+class RunView:
+    """What the template shows of a run."""
+
+    title: str
+    who: str
+    summary: RunSummary
+    directory: Path
+    out: Path
+    cause: Cause
+    integrity: tuple[IntegrityLine, ...]
+    curves: tuple[Chart, ...]
+    timeline: Timeline | None
+    unreadable: str
+    """Why there is no timeline."""
+
+
+def run_view(run: CollectedRun) -> RunView:
+    """Read a run's journal and turn it into what its page shows."""
+    summary = run.summary
+    record = summary.result.record
+    steps, unreadable, out = None, "", run.directory
+    try:
+        directory = find_run(run.directory)
+        out = directory.out
+        steps = _timeline(directory, summary)
+    except (UsageError, OSError) as error:
+        unreadable = str(error)
+    who = who_ran(summary)
+    return RunView(
+        title=f"{record.disclosure.task}: {who}, run {record.epoch}",
+        who=who,
+        summary=summary,
+        directory=run.directory,
+        out=out,
+        cause=cause_of(summary.result),
+        integrity=integrity_lines(summary),
+        curves=_curves(summary),
+        timeline=steps,
+        unreadable=unreadable,
+    )
+
+
+def _timeline(directory: RunDirectory, summary: RunSummary) -> Timeline:
+    lines = read_lines(directory.journal)
+    store = ObjectStore(directory.objects)
+    return timeline(lines, summary, store, directory.journal.name)
+
+
+def _curves(summary: RunSummary) -> tuple[Chart, ...]:
+    """The score against each thing that was used, where at least two steps were graded."""
+    if len(summary.points) < 2:
+        return ()
+    charts = []
+    for axis, title in CURVES.items():
+        curve = score_curve(summary, axis)
+        used = [point.x for point in curve.points]
+        if used and max(used) > min(used):
+            charts.append(
+                curve_chart(
+                    f"Normalised score against {title}",
+                    [curve],
+                    title,
+                    "normalised score",
+                    axis=axis,
+                    levels=((0.0, "floor"), (0.5, "half way"), (1.0, "reference")),
+                    start=0.0,
+                    size=CURVE_SIZE,
+                    dotted=True,
+                    hold=True,
+                )
+            )
+    return tuple(charts)

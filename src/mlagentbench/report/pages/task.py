@@ -1,0 +1,195 @@
+"""The page of one task: what its scores mean, and where each agent stands on its scale."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mlagentbench.errors import UsageError
+from mlagentbench.evaluation.cells import CellFigures, Conditions
+from mlagentbench.report.chart import Chart, DotRow, curve_chart, dot_rows_chart
+from mlagentbench.report.report_data import CollectedRun, ReportData
+from mlagentbench.report.series import Curve, score_curve, who, who_ran
+from mlagentbench.tasks.spec import Measured, Metric
+from mlagentbench.tasks.task import load_task
+
+TEMPLATE = "task.html"
+RULERS = ("nop", "baseline", "oracle")
+MOST_CURVES = 8
+
+Standing = Literal["saturated", "untouched", "between"]
+
+
+@dataclass(frozen=True)
+class TaskCell:
+    name: str
+    is_ruler: bool
+    cell: CellFigures
+    pages: tuple[tuple[str, int], ...]
+    """Its runs' pages with their numbers."""
+    more_pages: int
+
+
+@dataclass(frozen=True)
+class TaskPart:
+    """The results on one data set of the task, under one version of it."""
+
+    words: str
+    conditions: Conditions
+    metric: str
+    better: str
+    measured: Measured | None
+    """The task's own figures, where this installation knows them for the data."""
+    floor: float | None
+    bar: float | None
+    reference: float | None
+    cells: tuple[TaskCell, ...]
+    chart: Chart | None
+    curves: Chart | None
+    standing: Standing
+
+
+@dataclass(frozen=True)
+class TaskView:
+    task: str
+    title: str
+    parts: tuple[TaskPart, ...]
+
+
+def task_views(data: ReportData) -> list[TaskView]:
+    """A view for each task that has a cell."""
+    runs: dict[str, list[CollectedRun]] = defaultdict(list)
+    for run in data.collection.runs:
+        runs[run.summary.result.path].append(run)
+    cells: dict[str, list[CellFigures]] = defaultdict(list)
+    for cell in data.cells:
+        cells[cell.key.task].append(cell)
+    return [_task_view(task, cells[task], runs) for task in sorted(cells)]
+
+
+def _task_view(
+    task: str, cells: Sequence[CellFigures], runs: dict[str, list[CollectedRun]]
+) -> TaskView:
+    parts: dict[str, list[CellFigures]] = defaultdict(list)
+    for cell in cells:
+        conditions = cell.key.conditions
+        parts[f"{cell.data_words} {conditions.data_hash} {conditions.task_version}"].append(cell)
+    first = next((run for path in cells[0].paths for run in runs.get(path, [])), None)
+    address = first.summary.result.record.task_path if first else task
+    title, spec_metric, measured = _known(address)
+    return TaskView(
+        task=task,
+        title=title or task,
+        parts=tuple(
+            _part(members, runs, spec_metric, measured) for _, members in sorted(parts.items())
+        ),
+    )
+
+
+def _known(address: str) -> tuple[str, Metric | None, dict[str, Measured]]:
+    """A task's title, metric and measured figures by data hash, where it is installed here."""
+    try:
+        spec = load_task(address).spec
+    except UsageError:
+        return "", None, {}
+    return spec.title, spec.metric, {one.data: one for one in spec.measured.values()}
+
+
+def _part(
+    cells: Sequence[CellFigures],
+    runs: dict[str, list[CollectedRun]],
+    metric: Metric | None,
+    measured: dict[str, Measured],
+) -> TaskPart:
+    first = cells[0]
+    figures = measured.get(first.key.conditions.data_hash)
+    ordered = sorted(cells, key=_order)
+    agents = [cell for cell in ordered if not _is_ruler(cell)]
+    found = [run for cell in agents for path in cell.paths for run in runs.get(path, [])]
+    return TaskPart(
+        words=first.data_words,
+        conditions=first.key.conditions,
+        metric=first.metric,
+        better=first.better,
+        measured=figures,
+        floor=first.floor,
+        bar=first.bar,
+        reference=first.reference,
+        cells=tuple(_task_cell(cell, runs) for cell in ordered),
+        chart=_spread(ordered, metric, figures),
+        curves=_curves(found),
+        standing=_standing(agents),
+    )
+
+
+def _is_ruler(cell: CellFigures) -> bool:
+    return cell.key.agent.partition("(")[0] in RULERS
+
+
+def _order(cell: CellFigures) -> tuple[bool, float, str]:
+    return _is_ruler(cell), -(cell.success.rate or 0.0), cell.key.agent
+
+
+def _task_cell(cell: CellFigures, runs: dict[str, list[CollectedRun]]) -> TaskCell:
+    pages = [
+        (run.name, run.summary.result.record.epoch)
+        for path in cell.paths
+        for run in runs.get(path, [])
+    ]
+    name = who(cell.key.agent, cell.key.model)
+    return TaskCell(name, _is_ruler(cell), cell, tuple(pages[:10]), max(0, len(pages) - 10))
+
+
+def _standing(agents: Sequence[CellFigures]) -> Standing:
+    """Whether the task still tells agents apart."""
+    judged = [cell.success for cell in agents if cell.success.n]
+    if judged and all(rate.successes == rate.n for rate in judged):
+        return "saturated"
+    if judged and all(rate.successes == 0 for rate in judged):
+        return "untouched"
+    return "between"
+
+
+def _spread(
+    cells: Sequence[CellFigures], metric: Metric | None, figures: Measured | None
+) -> Chart | None:
+    rows = [
+        DotRow(who(cell.key.agent, cell.key.model), cell.score.points, cell.score.mean)
+        for cell in cells
+        if cell.score.points
+    ]
+    if not rows:
+        return None
+    first = cells[0]
+    known = ((first.floor, "floor"), (first.bar, "bar"), (first.reference, "reference"))
+    rules = [(value, name) for value, name in known if value is not None]
+    if figures is not None and figures.ceiling is not None:
+        rules.append((figures.ceiling, "ceiling"))
+    return dot_rows_chart(
+        f"Scores of all runs with a valid submission, by agent, in {first.metric}",
+        rows,
+        first.metric,
+        rules,
+        log=metric is not None and metric.scale == "log",
+    )
+
+
+def _curves(runs: Sequence[CollectedRun]) -> Chart | None:
+    """One run of each agent over its steps, where steps were graded."""
+    chosen: dict[str, Curve] = {}
+    for run in runs:
+        name = who_ran(run.summary)
+        if name not in chosen and len(run.summary.points) > 1:
+            record = run.summary.result.record
+            chosen[name] = score_curve(run.summary, "steps", f"{name}, run {record.epoch}")
+    if not chosen:
+        return None
+    return curve_chart(
+        "Normalised score over steps, one run of each agent",
+        list(chosen.values())[:MOST_CURVES],
+        "steps",
+        "normalised score",
+        levels=((0.0, "floor"), (1.0, "reference")),
+        start=0.0,
+        hold=True,
+    )

@@ -1,0 +1,143 @@
+"""What plots show, as numbers: the site draws them as SVG, and `--plots` for papers."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from mlagentbench.evaluation.findings import ErrorMode
+from mlagentbench.evaluation.leaderboard import AgentFigures, Board
+from mlagentbench.evaluation.stats import Interval
+from mlagentbench.evaluation.summary import RunSummary, ScorePoint
+from mlagentbench.report.tables import agent_text
+
+Axis = Literal["steps", "seconds", "tokens", "dollars"]
+ERROR_MODES: tuple[ErrorMode, ...] = get_args(ErrorMode)
+
+
+@dataclass(frozen=True)
+class Point:
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A named line; a step function holds its value until its next point."""
+
+    name: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """What an agent with its model spends on a run, and how often that is enough."""
+
+    name: str
+    tokens: float
+    rate: float
+    interval: Interval | None
+    is_ruler: bool
+
+
+@dataclass(frozen=True)
+class ModeCounts:
+    """How many unsuccessful runs of an agent show each error mode, and where it came first."""
+
+    name: str
+    unsuccessful: int
+    runs: int
+    first: tuple[tuple[ErrorMode, int], ...]
+    """By the first cause in time: each run once."""
+    held: tuple[tuple[ErrorMode, int], ...]
+    """A run counts for every mode that it shows."""
+
+
+def who(agent: str, model: str) -> str:
+    """An agent with its model, in one line."""
+    return agent if model in ("", "none") else f"{agent} with {model}"
+
+
+def who_ran(summary: RunSummary) -> str:
+    facts = summary.result.record.disclosure
+    return who(agent_text(facts.agent, facts.agent_settings), facts.model)
+
+
+def row_name(row: AgentFigures) -> str:
+    return who(row.agent, row.model)
+
+
+def trade_offs(board: Board) -> list[TradeOff]:
+    """Tokens a run against the mean success rate; agents that use no tokens stand at 0."""
+    found = []
+    for row in board.rows:
+        if row.success.mean is not None and row.runs:
+            found.append(
+                TradeOff(
+                    name=row_name(row),
+                    tokens=row.tokens / row.runs,
+                    rate=row.success.mean,
+                    interval=row.success.on_these_tasks,
+                    is_ruler=row.is_ruler,
+                )
+            )
+    return found
+
+
+def profiles(board: Board) -> list[Curve]:
+    """For each row, the share of tasks and runs with at least a normalised score."""
+    return [
+        Curve(row_name(row), tuple(Point(at.at_least, at.share) for at in row.profile))
+        for row in board.rows
+        if row.profile
+    ]
+
+
+def score_curve(summary: RunSummary, axis: Axis, name: str = "") -> Curve:
+    """The normalised score of the workspace as it stood, against what had been used by then."""
+    points = []
+    for point in summary.points:
+        used = used_by(point, axis)
+        if used is not None:
+            points.append(Point(used, _height(point)))
+    return Curve(name or who_ran(summary), tuple(points))
+
+
+def _height(point: ScorePoint) -> float:
+    """Without a valid submission a workspace stands at the floor."""
+    known = point.normalised is not None and math.isfinite(point.normalised)
+    return point.normalised if known and point.normalised is not None else 0.0
+
+
+def used_by(point: ScorePoint, axis: Axis) -> float | None:
+    match axis:
+        case "steps":
+            return float(point.step)
+        case "seconds":
+            return point.seconds
+        case "tokens":
+            return float(point.tokens)
+        case "dollars":
+            return point.cost
+
+
+def mode_counts(summaries: Iterable[RunSummary]) -> list[ModeCounts]:
+    """The error modes of each agent's unsuccessful runs."""
+    groups: dict[str, list[RunSummary]] = {}
+    for summary in summaries:
+        groups.setdefault(who_ran(summary), []).append(summary)
+    return [_mode_counts(name, groups[name]) for name in sorted(groups)]
+
+
+def _mode_counts(name: str, summaries: Sequence[RunSummary]) -> ModeCounts:
+    shown = [one.process for one in summaries if one.process.error_modes]
+    first = Counter(process.first_cause for process in shown)
+    held = Counter(mode for process in shown for mode in {one.mode for one in process.error_modes})
+    return ModeCounts(
+        name=name,
+        unsuccessful=len(shown),
+        runs=len(summaries),
+        first=tuple((mode, first[mode]) for mode in ERROR_MODES),
+        held=tuple((mode, held[mode]) for mode in ERROR_MODES),
+    )

@@ -1,0 +1,115 @@
+"""The report as a static site that opens from disk: pages, style sheet and script, side by side.
+
+    TO/
+      index.html agents.html process.html efficiency.html runs.html
+      tasks/TASK.html              what a task's scores mean, and where agents stand
+      runs/NAME.html               one run, step by step
+      assets/                      the style sheet and the script
+      manifest.json                what each run's page was made from
+
+A run's page is written again only when the run, or the look of pages, has changed.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlagentbench.files import write_atomically
+from mlagentbench.report import templating
+from mlagentbench.report.pages import agents, efficiency, overview, process, run, runs, task
+from mlagentbench.report.report_data import CollectedRun, ReportData
+
+PAGES = (
+    ("index.html", "Overview"),
+    ("agents.html", "Agents"),
+    ("process.html", "Process"),
+    ("efficiency.html", "Efficiency"),
+    ("runs.html", "Runs"),
+)
+MANIFEST = "manifest.json"
+MOST_UNREADABLE = 200
+"""Unreadable runs that are listed one by one."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What every page has around its contents."""
+
+    generated_at: str
+    command: str
+    bundle: str | None
+
+    def write(self, to: Path, address: str, template: str, **values: object) -> None:
+        write_atomically(to / address, self.render(address, template, **values))
+
+    def render(self, address: str, template: str, **values: object) -> bytes:
+        page = templating.render(
+            template,
+            root="../" * address.count("/"),
+            here=address,
+            pages=PAGES,
+            generated_at=self.generated_at,
+            command=self.command,
+            bundle=self.bundle,
+            **values,
+        )
+        return page.encode("utf-8", "replace")
+
+
+def build_site(data: ReportData, to: Path) -> Path:
+    """Write the site below `to`, or bring it up to date; returns its first page."""
+    frame = Frame(data.generated_at, data.command, data.logs_bundle)
+    write_atomically(to / "assets" / templating.STYLES, templating.style_sheet().encode())
+    write_atomically(to / "assets" / templating.SCRIPTS, templating.script().encode())
+    write_run_pages(data.collection.runs, to, frame)
+    for view in task.task_views(data):
+        address = f"tasks/{templating.task_page(view.task)}"
+        frame.write(to, address, task.TEMPLATE, view=view)
+    frame.write(to, "runs.html", runs.TEMPLATE, view=runs.runs_view(data))
+    frame.write(to, "efficiency.html", efficiency.TEMPLATE, view=efficiency.efficiency_view(data))
+    frame.write(to, "process.html", process.TEMPLATE, view=process.process_view(data))
+    frame.write(to, "agents.html", agents.TEMPLATE, view=agents.agents_view(data))
+    frame.write(
+        to, "index.html", overview.TEMPLATE, view=overview.overview_view(data), most=MOST_UNREADABLE
+    )
+    return to / "index.html"
+
+
+def write_run_pages(collected: tuple[CollectedRun, ...], to: Path, frame: Frame) -> int:
+    """Write the pages of runs that are new or changed, remove those of runs that are gone.
+
+    The manifest is written last: what a crash leaves behind is written again.
+    """
+    manifest = to / MANIFEST
+    before = _read_manifest(manifest)
+    (to / "runs").mkdir(parents=True, exist_ok=True)
+    now: dict[str, str] = {}
+    written = 0
+    for one in collected:
+        now[one.name] = _page_fingerprint(one, frame)
+        place = to / "runs" / f"{one.name}.html"
+        if before.get(one.name) != now[one.name] or not place.is_file():
+            page = frame.render(f"runs/{one.name}.html", run.TEMPLATE, view=run.run_view(one))
+            place.write_bytes(page)
+            written += 1
+    for name in before.keys() - now.keys():
+        (to / "runs" / f"{name}.html").unlink(missing_ok=True)
+    write_atomically(manifest, json.dumps(now, indent=0, sort_keys=True).encode())
+    return written
+
+
+def _page_fingerprint(one: CollectedRun, frame: Frame) -> str:
+    parts = (one.fingerprint, templating.look(), frame.bundle or "", str(one.directory))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
+def _read_manifest(file: Path) -> dict[str, str]:
+    """What pages were made from; nothing when that is not known, so that all are made again."""
+    try:
+        found = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {name: made for name, made in found.items() if isinstance(made, str)}
