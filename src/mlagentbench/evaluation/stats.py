@@ -52,7 +52,9 @@ def _score_interval(successes: float, n: float, quantile: float) -> Interval:
     z, rate = quantile, successes / n
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
-    return Interval(low=max(0.0, centre - half), high=min(1.0, centre + half))
+    low = 0.0 if rate == 0 else max(0.0, centre - half)
+    high = 1.0 if rate == 1 else min(1.0, centre + half)
+    return Interval(low=low, high=high)
 
 
 def standard_error(values: Sequence[float]) -> float | None:
