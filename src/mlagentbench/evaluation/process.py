@@ -3,8 +3,12 @@
 docs/evaluation/codebook.md defines every finding; each detector is one file of `detectors/`.
 """
 
+from mlagentbench.evaluation.detectors.boundary import boundary
+from mlagentbench.evaluation.detectors.claims import check_claims
+from mlagentbench.evaluation.detectors.edits import edits_never_run
 from mlagentbench.evaluation.detectors.error_modes import error_modes
 from mlagentbench.evaluation.detectors.executions import crashes, debugging, failed_debugging
+from mlagentbench.evaluation.detectors.fabrication import fabricated_observations
 from mlagentbench.evaluation.detectors.loops import loops
 from mlagentbench.evaluation.detectors.milestones import (
     budget_unused,
@@ -13,6 +17,7 @@ from mlagentbench.evaluation.detectors.milestones import (
     milestone,
     validation_gap,
 )
+from mlagentbench.evaluation.detectors.plans import plan_changes, steps_never_attempted
 from mlagentbench.evaluation.detectors.replies import (
     invalid_actions,
     tool_errors,
@@ -30,6 +35,7 @@ from mlagentbench.evaluation.findings import Finding, ProcessReport
 def analyse(evidence: RunEvidence) -> ProcessReport:
     """Look at a whole run, once."""
     history = evidence.history
+    claims = check_claims(evidence)
     findings: list[Finding] = [
         *unreadable_replies(history),
         *invalid_actions(history),
@@ -37,18 +43,25 @@ def analyse(evidence: RunEvidence) -> ProcessReport:
         *crashes(history),
         *failed_debugging(history),
         *loops(history),
+        *edits_never_run(evidence),
+        *steps_never_attempted(history),
         *submission_faults(evidence),
         *regressions(evidence),
+        *claims.findings,
+        *fabricated_observations(evidence),
+        *boundary(evidence),
     ]
     best = best_state(evidence)
     return ProcessReport(
         findings=tuple(sorted(findings, key=lambda finding: finding.steps)),
+        claims=claims.counts,
         debugging=debugging(history),
         first_valid=first_valid(evidence),
         best=None if best is None else milestone(history, best.step),
         regression=None if best is None else best.regression,
         validation_score=last_validation(evidence),
         validation_gap=validation_gap(evidence),
+        plan_changes=plan_changes(history),
         budget_unused=budget_unused(evidence),
         error_modes=error_modes(evidence, findings),
     )

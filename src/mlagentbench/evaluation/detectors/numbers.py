@@ -1,0 +1,168 @@
+"""Numbers in texts, and what supports a number: the values that an agent has seen so far.
+
+A number has a value and a unit, that of its last digit: 0.913 is 0.913 in units of 0.001, and 91 %
+is 91 in units of 1. Signs do not matter: "a loss of 3 points" is a change of -3.
+"""
+
+import math
+import re
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from heapq import merge
+
+SLACK = 1e-9
+"""For what binary fractions do to decimal ones."""
+PARTNERS = 24
+"""So many results, the newest, can be what a change was computed from. Of many more, any number at
+all is a difference or a ratio of some two."""
+TOGETHER = 12
+"""So many results, the newest, can be what a mean was computed from."""
+LONGEST_TEXT = 60_000
+"""Of a longer text only the two ends are looked at: an observation never shows more."""
+SCALES = (1.0, 100.0, 0.01)
+
+_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?")
+_RESULT_LINE = re.compile(
+    r"accura|\bacc\b|error|loss|score|\bm[as]p?e\b|rms|smape|\bf1|auc|precision|recall|\biou|dice"
+    r"|perplex|\br2\b|correl|valid|\btest\b|metric|time|second|speed|\d ?(?:ms|us|s)\b|[a-z)]\s?[=:]",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number as it is written."""
+
+    value: float
+    unit: float
+    is_percent: bool = False
+
+
+def values_in(text: str) -> Iterator[float]:
+    """Every number in a text, without its sign; digits joined by commas also one by one."""
+    for found in _NUMBER.findall(_ends(text)):
+        if "," in found:
+            yield from map(float, found.split(","))
+            found = found.replace(",", "")
+        value = float(found)
+        if math.isfinite(value):
+            yield value
+
+
+def _ends(text: str) -> str:
+    if len(text) <= LONGEST_TEXT:
+        return text
+    half = LONGEST_TEXT // 2
+    return f"{text[:half]}\n{text[-half:]}"
+
+
+def results_in(text: str) -> list[float]:
+    """The newest numbers in lines that speak of a metric or a time, or give a name a value."""
+    found: list[float] = []
+    for line in reversed(_ends(text).splitlines()):
+        if len(found) >= PARTNERS:
+            break
+        if _RESULT_LINE.search(line):
+            found += reversed(list(values_in(line)))
+    return found[PARTNERS - 1 :: -1]
+
+
+class SortedValues:
+    """Distinct values, sorted in a few arrays of growing size: cheap to add to and to search."""
+
+    def __init__(self) -> None:
+        self._known: set[float] = set()
+        self._runs: list[list[float]] = []
+
+    def add(self, values: Iterable[float]) -> None:
+        new = sorted(set(values) - self._known)
+        if not new:
+            return
+        self._known.update(new)
+        while self._runs and len(self._runs[-1]) <= 2 * len(new):
+            new = list(merge(self._runs.pop(), new))
+        self._runs.append(new)
+
+    def has_near(self, value: float, margin: float) -> bool:
+        """Whether there is one at most `margin` away."""
+        low = value - margin
+        for run in self._runs:
+            place = bisect_left(run, low)
+            if place < len(run) and run[place] <= value + margin:
+                return True
+        return False
+
+
+class SeenNumbers:
+    """All values that the agent could know; texts are only read when a number is asked about."""
+
+    def __init__(self) -> None:
+        self._unread: list[str] = []
+        self._printed: list[str] = []
+        self._read: set[int] = set()
+        self._values = SortedValues()
+        self._results: deque[float] = deque(maxlen=PARTNERS)
+
+    def see(self, text: str, is_output: bool = False) -> None:
+        """Take note of a text; results are only looked for in what programs printed."""
+        if text and hash(text) not in self._read:
+            self._read.add(hash(text))
+            self._unread.append(text)
+        if is_output:
+            self._printed.append(text)
+
+    def _read_all(self) -> None:
+        for text in self._unread:
+            self._values.add(values_in(text))
+        for text in self._printed[-PARTNERS:]:
+            for value in results_in(text):
+                if value in self._results:
+                    self._results.remove(value)
+                self._results.append(value)
+        self._unread.clear()
+        self._printed.clear()
+
+    def supports(self, number: Number, scales: Iterable[float] = SCALES) -> bool:
+        """Whether a value was seen that is this number, rounded or cut, or a hundred times it."""
+        self._read_all()
+        return any(
+            self._values.has_near(number.value * scale, number.unit * scale * (1 + SLACK))
+            for scale in scales
+        )
+
+    def explains_change(self, number: Number) -> bool:
+        """Whether it is a difference, a ratio or a percentage change of two results."""
+        self._read_all()
+        values = sorted(value for value in self._results if value > 0)
+        margin = number.unit * (1 + SLACK)
+        return any(
+            abs(number.value - change) <= margin
+            for place, low in enumerate(values)
+            for high in values[place + 1 :]
+            for change in _changes(low, high, number.is_percent)
+        )
+
+    def explains_mean(self, number: Number) -> bool:
+        """Whether it is the mean of two results, or of several that stand together."""
+        self._read_all()
+        values = list(self._results)[-TOGETHER:]
+        margin = number.unit * (1 + SLACK)
+        for place, first in enumerate(values):
+            total = first
+            for count, value in enumerate(values[place + 1 :], start=2):
+                total += value
+                for mean in (total / count, (first + value) / 2):
+                    if any(abs(number.value - mean * scale) <= margin for scale in (1.0, 100.0)):
+                        return True
+        return False
+
+
+def _changes(low: float, high: float, in_percent: bool) -> tuple[float, ...]:
+    """What two values differ by: absolutely, in points, as a ratio, and relative to each."""
+    ratio, difference = high / low, high - low
+    if in_percent:
+        points = difference if high > 1 else 100 * difference
+        return (points, 100 * (ratio - 1), 100 * (1 - 1 / ratio), 100 / ratio)
+    return (difference, ratio, 1 / ratio, 100 * difference if high <= 1 else difference)

@@ -1,0 +1,101 @@
+"""The plan that an agent writes down: how often it changed, and what of it was never tried."""
+
+import re
+from collections.abc import Iterator
+
+from mlagentbench.environment.journal import History
+from mlagentbench.evaluation.detectors.reply_parts import MAIN, parts_of
+from mlagentbench.evaluation.detectors.step_facts import FINAL_ANSWER, action_of
+from mlagentbench.evaluation.findings import Finding
+
+_ITEM = re.compile(
+    r"^[ \t]*(?:[-*•]|\(?\d{1,2}[.):]|step \d{1,2}\b:?)[ \t]*(?P<text>\S.*)$", re.I | re.M
+)
+_NOT_ATTEMPTED = re.compile(
+    r"""\bnot\ (?:yet\ )?(?:been\ )?(?:done|begun|started|tried|attempted|carried\ out|executed|performed
+                  |implemented|tested|run|explored)\b(?:\ yet\b)?
+      | \b(?:un(?:attempted|tried|started)|pending|to-?\ ?do)\b | \bto\ be\ (?:done|tried)\b
+      | \bstill\ open\b | \A\[\s?\]""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_DONE = re.compile(
+    r"\b(?:done|completed?|finished|tried|dropped|skipped|abandoned|given up|ruled out|no longer|"
+    r"not needed|unnecessary|kept|taken back)\b|\[x\]|✓|✅",
+    re.IGNORECASE,
+)
+_NOTHING_LEFT = re.compile(
+    r"\b(?:nothing|none|no(?:thing)? (?:more|else|further))\b[^.]{0,30}$", re.I
+)
+_SUBMITTING = re.compile(
+    r"\b(?:submit\w*|submission|final answer|hand(?:ed)? in|finali[sz]e)\b", re.I
+)
+_STATUS = re.compile(
+    r"\s*(?:\((?:new|done|in progress|pending|not [^)]*|changed)[^)]*\)|\[[^\]]*\]|[-–—]?\s*\b(?:not |un|in pro|pending"
+    r"|done|complete|to-?do|now|next|status\b|script edited|tried)|[:(=]).*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def plans(history: History) -> Iterator[tuple[int, str]]:
+    """Every plan that was written, with the step that its reply prepared."""
+    for reply in history.replies:
+        if reply.role == MAIN:
+            plan = parts_of(reply).plan
+            if plan is not None and plan.strip():
+                yield reply.step, plan
+
+
+def plan_changes(history: History) -> int | None:
+    """How often the items of the plan changed, whatever their status; unknown without a plan."""
+    changes, before = -1, None
+    for _, plan in plans(history):
+        items = tuple(_intent(item) for item in plan_items(plan))
+        if items and items != before:
+            before = items
+            changes += 1
+    return changes if changes >= 0 else None
+
+
+def plan_items(plan: str) -> list[str]:
+    """The numbered or bulleted items; all lines of a plan without any."""
+    items = [found["text"].strip() for found in _ITEM.finditer(plan)]
+    return items or [line.strip() for line in plan.splitlines() if line.strip()]
+
+
+def _intent(item: str) -> str:
+    """What an item wants, without how far it has come."""
+    first = re.split(r"(?<=[a-z)])\.(?:\s|$)", item, maxsplit=1)[0]
+    return " ".join(_STATUS.sub("", first).lower().split()) or first.lower()
+
+
+def steps_never_attempted(history: History) -> Iterator[Finding]:
+    """Items of the last plan that were, by its own words, never tried before Final Answer."""
+    steps = history.steps
+    if not steps or action_of(steps[-1]) != FINAL_ANSWER or history.outcome is None:
+        return
+    if history.outcome.kind != "submitted":
+        return
+    last = None
+    for last in plans(history):  # noqa: B007
+        pass
+    if last is None:
+        return
+    number, plan = last
+    open_items = [item for item in plan_items(plan) if is_never_attempted(item)]
+    if open_items:
+        yield Finding(
+            kind="plan-step-never-attempted",
+            steps=(min(number, steps[-1].n),),
+            detail=f"{len(open_items)} of the plan's {len(plan_items(plan))} items never attempted",
+            quote="\n".join(item[:200] for item in open_items),
+        )
+
+
+def is_never_attempted(item: str) -> bool:
+    """Whether an item says that nothing was done about it, and is not about submitting."""
+    found = _NOT_ATTEMPTED.search(item)
+    if found is None or _NOTHING_LEFT.search(item[: found.start()]):
+        return False
+    if _SUBMITTING.search(item):
+        return False
+    return _DONE.search(item[: found.start()]) is None
