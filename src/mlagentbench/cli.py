@@ -258,6 +258,43 @@ def import_legacy(
 
 
 @app.command()
+def report(
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="--out directories, or parts of them.")
+    ],
+    to: Annotated[Path | None, typer.Option(help="Where it goes; else DIR/report.")] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Tables with all digits.")] = False,
+    parquet: Annotated[bool, typer.Option("--parquet", help="The same, as Parquet.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Tables for a paper.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Tables for a read-me.")] = False,
+    bundle: Annotated[bool, typer.Option("--bundle", help="Add Inspect's log viewer.")] = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Write a site about runs: tables, comparisons, process, a page for each run."""
+    from mlagentbench.report.report_page import print_report, reading_progress
+    from mlagentbench.report.reporting import ReportRequest, chosen_formats, write_report
+
+    formats = chosen_formats(csv=csv, parquet=parquet, latex=latex, markdown=markdown)
+    request = ReportRequest(directories=tuple(directories), to=to, formats=formats, bundle=bundle)
+    with reading_progress() as progress:
+        written = write_report(request, progress)
+    print_report(written, as_json=json_output)
+
+
+@app.command()
+def view(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The --out directory.")] = Path(
+        "results"
+    ),
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 7575,
+) -> None:
+    """Start Inspect's viewer on the logs: raw transcripts, on this machine only."""
+    from mlagentbench.report.inspect_logs import view_logs
+
+    raise typer.Exit(view_logs(directory, port))
+
+
+@app.command()
 def baseline(
     tasks: TaskNames = None,
     suite: SuiteOption = None,

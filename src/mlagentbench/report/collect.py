@@ -7,7 +7,6 @@ own directory says everything.
 
 import hashlib
 import re
-import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -16,8 +15,9 @@ from pathlib import Path
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.evaluation.summary import RunSummary, UnreadableRun
 from mlagentbench.report.finding_runs import Place, find_places
+from mlagentbench.report.inspect_logs import unreadable_logs
 from mlagentbench.report.reading import ReadJob, read_runs, words_hash
-from mlagentbench.report.report_data import CollectedRun, Collection, CopiedRun, UnreadableLog
+from mlagentbench.report.report_data import CollectedRun, Collection, CopiedRun
 from mlagentbench.report.summary_cache import CachedRun, SummaryCache, analysis_version
 
 BATCH = 500
@@ -49,7 +49,7 @@ def collect(outs: Sequence[Path], progress: Progress | None = None) -> Collectio
         runs=tuple(_with_unique_names(counted)),
         unreadable=tuple(unreadable),
         copies=tuple(copies),
-        unreadable_logs=tuple(log for place in places for log in _unreadable_logs(place.out)),
+        unreadable_logs=tuple(log for place in places for log in unreadable_logs(place.out)),
         read=read,
     )
 
@@ -94,7 +94,7 @@ def _read_and_kept(
 def _fingerprint(run: RunDirectory, has_objects: bool, code: str) -> str:
     """Changes whenever a file of the run that is read does, or the code that reads it."""
     parts = [code, str(has_objects)]
-    for file in (run.run_json, run.journal, run.grades, run.failure):
+    for file in (run.run_json, run.journal, run.grades, run.failure, run.judgements):
         try:
             status = file.stat()
             parts.append(f"{status.st_size} {status.st_mtime_ns}")
@@ -122,6 +122,7 @@ def _collected(
         directory=run.path,
         fingerprint=state[:32],
         summary=summary,
+        judgements=entry.judgements,
     )
 
 
@@ -193,12 +194,3 @@ def _is_copy(run: CollectedRun, other: CollectedRun) -> bool:
 
 def _contents(file: Path) -> bytes:
     return file.read_bytes() if file.exists() else b""
-
-
-def _unreadable_logs(out: Path) -> Iterator[UnreadableLog]:
-    """Inspect's logs that are no whole zip files; under plain Inspect they lie in OUT itself."""
-    for folder in (out, out / "logs"):
-        for log in sorted(folder.glob("*.eval")):
-            if not zipfile.is_zipfile(log):
-                reason = "cut off, damaged or still being written: not a whole zip file"
-                yield UnreadableLog(path=str(log), reason=reason)

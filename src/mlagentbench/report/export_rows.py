@@ -205,3 +205,4 @@ class ComparisonRow(Record):
     detectable: float | None
     first_n: int
     second_n: int
+    note: str

@@ -216,13 +216,14 @@ def _comparison(board: Board, comparison: Comparison) -> Iterator[ComparisonRow]
         **shared,
         task="",
         difference=comparison.difference,
-        low=comparison.interval.low,
-        high=comparison.interval.high,
+        low=_low(comparison.interval),
+        high=_high(comparison.interval),
         p=comparison.p,
         p_holm=None,
         detectable=comparison.detectable,
         first_n=comparison.clusters[0],
         second_n=comparison.clusters[1],
+        note=comparison.note,
     )
     for task in comparison.tasks:
         yield ComparisonRow(
@@ -236,6 +237,7 @@ def _comparison(board: Board, comparison: Comparison) -> Iterator[ComparisonRow]
             detectable=None,
             first_n=task.runs[0],
             second_n=task.runs[1],
+            note=comparison.note,
         )
 
 

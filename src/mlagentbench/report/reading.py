@@ -12,6 +12,7 @@ from pathlib import Path
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.evidence import task_words
+from mlagentbench.evaluation.judge import current_judgements
 from mlagentbench.evaluation.summarising import summarise
 from mlagentbench.evaluation.summary import UnreadableRun
 from mlagentbench.report.summary_cache import CachedRun
@@ -58,6 +59,7 @@ def _read(job: ReadJob) -> bytes:
         task_version=record.disclosure.task_version,
         task_words=words_hash(record.task_path, record.disclosure.task_version),
         summary=summary,
+        judgements=tuple(current_judgements(run)) if run.judgements.is_file() else (),
     ).packed()
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from mlagentbench.evaluation.cells import CellFigures
 from mlagentbench.evaluation.comparison import Comparison
+from mlagentbench.evaluation.judge_rubric import JudgeReport
 from mlagentbench.evaluation.leaderboard import Board
 from mlagentbench.evaluation.summary import RunSummary, UnreadableRun
 from mlagentbench.records import Record
@@ -23,6 +24,8 @@ class CollectedRun:
     directory: Path
     fingerprint: str
     summary: RunSummary
+    judgements: tuple[JudgeReport, ...] = ()
+    """The newest of each judge that was asked about the run as it is now."""
 
 
 class CopiedRun(Record):

@@ -1,15 +1,12 @@
 """What `mlagentbench run` prints at the end: the table, how to read it, what to type next."""
 
-import shlex
-import sys
-from pathlib import Path
-
 from rich.console import Console
 
 from mlagentbench.evaluation.contamination import variant_differences
 from mlagentbench.evaluation.results import SuiteOutcome
 from mlagentbench.report.json_page import print_json
 from mlagentbench.report.tables import cells, print_tables
+from mlagentbench.report.typed import shown_path, typed_command
 from mlagentbench.report.variants_page import print_differences
 
 LEGEND = """
@@ -32,7 +29,7 @@ def print_suite(outcome: SuiteOutcome, *, as_json: bool = False) -> int:
     console = Console(stderr=True)
     if outcome.interrupted:
         console.print("\nStopped. To go on where it stopped, type the same command again:")
-        console.print(f"  {_command()}", highlight=False, soft_wrap=True)
+        console.print(f"  {typed_command()}", highlight=False, soft_wrap=True)
         return 130
     if outcome.missing == 0:
         return 0
@@ -42,11 +39,13 @@ def print_suite(outcome: SuiteOutcome, *, as_json: bool = False) -> int:
         why = result.failure or failed
         console.print(f"{result.path}: {why}", style="red", highlight=False, markup=False)
     if outcome.disk_full:
-        console.print(f"the disk of {_shown(outcome.out)} is full; free some space", style="red")
+        console.print(
+            f"the disk of {shown_path(outcome.out)} is full; free some space", style="red"
+        )
     console.print(f"{outcome.missing} of {outcome.expected} runs failed; to try them again, type:")
-    console.print(f"  {_command()}", highlight=False, soft_wrap=True)
+    console.print(f"  {typed_command()}", highlight=False, soft_wrap=True)
     if len(outcome.results) < outcome.expected:
-        logs = _shown(outcome.out / "logs")
+        logs = shown_path(outcome.out / "logs")
         console.print(
             f"(if their directories were deleted, move {logs} away first: it says that they ended)",
             highlight=False,
@@ -67,11 +66,11 @@ def _print_table(outcome: SuiteOutcome, console: Console) -> None:
     for task, tier in sorted(unjudged):
         console.print(
             f"\nto measure floor and bar: mlagentbench baseline {task} --tier {tier}; "
-            f"then: mlagentbench score {_shown(outcome.out)}/runs/*/{tier}/*/*/*",
+            f"then: mlagentbench score {shown_path(outcome.out)}/runs/*/{tier}/*/*/*",
             highlight=False,
             soft_wrap=True,
         )
-    out, logs = _shown(outcome.out), _shown(outcome.out / "logs")
+    out, logs = shown_path(outcome.out), shown_path(outcome.out / "logs")
     console.print(
         f"\nruns: {out}   to look into them: inspect view --log-dir {logs}",
         highlight=False,
@@ -92,13 +91,3 @@ def _print_json(outcome: SuiteOutcome) -> None:
         "runs": [result.model_dump(mode="json") for result in outcome.results],
     }
     print_json(values)
-
-
-def _command() -> str:
-    return shlex.join(["mlagentbench", *sys.argv[1:]])
-
-
-def _shown(path: Path) -> str:
-    """A path as short as it can be typed from here."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -18,6 +18,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from mlagentbench.errors import UsageError
+from mlagentbench.evaluation.judge_rubric import JudgeReport
 from mlagentbench.evaluation.summary import RunSummary, UnreadableRun
 from mlagentbench.home import report_cache_dir
 from mlagentbench.records import Record
@@ -40,6 +41,7 @@ class CachedRun(Record):
     task_words: str = ""
     summary: RunSummary | None = None
     unreadable: UnreadableRun | None = None
+    judgements: tuple[JudgeReport, ...] = ()
 
     def packed(self) -> bytes:
         return zlib.compress(self.model_dump_json().encode(), 1)

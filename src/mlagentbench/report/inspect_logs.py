@@ -1,0 +1,73 @@
+"""Inspect's own logs: its viewer for the raw transcripts, and the viewer's static bundle."""
+
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+
+from mlagentbench.errors import UsageError
+from mlagentbench.files import link, scratch_directory
+from mlagentbench.report.report_data import UnreadableLog
+
+LOOPBACK = "127.0.0.1"
+BUNDLE = "logs"
+CUT_OFF = "cut off, damaged or still being written: not a whole zip file"
+
+
+def log_files(out: Path) -> Iterator[Path]:
+    """The logs of an --out directory; under plain Inspect they lie in OUT itself."""
+    for folder in (out, out / "logs"):
+        yield from sorted(folder.glob("*.eval"))
+
+
+def unreadable_logs(out: Path) -> Iterator[UnreadableLog]:
+    """Logs that cannot be opened; told by the ends of the files, so that many take no time."""
+    for log in log_files(out):
+        if not zipfile.is_zipfile(log):
+            yield UnreadableLog(path=str(log), reason=CUT_OFF)
+
+
+def bundle_logs(outs: Sequence[Path], to: Path) -> str | None:
+    """Write Inspect's static viewer of all readable logs below `to`; gives back its place there."""
+    from inspect_ai.log import bundle_log_dir
+
+    with scratch_directory("mlagentbench-logs-") as gathered:
+        for out in outs:
+            for log in log_files(out):
+                target = gathered / log.name
+                if _has_header(log) and not target.exists() and not link(log, target):
+                    shutil.copyfile(log, target)
+        if not any(gathered.iterdir()):
+            return None
+        with redirect_stdout(sys.stderr):
+            bundle_log_dir(str(gathered), str(to / BUNDLE), overwrite=True)
+    return f"{BUNDLE}/index.html"
+
+
+def _has_header(log: Path) -> bool:
+    try:
+        with zipfile.ZipFile(log) as archive:
+            json.loads(archive.read("header.json"))
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError):
+        return False
+    return True
+
+
+def view_logs(directory: Path, port: int) -> int:
+    """Start Inspect's viewer on the logs of an --out directory; returns when it is stopped."""
+    logs = _logs_of(directory)
+    viewer = [sys.executable, "-m", "inspect_ai", "view", "--log-dir", str(logs)]
+    return subprocess.run([*viewer, "--host", LOOPBACK, "--port", str(port)]).returncode
+
+
+def _logs_of(directory: Path) -> Path:
+    for logs in (directory / "logs", directory):
+        if logs.is_dir() and any(logs.glob("*.eval")):
+            return logs
+    raise UsageError(
+        f"{directory}: no logs of Inspect in it; name the --out directory of a `mlagentbench run`"
+    )
