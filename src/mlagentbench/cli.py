@@ -227,7 +227,13 @@ def relay(
 @app.command()
 def score(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
-    steps: Annotated[str, typer.Option("--steps", help="last, all, every:N or 1,5,9.")] = "last",
+    steps: Annotated[
+        str,
+        typer.Option(
+            "--steps",
+            help="last, all, every:N, 1,5,9, or changed: those that changed the submission.",
+        ),
+    ] = "last",
     json_output: JsonOption = False,
 ) -> None:
     """Grade runs again, also as they were after earlier steps."""

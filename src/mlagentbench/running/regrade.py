@@ -5,11 +5,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mlagentbench.environment.journal import read_journal
+from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.environment.snapshot_trees import entry_at
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.grading import grade_run
-from mlagentbench.evaluation.results import find_run
-from mlagentbench.records import Grade, Record
+from mlagentbench.evaluation.results import find_run, read_record
+from mlagentbench.records import Grade, Record, Step
+from mlagentbench.tasks.task import load_task
+
+CHANGED = "changed"
 
 
 class Regraded(Record):
@@ -23,7 +28,7 @@ def score_runs(
     paths: Sequence[Path], steps: str, announce: Callable[[str], None]
 ) -> list[Regraded]:
     """Grade each run at the steps asked for; all paths and steps are checked before any work."""
-    chosen = [(run, chosen_steps(steps, len_of(run))) for run in map(find_run, paths)]
+    chosen = [(run, steps_of(run, steps)) for run in map(find_run, paths)]
     results = []
     for run, numbers in chosen:
         grades = []
@@ -35,12 +40,40 @@ def score_runs(
     return results
 
 
-def len_of(run: RunDirectory) -> int:
-    """How many steps a run has."""
+def steps_of(run: RunDirectory, text: str) -> list[int]:
+    """The steps of a run that `--steps TEXT` stands for."""
     history = read_journal(run.journal)
     if history.run is None:
         raise UsageError(f"{run.path}: the run has not started; there is nothing to grade")
-    return len(history.steps)
+    if text == CHANGED:
+        return changed_steps(run, history.run.snapshot, history.steps)
+    return chosen_steps(text, len(history.steps))
+
+
+def changed_steps(run: RunDirectory, start: str, steps: Sequence[Step]) -> list[int]:
+    """The steps that changed what is graded, and the last one."""
+    path = load_task(read_record(run).task_path).spec.submission.path
+    store = ObjectStore(run.objects)
+    before = _submitted(store, start, path)
+    changed = []
+    for step in steps:
+        after = _submitted(store, step.snapshot, path)
+        if after != before:
+            changed.append(step.n)
+        before = after
+    return sorted({*changed, len(steps)})
+
+
+def _submitted(store: ObjectStore, snapshot: str, path: str) -> str | None:
+    """The hash of what would be submitted; None when there is nothing."""
+    try:
+        entry = entry_at(store, snapshot, path)
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"{store.directory}: the snapshot {snapshot[:12]} is not there; "
+            "a run is graded where its objects/ are"
+        ) from error
+    return None if entry is None else entry.value
 
 
 def chosen_steps(text: str, last: int) -> list[int]:
@@ -53,7 +86,9 @@ def chosen_steps(text: str, last: int) -> list[int]:
         return sorted({*range(0, last + 1, int(text[6:])), last})
     parts = text.split(",")
     if not all(part.strip().isdecimal() for part in parts):
-        raise UsageError(f"--steps {text}: expected last, all, every:N or numbers like 1,5,9")
+        raise UsageError(
+            f"--steps {text}: expected last, all, changed, every:N or numbers like 1,5,9"
+        )
     numbers = sorted({int(part) for part in parts})
     if numbers[-1] > last:
         raise UsageError(f"--steps {text}: the run's last step is {last}")
