@@ -20,6 +20,7 @@ class RunDirectory:
         journal.jsonl              what happened, appended and never rewritten
         output.log                 what commands printed, as it came
         grades.jsonl               one Grade a line
+        judgements.jsonl           one JudgeReport a line
         replies.jsonl              what the tool model said while the run was graded
         outputs/                   the submission, copied out for grading
         work/                      the workspace, as the host sees it
@@ -51,6 +52,10 @@ class RunDirectory:
     @property
     def grades(self) -> Path:
         return self.path / "grades.jsonl"
+
+    @property
+    def judgements(self) -> Path:
+        return self.path / "judgements.jsonl"
 
     @property
     def replies(self) -> Path:

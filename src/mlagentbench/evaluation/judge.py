@@ -1,0 +1,183 @@
+"""A model's opinion of how a run was done: three votes, each on the steps in another order.
+
+    RunEvidence --show--> ShownJournal --judge_prompt(seed, nonce)--> model --read_votes--> votes
+    votes --majority--> JudgeReport, stored beside the run in judgements.jsonl
+
+A judgement is asked for once: a stored one by the same model, with the same prompt, of the same
+journal is used again.
+"""
+
+import hashlib
+import os
+import secrets
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.errors import MLAgentBenchError
+from mlagentbench.evaluation.evidence import RunEvidence, evidence_of
+from mlagentbench.evaluation.judge_answers import AnswerRejected, read_votes
+from mlagentbench.evaluation.judge_prompt import (
+    JOURNAL_CHARACTERS,
+    VERSION,
+    ShownJournal,
+    judge_prompt,
+    prompt_hash,
+    show,
+)
+from mlagentbench.evaluation.judge_rubric import RUBRIC, VOTES, JudgeReport, Vote, majority
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ChatMessage, ChatMessageAssistant, Model
+
+TRIES = 3
+"""How often a vote that does not keep the form is asked for."""
+RETRIES = 5
+"""How often a failing provider is asked again for one reply."""
+
+
+NO_ANSWER = {
+    "model_length": "the journal is longer than the judge can read",
+    "content_filter": "the judge's provider refuses to answer",
+}
+"""Why a provider gave no answer, by Inspect's stop reason."""
+
+
+class JudgeFailed(MLAgentBenchError):
+    """The judge could not be brought to an answer; nothing is stored, so it can be asked again."""
+
+
+class Judge:
+    """One model that judges runs."""
+
+    def __init__(self, model: "Model", max_characters: int = JOURNAL_CHARACTERS) -> None:
+        self.model = model
+        self.name = str(model)
+        self._max_characters = max_characters
+
+    async def judge(self, run: RunDirectory) -> JudgeReport:
+        """The stored judgement of a run, or a new one, which is stored.
+
+        Raises UsageError when the run cannot be read, and JudgeFailed when the judge cannot read
+        it or refuses; errors of the provider come as they are.
+        """
+        stored = self.stored(run)
+        if stored is not None:
+            return stored
+        report = await self._ask(evidence_of(run), journal_hash(run))
+        store_judgement(run, report)
+        return report
+
+    def stored(self, run: RunDirectory) -> JudgeReport | None:
+        """What this judge said of the run as it is now."""
+        hashes = (prompt_hash(), journal_hash(run))
+        for report in reversed(read_judgements(run)):
+            if report.model == self.name and (report.prompt_hash, report.journal_hash) == hashes:
+                return report
+        return None
+
+    async def _ask(self, evidence: RunEvidence, journal: str) -> JudgeReport:
+        shown = show(evidence, self._max_characters)
+        asking = _Asking(self.model, shown)
+        seeds = tuple(range(1, VOTES + 1))
+        for seed in seeds:
+            await asking.vote(seed)
+        verdicts = [majority(one.id, tuple(asking.votes[one.id])) for one in RUBRIC]
+        return JudgeReport(
+            model=self.name,
+            prompt_version=VERSION,
+            prompt_hash=prompt_hash(),
+            journal_hash=journal,
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
+            seeds=seeds,
+            verdicts=tuple(verdicts),
+            rejected=tuple(asking.rejected),
+            cuts=shown.cuts,
+            input_tokens=asking.input_tokens,
+            output_tokens=asking.output_tokens,
+        )
+
+
+class _Asking:
+    """The votes on one run as they come in."""
+
+    def __init__(self, model: "Model", shown: ShownJournal) -> None:
+        self.votes: dict[str, list[Vote]] = {question.id: [] for question in RUBRIC}
+        self.rejected: list[str] = []
+        self.input_tokens = 0
+        self.output_tokens = 0
+        self._model = model
+        self._shown = shown
+
+    async def vote(self, seed: int) -> None:
+        """Ask for one vote, again while its form is wrong; then it is lost."""
+        from inspect_ai.model import ChatMessageUser
+
+        question = judge_prompt(self._shown, seed, nonce=secrets.token_hex(8))
+        messages: list[ChatMessage] = [ChatMessageUser(content=question)]
+        reason = ""
+        for _ in range(TRIES):
+            reply = await self._generate(messages)
+            try:
+                votes = read_votes(reply.text, self._shown, seed)
+            except AnswerRejected as rejected:
+                reason = str(rejected)
+                again = f"Not accepted: {reason}. Answer again, in exactly the form asked for."
+                messages += [reply, ChatMessageUser(content=again)]
+                continue
+            for name, vote in votes.items():
+                self.votes[name].append(vote)
+            return
+        self.rejected.append(f"seed {seed}: {reason}")
+
+    async def _generate(self, messages: "list[ChatMessage]") -> "ChatMessageAssistant":
+        from inspect_ai.model import GenerateConfig
+
+        output = await self._model.generate(messages, config=GenerateConfig(max_retries=RETRIES))
+        if output.usage is not None:
+            self.input_tokens += output.usage.input_tokens
+            self.output_tokens += output.usage.output_tokens
+        if output.stop_reason in NO_ANSWER:
+            raise JudgeFailed(NO_ANSWER[output.stop_reason])
+        return output.message
+
+
+def journal_hash(run: RunDirectory) -> str:
+    """What tells whether a run went on since it was judged."""
+    contents = run.journal.read_bytes() if run.journal.is_file() else b""
+    return hashlib.sha256(contents).hexdigest()
+
+
+def read_judgements(run: RunDirectory) -> list[JudgeReport]:
+    """All judgements of a run, oldest first; torn lines are left out."""
+    if not run.judgements.is_file():
+        return []
+    reports = []
+    for line in run.judgements.read_bytes().splitlines():
+        try:
+            reports.append(JudgeReport.model_validate_json(line))
+        except ValidationError:
+            continue
+    return reports
+
+
+def current_judgements(run: RunDirectory) -> list[JudgeReport]:
+    """The newest judgement of each judge on the run as it is now, for reports."""
+    now = journal_hash(run)
+    newest = {report.model: report for report in read_judgements(run) if report.journal_hash == now}
+    return list(newest.values())
+
+
+def store_judgement(run: RunDirectory, report: JudgeReport) -> None:
+    """Add a judgement; a line that a crash tore stays behind as one that nobody reads."""
+    with run.judgements.open("a+b") as file:
+        file.seek(0, os.SEEK_END)
+        if file.tell() > 0:
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+        file.write(report.model_dump_json().encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
