@@ -136,7 +136,7 @@ def _choices(n: int, k: int) -> "NDArray[np.int64]":
     """All ways to choose k of n places, one a row."""
     import numpy as np
 
-    return np.array(list(combinations(range(n), k)), dtype=np.int64).reshape(-1, k)
+    return np.array(list(combinations(range(n), k)), dtype=np.int64).reshape(math.comb(n, k), k)
 
 
 @lru_cache(maxsize=64)
