@@ -274,6 +274,10 @@ def report(
     latex: Annotated[bool, typer.Option("--latex", help="Tables for a paper.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables for a read-me.")] = False,
     bundle: Annotated[bool, typer.Option("--bundle", help="Add Inspect's log viewer.")] = False,
+    judge: Annotated[
+        str | None, typer.Option("--judge", metavar="MODEL", help="A second opinion on each run.")
+    ] = None,
+    model_argument: ModelArguments = None,
     json_output: JsonOption = False,
 ) -> None:
     """Write a site about runs: tables, comparisons, process, a page for each run."""
@@ -282,9 +286,23 @@ def report(
 
     formats = chosen_formats(csv=csv, parquet=parquet, latex=latex, markdown=markdown)
     request = ReportRequest(directories=tuple(directories), to=to, formats=formats, bundle=bundle)
+    if judge is not None:
+        _judge_runs(directories, judge, model_argument or [])
     with reading_progress() as progress:
         written = write_report(request, progress)
     print_report(written, as_json=json_output)
+
+
+def _judge_runs(directories: list[Path], model: str, arguments: list[str]) -> None:
+    from mlagentbench.report.finding_runs import find_places
+    from mlagentbench.running.judging import judge_outs
+    from mlagentbench.running.model_choice import ModelChoice, parse_arguments
+
+    def say(text: str) -> None:
+        typer.echo(text, err=True)
+
+    outs = [place.out for place in find_places(directories)]
+    say(judge_outs(outs, ModelChoice(name=model, arguments=parse_arguments(arguments)), say).text)
 
 
 @app.command()
