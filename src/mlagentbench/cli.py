@@ -295,14 +295,14 @@ def report(
 
 def _judge_runs(directories: list[Path], model: str, arguments: list[str]) -> None:
     from mlagentbench.report.finding_runs import find_places
-    from mlagentbench.running.judging import judge_outs
+    from mlagentbench.running.judging import judge_runs
     from mlagentbench.running.model_choice import ModelChoice, parse_arguments
 
     def say(text: str) -> None:
         typer.echo(text, err=True)
 
-    outs = [place.out for place in find_places(directories)]
-    say(judge_outs(outs, ModelChoice(name=model, arguments=parse_arguments(arguments)), say).text)
+    runs = [run for place in find_places(directories) for run in place.runs]
+    say(judge_runs(runs, ModelChoice(name=model, arguments=parse_arguments(arguments)), say).text)
 
 
 @app.command()
@@ -382,12 +382,15 @@ def demo(
     """Run baseline, nop, oracle and a recorded agent on mini tasks: no key, no network, no GPU."""
     from rich.console import Console
 
+    from mlagentbench.report.reporting import report_suite
     from mlagentbench.report.suite_page import print_suite
     from mlagentbench.running.suite import demo_request, run_suite
 
-    raise typer.Exit(
-        print_suite(run_suite(demo_request(every=every, out=out), Console(file=sys.stdout)))
-    )
+    outcome = run_suite(demo_request(every=every, out=out), Console(file=sys.stdout))
+    code = print_suite(outcome)
+    if (page := report_suite(outcome)) is not None:
+        typer.echo(f"report: {page}")
+    raise typer.Exit(code)
 
 
 @app.command()

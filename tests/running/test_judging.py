@@ -21,7 +21,7 @@ from mlagentbench.evaluation.judge import (
 from mlagentbench.evaluation.judge_rubric import RUBRIC, JudgeReport
 from mlagentbench.evaluation.results import find_run
 from mlagentbench.running.import_legacy import ImportChoices, import_logs
-from mlagentbench.running.judging import Judging, _JudgingMany, judge_outs
+from mlagentbench.running.judging import Judging, _JudgingMany, judge_runs
 from mlagentbench.running.model_choice import ModelChoice
 
 
@@ -167,12 +167,12 @@ def test_runs_without_a_model_or_without_an_end_are_not_judged(run: RunDirectory
     assert judge_many([run])[0].judged == 0
 
 
-def test_judging_a_directory_with_a_named_model(tmp_path: Path) -> None:
+def test_judging_with_a_named_model(tmp_path: Path) -> None:
     (run,) = made_runs(tmp_path, 1)
     told: list[str] = []
     replies = [text_reply("no")] * 3 * TRIES
     model = ModelChoice(name="mockllm/model", arguments={"custom_outputs": replies})
-    result = judge_outs([tmp_path / "out"], model, told.append)
+    result = judge_runs([run], model, told.append)
     assert (result.judged, result.rejected) == (1, 1)
     assert current_judgements(run)[0].rejected[0].startswith("seed 1: 0 blocks")
     assert told == ["judged house-price (full): legacy-research with claude-v1, run 1"]

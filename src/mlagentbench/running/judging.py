@@ -1,7 +1,6 @@
 """`mlagentbench report --judge MODEL`: judge the runs that this model has not judged yet."""
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 
 import anyio
 
@@ -9,7 +8,7 @@ from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.judge import Judge
 from mlagentbench.evaluation.judge_prompt import JOURNAL_CHARACTERS
-from mlagentbench.evaluation.results import read_run, run_directories
+from mlagentbench.evaluation.results import read_run
 from mlagentbench.records import Record
 from mlagentbench.running.model_check import require_model
 from mlagentbench.running.model_choice import NO_MODEL, ModelChoice
@@ -47,18 +46,17 @@ class Judging(Record):
         return "; ".join(parts)
 
 
-def judge_outs(
-    outs: Sequence[Path],
+def judge_runs(
+    runs: Sequence[RunDirectory],
     choice: ModelChoice,
     say: Callable[[str], None],
     max_characters: int = JOURNAL_CHARACTERS,
 ) -> Judging:
-    """Judge every run below --out directories that ended and had a model, and is not judged yet."""
+    """Judge every one of these runs that ended and had a model, and is not judged yet."""
     from inspect_ai.model import get_model
 
     require_model(choice)
     model = get_model(choice.name, memoize=False, **choice.arguments)
-    runs = [run for out in outs for run in run_directories(out.absolute())]
     judging = _JudgingMany(Judge(model, max_characters), say)
     anyio.run(judging.work, runs)
     return judging.result()
