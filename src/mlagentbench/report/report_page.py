@@ -24,8 +24,8 @@ from mlagentbench.report.typed import shown_path
 MOST_BOARDS = 6
 MOST_NAMED = 5
 LEGEND = """
-counted: runs that count, of all; the others are missing through no fault of the agent
-success: of the runs that reach the bar, mean over tasks; paper: by the paper's rule
+counted: of all runs; the others are missing through no fault of the agent
+success: runs that reach the bar, mean over tasks; paper: by the paper's rule
 [95 % interval]: how much other runs on these tasks would vary
 normalised: mean over tasks; 0 = floor, 1 = reference
 """.rstrip()
@@ -34,10 +34,21 @@ normalised: mean over tasks; 0 = floor, 1 = reference
 @contextmanager
 def reading_progress() -> Iterator[collect.Progress]:
     """A bar on stderr while many runs are read; it leaves nothing behind."""
+    console = Console(stderr=True)
     columns = (TextColumn("reading runs"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading")
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    task = bar.add_task("reading")
+
+    def show(done: int, total: int) -> None:
+        if not bar.live.is_started:
+            bar.start()
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield show
+    finally:
+        if bar.live.is_started:
+            bar.stop()
 
 
 def print_report(written: WrittenReport, *, as_json: bool = False) -> None:

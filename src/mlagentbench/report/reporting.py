@@ -14,6 +14,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.cells import cell_figures
 from mlagentbench.evaluation.comparison import all_comparisons
 from mlagentbench.evaluation.leaderboard import boards
+from mlagentbench.evaluation.results import SuiteOutcome
 from mlagentbench.files import write_atomically
 from mlagentbench.records import Record
 from mlagentbench.report.collect import Progress, collect
@@ -22,7 +23,7 @@ from mlagentbench.report.inspect_logs import bundle_logs
 from mlagentbench.report.published import published_rows
 from mlagentbench.report.report_data import Collection, ReportData
 from mlagentbench.report.site import MANIFEST, build_site
-from mlagentbench.report.typed import typed_command
+from mlagentbench.report.typed import shown_path, typed_command
 
 TABLES_FOLDER = "tables"
 
@@ -64,6 +65,13 @@ def write_report(request: ReportRequest, progress: Progress | None = None) -> Wr
     index = build_site(data, to)
     exports = write_exports(data, request.formats, to / TABLES_FOLDER)
     return WrittenReport(data=data, index=index, exports=tuple(exports))
+
+
+def report_suite(outcome: SuiteOutcome) -> str | None:
+    """Write the report of runs that have just ended; its first page, or None without runs."""
+    if not outcome.results:
+        return None
+    return shown_path(write_report(ReportRequest(directories=(outcome.out,))).index)
 
 
 def report_data(collection: Collection, command: str, bundle: str | None = None) -> ReportData:
