@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 from inspect_ai.model import ModelOutput
-from legacy_logs import USUAL_STEPS, write_log
+from legacy_logs import USUAL_STEPS, step, write_log
 from scripted_model import Said, scripted, scripted_by, text_reply
 
 from mlagentbench.environment.run_directory import RunDirectory
@@ -126,10 +126,28 @@ def test_a_torn_line_does_not_hide_later_judgements(run: RunDirectory) -> None:
     assert read_judgements(run) == [report]
 
 
-def test_a_judge_that_cannot_read_so_much_stores_nothing(run: RunDirectory) -> None:
-    too_long = text_reply("", stop_reason="model_length")
-    with pytest.raises(JudgeFailed, match="longer than the judge can read"):
-        judged(run, answers(), too_long)
+def test_a_judge_that_cannot_read_so_much_is_shown_less(tmp_path: Path) -> None:
+    steps = [step("Read File", {"file_name": "a"}, "x" * 30_000, number) for number in range(3)]
+    write_log(tmp_path / "logs" / "long", [*steps, *USUAL_STEPS])
+    (one,) = import_logs(tmp_path / "logs", tmp_path / "out", ImportChoices())
+    lengths: list[int] = []
+
+    def answer(messages: list[Any], *_: Any) -> Said:
+        lengths.append(len(messages[-1].text))
+        return answers() if lengths[-1] < 20_000 else text_reply("", stop_reason="model_length")
+
+    run = find_run(tmp_path / "out" / (one.run or ""))
+    report = anyio.run(Judge(scripted_by(answer)).judge, run)
+    assert lengths[0] > lengths[1] > 20_000 > lengths[-1]
+    assert report.rejected == ()
+    assert report.cuts == ("Of 3 long steps the middle is left out.",)
+
+
+def test_a_judge_that_never_reads_or_refuses_stores_nothing(run: RunDirectory) -> None:
+    with pytest.raises(JudgeFailed, match="cannot read so much"):
+        judged(run, *[text_reply("", stop_reason="model_length")] * 4)
+    with pytest.raises(JudgeFailed, match="refuses"):
+        judged(run, answers(), text_reply("No.", stop_reason="content_filter"))
     assert not run.judgements.exists()
 
 
@@ -143,10 +161,8 @@ def judge_many(runs: list[RunDirectory], *replies: Said | ModelOutput) -> tuple[
 def test_a_provider_that_fails_for_one_run_does_not_stop_the_others(tmp_path: Path) -> None:
     runs = made_runs(tmp_path, 2)
     result, told = judge_many(runs[:1], RuntimeError("no credit"))
-    assert (result.judged, [one.reason for one in result.failed]) == (
-        0,
-        ["RuntimeError: no credit"],
-    )
+    assert result.judged == 0
+    assert "does not answer: RuntimeError: no credit" in result.failed[0].reason
     assert told[0].startswith("not judged: house-price (full): legacy-research with claude-v1, run")
     result, _ = judge_many(runs[:1], *[answers()] * 3)
     assert (result.judged, result.kept, result.rejected) == (1, 0, 0)

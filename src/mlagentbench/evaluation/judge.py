@@ -15,6 +15,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from mlagentbench.environment.provider_answers import (
+    overflow,
+    provider_error,
+    refuses,
+    with_a_reply,
+)
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import MLAgentBenchError
 from mlagentbench.evaluation.evidence import RunEvidence, evidence_of
@@ -38,15 +44,17 @@ RETRIES = 5
 """How often a failing provider is asked again for one reply."""
 
 
-NO_ANSWER = {
-    "model_length": "the journal is longer than the judge can read",
-    "content_filter": "the judge's provider refuses to answer",
-}
-"""Why a provider gave no answer, by Inspect's stop reason."""
+LEAST_CHARACTERS = 4_000
+"""A judge that cannot read so much of a journal is none."""
+SHOWN_ERROR = 300
 
 
 class JudgeFailed(MLAgentBenchError):
     """The judge could not be brought to an answer; nothing is stored, so it can be asked again."""
+
+
+class TooLongForJudge(JudgeFailed):
+    """What the judge is shown is longer than it can read."""
 
 
 class Judge:
@@ -60,8 +68,8 @@ class Judge:
     async def judge(self, run: RunDirectory) -> JudgeReport:
         """The stored judgement of a run, or a new one, which is stored.
 
-        Raises UsageError when the run cannot be read, and JudgeFailed when the judge cannot read
-        it or refuses; errors of the provider come as they are.
+        Raises UsageError when the run cannot be read, and JudgeFailed when the judge does not
+        answer, refuses, or cannot even read a short part of the journal.
         """
         stored = self.stored(run)
         if stored is not None:
@@ -79,8 +87,18 @@ class Judge:
         return None
 
     async def _ask(self, evidence: RunEvidence, journal: str) -> JudgeReport:
-        shown = show(evidence, self._max_characters)
-        asking = _Asking(self.model, shown)
+        """Ask for all votes, with less of the journal as long as the judge cannot read so much."""
+        characters = self._max_characters
+        while True:
+            asking = _Asking(self.model, show(evidence, characters))
+            try:
+                return await self._report(asking, journal)
+            except TooLongForJudge:
+                characters //= 2
+                if characters < LEAST_CHARACTERS:
+                    raise
+
+    async def _report(self, asking: "_Asking", journal: str) -> JudgeReport:
         seeds = tuple(range(1, VOTES + 1))
         for seed in seeds:
             await asking.vote(seed)
@@ -94,7 +112,7 @@ class Judge:
             seeds=seeds,
             verdicts=tuple(verdicts),
             rejected=tuple(asking.rejected),
-            cuts=shown.cuts,
+            cuts=asking.shown.cuts,
             input_tokens=asking.input_tokens,
             output_tokens=asking.output_tokens,
         )
@@ -109,19 +127,19 @@ class _Asking:
         self.input_tokens = 0
         self.output_tokens = 0
         self._model = model
-        self._shown = shown
+        self.shown = shown
 
     async def vote(self, seed: int) -> None:
         """Ask for one vote, again while its form is wrong; then it is lost."""
         from inspect_ai.model import ChatMessageUser
 
-        question = judge_prompt(self._shown, seed, nonce=secrets.token_hex(8))
+        question = judge_prompt(self.shown, seed, nonce=secrets.token_hex(8))
         messages: list[ChatMessage] = [ChatMessageUser(content=question)]
         reason = ""
         for _ in range(TRIES):
             reply = await self._generate(messages)
             try:
-                votes = read_votes(reply.text, self._shown, seed)
+                votes = read_votes(reply.text, self.shown, seed)
             except AnswerRejected as rejected:
                 reason = str(rejected)
                 again = f"Not accepted: {reason}. Answer again, in exactly the form asked for."
@@ -135,13 +153,25 @@ class _Asking:
     async def _generate(self, messages: "list[ChatMessage]") -> "ChatMessageAssistant":
         from inspect_ai.model import GenerateConfig
 
-        output = await self._model.generate(messages, config=GenerateConfig(max_retries=RETRIES))
+        try:
+            output = await self._model.generate(
+                messages, config=GenerateConfig(max_retries=RETRIES)
+            )
+        except Exception as wrapped:  # each provider has errors of its own
+            error = provider_error(wrapped)
+            if overflow(self._model.name, error) is not None:
+                raise TooLongForJudge(str(error)) from wrapped
+            said = " ".join(f"{type(error).__name__}: {error}".split())[:SHOWN_ERROR]
+            raise JudgeFailed(f"{self._model} does not answer: {said}") from wrapped
         if output.usage is not None:
             self.input_tokens += output.usage.input_tokens
             self.output_tokens += output.usage.output_tokens
-        if output.stop_reason in NO_ANSWER:
-            raise JudgeFailed(NO_ANSWER[output.stop_reason])
-        return output.message
+        answered = with_a_reply(output)
+        if answered.stop_reason == "model_length":
+            raise TooLongForJudge(f"{self._model} cannot read so much")
+        if refuses(answered.message, answered.stop_reason):
+            raise JudgeFailed(f"{self._model} refuses to answer")
+        return answered.message
 
 
 def journal_hash(run: RunDirectory) -> str:

@@ -6,7 +6,7 @@ import anyio
 
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import UsageError
-from mlagentbench.evaluation.judge import Judge
+from mlagentbench.evaluation.judge import Judge, JudgeFailed
 from mlagentbench.evaluation.judge_prompt import JOURNAL_CHARACTERS
 from mlagentbench.evaluation.results import read_run
 from mlagentbench.records import Record
@@ -15,7 +15,6 @@ from mlagentbench.running.model_choice import NO_MODEL, ModelChoice
 
 AT_ONCE = 4
 """Runs that are judged side by side."""
-SHOWN_ERROR = 300
 
 
 class UnjudgedRun(Record):
@@ -88,17 +87,13 @@ class _JudgingMany:
                 report = await self._judge.judge(run)
             except UsageError:
                 return  # the report names every run that cannot be read
-            except Exception as error:  # noqa: BLE001  # each provider has errors of its own
-                self._fail(run, error)
+            except JudgeFailed as error:
+                self._failed.append(UnjudgedRun(run=run.relative.as_posix(), reason=str(error)))
+                self._say(f"not judged: {run.shown_name}: {error}")
                 return
         self._judged += 1
         self._rejected += len(report.rejected) == len(report.seeds)
         self._say(f"judged {run.shown_name}")
-
-    def _fail(self, run: RunDirectory, error: Exception) -> None:
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:SHOWN_ERROR]
-        self._failed.append(UnjudgedRun(run=run.relative.as_posix(), reason=said))
-        self._say(f"not judged: {run.shown_name}: {said}")
 
     def result(self) -> Judging:
         return Judging(
