@@ -1,0 +1,163 @@
+"""Run directories written in milliseconds, as a harness would have left them: nobody ran anything.
+
+Every run has some ten steps: it reads, runs and edits train.py, crashes now and then, and submits.
+"""
+
+import random
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+from made_records import made_record
+
+from mlagentbench.environment.journal import (
+    AnyLine,
+    BeginLine,
+    EndLine,
+    OutcomeLine,
+    ReplyLine,
+    RunLine,
+    encode_line,
+)
+from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.environment.snapshot_trees import Entry, put_tree
+from mlagentbench.records import Action, Grade, Json, Observation, Outcome, RunRecord, Usage
+
+TASKS = (
+    "house-price", "spaceship-titanic", "cifar10", "imdb", "feedback", "vectorization", "clrs",
+    "fathomnet", "ogbn-arxiv", "babylm",
+)  # fmt: skip
+AGENTS = (
+    ("research", "lab/large"), ("research", "lab/small"), ("react", "lab/large"),
+    ("react", "lab/small"), ("tree", "lab/large"), ("tree", "lab/small"),
+    ("autogpt", "lab/large"), ("autogpt", "lab/small"), ("baseline", "none"), ("nop", "none"),
+)  # fmt: skip
+VERSIONS = 12
+"""Different states of the workspace that all runs share."""
+FLOOR, BAR, REFERENCE = 0.6, 0.7, 0.8
+
+
+def generate_runs(
+    out: Path, epochs: int, tasks: int = len(TASKS), agents: int = len(AGENTS), seed: int = 0
+) -> int:
+    """Write tasks x agents x epochs runs below OUT; gives back how many."""
+    snapshots = _workspaces(ObjectStore(out / "objects"))
+    cells = list(product(TASKS[:tasks], AGENTS[:agents], range(1, epochs + 1)))
+    for task, (agent, model), epoch in cells:
+        chance = random.Random(f"{seed} {task} {agent} {model} {epoch}")
+        record = made_record(
+            epoch=epoch, task=task, agent=agent, model=model, metric="accuracy", better="higher",
+            tier="mini", mini_seed="public", answered_by="nobody" if model == "none" else "model",
+        )  # fmt: skip
+        write_run(out, record, list(_lines(record, snapshots, chance)), _grade(agent, chance))
+    return len(cells)
+
+
+def write_run(
+    out: Path, record: RunRecord, lines: list[AnyLine], grade: Grade | None
+) -> RunDirectory:
+    """Write one run directory."""
+    run = RunDirectory(out, Path(record.directory("0" * 8)))
+    run.path.mkdir(parents=True)
+    run.run_json.write_text(record.model_dump_json(indent=2))
+    run.journal.write_bytes(b"".join(map(encode_line, lines)))
+    if grade is not None:
+        last = max((line.step for line in lines if isinstance(line, EndLine)), default=0)
+        run.grades.write_text(grade.model_copy(update={"step": last}).model_dump_json() + "\n")
+    return run
+
+
+def _workspaces(store: ObjectStore) -> list[str]:
+    ids = []
+    for version in range(VERSIONS):
+        program = f"EPOCHS = {version}\n" + "".join(
+            f"layer_{line} = build({line * version % 7})\n" for line in range(60)
+        )
+        files = {"submission.csv": f"id,y\n1,{version}\n", "train.py": program}
+        entries = [
+            Entry(name, "file", 0o644, store.put(text.encode())).line()
+            for name, text in sorted(files.items())
+        ]
+        ids.append(put_tree(store, entries))
+    store.commit()
+    return ids
+
+
+def _grade(agent: str, chance: random.Random) -> Grade:
+    figures = {"floor": FLOOR, "bar": BAR, "reference": REFERENCE}
+    if agent == "nop" or chance.random() < 0.1:
+        return Grade(
+            step=0, valid=False, reason="no submission: submission.csv not found", success=False,
+            success_reason="no valid submission", paper_success=False, **figures,
+        )  # fmt: skip
+    score = FLOOR if agent == "baseline" else chance.gauss(0.7, 0.08)
+    return Grade(
+        step=0, valid=True, score=score, normalised=(score - FLOOR) / (REFERENCE - FLOOR),
+        success=score >= BAR, success_reason="-", paper_improvement=score / FLOOR - 1,
+        paper_success=score / FLOOR - 1 > 0.1, **figures,
+    )  # fmt: skip
+
+
+def _script(agent: str, chance: random.Random) -> Iterator[tuple[str, str, dict[str, Json], str]]:
+    """What is said, done and seen at each step."""
+    accuracy = chance.uniform(0.5, 0.9)
+    run_it = {"script_name": "train.py"}
+    if agent != "nop":
+        yield "I look at what is there.", "List Files", {"dir_path": "."}, "train.py\ntest.csv"
+        yield "I read the starter.", "Read File", {"file_name": "train.py"}, "EPOCHS = 0\n" * 40
+        seen = f"epoch 1 loss=2.1\nvalidation accuracy={accuracy:.4f}"
+        yield "I run it as it is.", "Execute Script", run_it, seen
+    for attempt in range(0 if agent in ("nop", "baseline") else 3):
+        said = f"The accuracy was {accuracy:.4f}. I try more epochs and another layer."
+        written = {"file_name": "train.py", "content": f"EPOCHS = {attempt}\n" * 60}
+        yield said, "Write File", written, "train.py was written: 60 lines."
+        if chance.random() < 0.2:
+            yield "I run it.", "Execute Script", run_it, "ValueError: shapes differ"
+        accuracy = min(0.99, accuracy + chance.uniform(-0.02, 0.05))
+        seen = "".join(f"epoch {n} loss={2 / (n + 1):.3f}\n" for n in range(20))
+        yield "I run it.", "Execute Script", run_it, f"{seen}validation accuracy={accuracy:.4f}"
+    yield f"Done with {accuracy:.4f}.", "Final Answer", {"final_answer": "done"}, "The run is over."
+
+
+def _lines(record: RunRecord, snapshots: list[str], chance: random.Random) -> Iterator[AnyLine]:
+    facts, clock, at = record.disclosure, 0.0, 1.7e9 + record.epoch * 1000
+    with_model = facts.model != "none"
+    yield RunLine(
+        n=0, at=at, clock=0.0, task=facts.task, task_version=facts.task_version, tier=facts.tier,
+        data_hash=facts.data_hash, actions=(), limits=facts.limits, snapshot=snapshots[0],
+    )  # fmt: skip
+    number, used, snapshot = 1, Usage(), snapshots[0]
+    for step, (said, action, arguments, seen) in enumerate(_script(facts.agent, chance), start=1):
+        took = chance.uniform(0.1, 20.0)
+        if with_model:
+            clock += 2.0
+            yield ReplyLine(
+                n=number, at=at + clock, clock=clock, step=step, role="main", prompt_hash="0" * 64,
+                reply=said, input_tokens=1500 * step, output_tokens=120, cached_tokens=500,
+                cost=0.01 * step, seconds=2.0,
+            )  # fmt: skip
+            number += 1
+            used = Usage(
+                steps=step, seconds=clock, input_tokens=used.input_tokens + 1500 * step,
+                output_tokens=used.output_tokens + 120, cost=(used.cost or 0.0) + 0.01 * step,
+            )  # fmt: skip
+        if action in ("Write File", "Execute Script"):
+            snapshot = chance.choice(snapshots)
+        begun = {"n": number, "at": at + clock, "clock": clock, "step": step}
+        yield BeginLine(**begun, action=Action(name=action, arguments=arguments))
+        clock += took
+        failed = "Error" in seen
+        used = used.model_copy(update={"steps": step, "seconds": clock})
+        yield EndLine(
+            n=number + 1, at=at + clock, clock=clock, step=step, snapshot=snapshot, usage=used,
+            observation=Observation(
+                text=seen, status="error" if failed else "ok", exit_code=1 if failed else None
+            ),
+            started=at + clock - took, seconds=took,
+        )  # fmt: skip
+        number += 2
+    yield OutcomeLine(
+        n=number, at=at + clock, clock=clock, outcome=Outcome(kind="submitted"), snapshot=snapshot,
+        usage=used,
+    )  # fmt: skip
