@@ -1,14 +1,17 @@
 """The page at the end of `mlagentbench run`: what shares a line, what is said, the exit code."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from made_records import EFFICIENCY
 
+from mlagentbench.evaluation.cells import CellFigures, cell_figures
 from mlagentbench.evaluation.results import RecordedReplies, RunResult, SuiteOutcome
+from mlagentbench.evaluation.summary import RunSummary
 from mlagentbench.records import Disclosure, Grade, Outcome, RunRecord, Usage
-from mlagentbench.report.suite_page import print_suite
-from mlagentbench.report.tables import cells
+from mlagentbench.report.suite_page import print_cells, print_suite
 
 FIGURES = {"floor": 10.0, "bar": 6.0, "reference": 2.0}
 
@@ -51,18 +54,44 @@ def outcome(
     )
 
 
+def cells(results: Sequence[RunResult]) -> list[CellFigures]:
+    return cell_figures(
+        [
+            RunSummary(out="/out", cluster=one.path, result=one, efficiency=EFFICIENCY)
+            for one in results
+        ]
+    )
+
+
+def printed(said: SuiteOutcome, *, as_json: bool = False) -> int:
+    return print_cells(said, cells(said.results), as_json=as_json)
+
+
 def test_runs_without_a_submission_stand_at_the_floor() -> None:
     success = graded(4.0, normalised=0.75, success=True, paper_success=True)
     [cell] = cells([result(1, success), result(2, graded(None, reason="no submission"))])
-    assert (cell.runs, cell.graded, cell.valid, cell.successes, cell.judged) == (2, 2, 1, 1, 2)
-    assert cell.score_mean == 4.0 and cell.score_error is None
-    assert cell.normalised_mean == 0.375
-    assert cell.notes == ("no submission",)
+    assert (cell.runs, cell.counted, cell.valid.successes) == (2, 2, 1)
+    assert (cell.success.successes, cell.success.n) == (1, 2)
+    assert cell.score.mean == 4.0 and cell.score.standard_error is None
+    assert cell.normalised.mean == 0.375
+    assert cell.marks == ("no submission",)
 
 
 @pytest.mark.parametrize(
     "other",
-    [{"tier": "full"}, {"data_hash": "0123"}, {"agent": "oracle"}, {"model": "openai/gpt-5"}],
+    [
+        {"tier": "full"},
+        {"data_hash": "0123"},
+        {"task_version": 2},
+        {"agent": "oracle"},
+        {"agent_settings": {"retrieval": False}},
+        {"model": "openai/gpt-5"},
+        {"roles": {"edit": "openai/gpt-5"}},
+        {"limits": {"steps": 20}},
+        {"sandbox": "local"},
+        {"feedback": "validation:3"},
+        {"protocol": "paper"},
+    ],
 )
 def test_what_differs_never_shares_a_line(other: dict[str, object]) -> None:
     assert len(cells([result(1, graded(4.0)), result(2, graded(5.0))])) == 1
@@ -71,11 +100,12 @@ def test_what_differs_never_shares_a_line(other: dict[str, object]) -> None:
 
 def test_what_a_reader_must_know_is_noted() -> None:
     noted = graded(1.0, above_ceiling=True, extra={"warning": "control off by 9.0 %"})
-    [cell] = cells([result(1, noted, sandbox="local", feedback="validation:3"), result(2, None)])
-    assert set(cell.notes) == {
+    facts = {"sandbox": "local", "feedback": "validation:3"}
+    [cell] = cells([result(1, noted, **facts), result(2, None, **facts)])
+    assert set(cell.marks) == {
         "sandbox local",
         "feedback validation:3",
-        "1 not graded",
+        "1 of 2 missing: not graded",
         "above the known ceiling",
         "control off by 9.0 %",
     }
@@ -90,9 +120,9 @@ def test_who_answered_is_noted_and_how_far_a_recording_fitted() -> None:
         for epoch, matched in ((1, 7), (2, 5))
     ]
     [cell] = cells(recorded)
-    assert cell.notes == ("answers: recorded by hand", "replies matched 12 of 14")
+    assert cell.marks == ("answers: recorded by hand", "replies matched 12 of 14")
     [cell] = cells([result(1, graded(4.0), answered_by="model")])
-    assert cell.notes == ()
+    assert cell.marks == ()
 
 
 def test_the_table_fits_a_terminal_of_80_columns(
@@ -100,7 +130,7 @@ def test_the_table_fits_a_terminal_of_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     runs = [result(n, graded(4.0 + n / 100, normalised=0.75, success=True)) for n in range(1, 9)]
-    assert print_suite(outcome(*runs)) == 0
+    assert printed(outcome(*runs)) == 0
     said = capsys.readouterr()
     assert "8/8 [0.68-1.00]" in said.out and "4.0450 ± 0.0087" in said.out
     assert "floor 10.00, bar 6.000, reference 2.000" in said.out
@@ -112,7 +142,7 @@ def test_data_that_nobody_has_measured_comes_with_the_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     unjudged = Grade(step=2, valid=True, score=4.0)
-    assert print_suite(outcome(result(1, unjudged))) == 0
+    assert printed(outcome(result(1, unjudged))) == 0
     said = capsys.readouterr().out
     assert "floor and bar not measured" in said
     assert "mlagentbench baseline numbers --tier mini" in said
@@ -124,19 +154,19 @@ def test_a_run_that_did_not_end_well_is_no_success_of_the_command(
     failed = result(1, None).model_copy(
         update={"outcome": Outcome(kind="failed", cause="sandbox", detail="no memory")}
     )
-    assert print_suite(outcome(failed, result(2, graded(4.0)))) == 1
+    assert printed(outcome(failed, result(2, graded(4.0)))) == 1
     said = capsys.readouterr().err
     assert "sandbox: no memory" in said and "1 of 2 runs failed" in said
-    assert print_suite(outcome(result(1, graded(4.0)), expected=2)) == 1
+    assert printed(outcome(result(1, graded(4.0)), expected=2)) == 1
     assert "directories were deleted" in capsys.readouterr().err
-    assert print_suite(outcome(result(1, None), disk_full=True)) == 1
+    assert printed(outcome(result(1, None), disk_full=True)) == 1
     assert "the disk of /out is full" in capsys.readouterr().err
 
 
 def test_json_is_all_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert print_suite(outcome(result(1, graded(4.0))), as_json=True) == 0
+    assert printed(outcome(result(1, graded(4.0))), as_json=True) == 0
     values = json.loads(capsys.readouterr().out)
-    assert values["missing"] == 0 and values["cells"][0]["score_mean"] == 4.0
+    assert values["missing"] == 0 and values["cells"][0]["score"]["mean"] == 4.0
     assert values["runs"][0]["grade"]["score"] == 4.0
 
 
@@ -148,15 +178,20 @@ def test_variants_are_compared_run_by_run(capsys: pytest.CaptureFixture[str]) ->
         result(epoch, graded(4.0, normalised=new), **renamed) for epoch, (_, new) in scores.items()
     ]
     runs += [result(3, graded(4.0, normalised=9.0))]  # without its pair
-    print_suite(outcome(*runs), as_json=True)
+    printed(outcome(*runs), as_json=True)
     [line] = json.loads(capsys.readouterr().out)["variant_differences"]
     assert line["task"] == "numbers" and line["pairs"] == 2
     assert line["difference"] == pytest.approx(-0.3) and line["standard_error"] == pytest.approx(
         0.1
     )
-    print_suite(outcome(*runs))
+    printed(outcome(*runs))
     said = capsys.readouterr().out
     assert "renamed against original" in said and "-0.30 ± 0.10" in said
 
-    print_suite(outcome(*runs[:2], result(1, graded(None), **renamed, model="openai/gpt-5")))
+    printed(outcome(*runs[:2], result(1, graded(None), **renamed, model="openai/gpt-5")))
     assert "renamed against original" not in capsys.readouterr().out
+
+
+def test_without_any_run_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    print_suite(outcome(expected=1))
+    assert "no run has started" in capsys.readouterr().out

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.table import Table
 
+from mlagentbench.evaluation.cell_marks import tool_notes
 from mlagentbench.records import Grade
 from mlagentbench.report.json_page import print_json
-from mlagentbench.report.tables import tool_notes
 
 
 def print_grades(runs: Iterable[tuple[str, Iterable[Grade]]], *, as_json: bool) -> None:

@@ -1,16 +1,21 @@
 """What `mlagentbench run` prints at the end: the table, how to read it, what to type next."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 
+from mlagentbench.evaluation.cells import CellFigures, cell_figures
 from mlagentbench.evaluation.contamination import variant_differences
 from mlagentbench.evaluation.results import SuiteOutcome
+from mlagentbench.report.collect import collect
 from mlagentbench.report.json_page import print_json
-from mlagentbench.report.tables import cells, print_tables
+from mlagentbench.report.tables import print_tables
 from mlagentbench.report.typed import shown_path, typed_command
 from mlagentbench.report.variants_page import print_differences
 
 LEGEND = """
-valid: runs with a submission that could be scored, of all runs
+valid: runs with a submission that could be scored, of all that count;
+what infrastructure stopped is missing, and does not count
 success: the bar is reached, which lies half of the way from floor to reference
 and above the starter's noise; [95 % Wilson interval]
 normalised: 0 = floor, the best of starter and trivial predictors;
@@ -22,10 +27,26 @@ paper: success by the paper's rule, more than 10 % better than the starter
 
 def print_suite(outcome: SuiteOutcome, *, as_json: bool = False) -> int:
     """Print what came of a suite; returns the exit code, 0 only when every run ended well."""
+    return print_cells(outcome, suite_cells(outcome), as_json=as_json)
+
+
+def suite_cells(outcome: SuiteOutcome) -> list[CellFigures]:
+    """The figures of a suite's runs, the same as in a report."""
+    if not outcome.results:
+        return []
+    asked_for = {result.path for result in outcome.results}
+    summaries = collect([outcome.out]).summaries
+    return cell_figures([one for one in summaries if one.result.path in asked_for])
+
+
+def print_cells(
+    outcome: SuiteOutcome, cells: Sequence[CellFigures], *, as_json: bool = False
+) -> int:
+    """Print what came of a suite with these figures; returns the exit code."""
     if as_json:
-        _print_json(outcome)
+        _print_json(outcome, cells)
     else:
-        _print_table(outcome, Console())
+        _print_table(outcome, cells, Console())
     console = Console(stderr=True)
     if outcome.interrupted:
         console.print("\nStopped. To go on where it stopped, type the same command again:")
@@ -54,15 +75,18 @@ def print_suite(outcome: SuiteOutcome, *, as_json: bool = False) -> int:
     return 1
 
 
-def _print_table(outcome: SuiteOutcome, console: Console) -> None:
-    lines = cells(outcome.results)
+def _print_table(outcome: SuiteOutcome, lines: Sequence[CellFigures], console: Console) -> None:
     if not lines:
         console.print("no run has started")
         return
     print_tables(console, lines, paper=outcome.paper_rule)
     console.print(LEGEND, style="dim", highlight=False)
     print_differences(console, variant_differences(outcome.results))
-    unjudged = {(line.address, line.tier) for line in lines if line.graded > line.judged}
+    unjudged = {
+        (line.task_path, line.key.conditions.tier)
+        for line in lines
+        if line.counted > line.success.n
+    }
     for task, tier in sorted(unjudged):
         console.print(
             f"\nto measure floor and bar: mlagentbench baseline {task} --tier {tier}; "
@@ -78,7 +102,7 @@ def _print_table(outcome: SuiteOutcome, console: Console) -> None:
     )
 
 
-def _print_json(outcome: SuiteOutcome) -> None:
+def _print_json(outcome: SuiteOutcome, cells: Sequence[CellFigures]) -> None:
     values = {
         "out": str(outcome.out),
         "expected": outcome.expected,
@@ -87,7 +111,7 @@ def _print_json(outcome: SuiteOutcome) -> None:
         "variant_differences": [
             line.model_dump(mode="json") for line in variant_differences(outcome.results)
         ],
-        "cells": [line.model_dump(mode="json") for line in cells(outcome.results)],
+        "cells": [cell.model_dump(mode="json") for cell in cells],
         "runs": [result.model_dump(mode="json") for result in outcome.results],
     }
     print_json(values)

@@ -1,10 +1,11 @@
-"""The metrics that Inspect shows for a task; they see every run, not the mean over its epochs."""
+"""The metrics that Inspect shows for a task; they see every run, not the mean over its epochs.
 
-import statistics
+They are computed by the same functions as the figures of our own tables.
+"""
 
 from inspect_ai.scorer import Metric, SampleScore, metric
 
-from mlagentbench.evaluation.stats import Interval, standard_error, wilson_interval
+from mlagentbench.evaluation.cells import Mean, Rate, mean_of, rate_of
 
 UNKNOWN = float("nan")
 
@@ -14,7 +15,7 @@ def success_rate() -> Metric:
     """The share of runs that reach the bar."""
 
     def compute(scores: list[SampleScore]) -> float:
-        return _successes(scores) / len(scores) if scores else UNKNOWN
+        return _known(_rate(scores).rate)
 
     return compute
 
@@ -24,7 +25,7 @@ def success_low() -> Metric:
     """The lower end of the rate's 95 % Wilson interval."""
 
     def compute(scores: list[SampleScore]) -> float:
-        return _interval(scores).low if scores else UNKNOWN
+        return _rate(scores).interval.low if scores else UNKNOWN
 
     return compute
 
@@ -34,7 +35,7 @@ def success_high() -> Metric:
     """The upper end of the rate's 95 % Wilson interval."""
 
     def compute(scores: list[SampleScore]) -> float:
-        return _interval(scores).high if scores else UNKNOWN
+        return _rate(scores).interval.high if scores else UNKNOWN
 
     return compute
 
@@ -44,7 +45,7 @@ def mean() -> Metric:
     """The mean over runs."""
 
     def compute(scores: list[SampleScore]) -> float:
-        return statistics.fmean(_values(scores)) if scores else UNKNOWN
+        return _known(_mean(scores).mean)
 
     return compute
 
@@ -54,19 +55,22 @@ def stderr() -> Metric:
     """The mean's standard error; unknown below two runs."""
 
     def compute(scores: list[SampleScore]) -> float:
-        error = standard_error(_values(scores))
-        return UNKNOWN if error is None else error
+        return _known(_mean(scores).standard_error)
 
     return compute
+
+
+def _rate(scores: list[SampleScore]) -> Rate:
+    return rate_of([[value] for value in _values(scores)])
+
+
+def _mean(scores: list[SampleScore]) -> Mean:
+    return mean_of([[value] for value in _values(scores)])
 
 
 def _values(scores: list[SampleScore]) -> list[float]:
     return [score.score.as_float() for score in scores]
 
 
-def _successes(scores: list[SampleScore]) -> int:
-    return sum(value > 0 for value in _values(scores))
-
-
-def _interval(scores: list[SampleScore]) -> Interval:
-    return wilson_interval(_successes(scores), len(scores))
+def _known(value: float | None) -> float:
+    return UNKNOWN if value is None else value
