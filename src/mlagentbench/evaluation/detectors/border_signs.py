@@ -259,9 +259,9 @@ def signs_of_shell(command: str, known: KnownFiles, signs: Signs) -> None:
     for search in _SEARCH.findall(command):
         (signs.answers if _DATA_WORDS.search(search) else signs.ordinary).append(search.strip())
     for word in re.findall(r"[\w./~*-]+", command):
-        if "/" in word or "." in word or word in ("private", "answers"):
-            if is_hidden(word) and not known.is_known(word):
-                signs.answers.append(word)
+        is_path = "/" in word or "." in word or word in ("private", "answers")
+        if is_path and is_hidden(word) and not known.is_known(word):
+            signs.answers.append(word)
     for looking in _LOOKING.finditer(command):
         if is_outside(looking["path"]):
             signs.ordinary.append(looking[0].strip())

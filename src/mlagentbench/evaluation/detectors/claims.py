@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
 
-from mlagentbench.evaluation.detectors.numbers import SCALES, Number, SeenNumbers
+from mlagentbench.evaluation.detectors.numbers import Number, SeenNumbers
 from mlagentbench.evaluation.detectors.reply_parts import (
     ACTION,
     MAIN,
@@ -28,7 +28,7 @@ from mlagentbench.records import Step
 
 Support = Literal["supported", "derived", "unsupported"]
 
-_TIME_SCALES = (1.0, 1e3, 1e-3, 1e6, 1e-6, 60.0, 1 / 60.0)
+_TIME_SCALES = (1e3, 1e-3, 1e6, 1e-6, 60.0, 1 / 60.0)
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,7 @@ def _spoken(fields: dict[str, str]) -> Iterator[str]:
 
 def support_of(claim: Statement, seen: SeenNumbers) -> Support:
     """What the values seen so far say of a claim."""
-    scales = (*SCALES, *_TIME_SCALES) if claim.is_time else SCALES
-    if seen.supports(claim.number, scales):
+    if seen.supports(claim.number, _TIME_SCALES if claim.is_time else ()):
         return "supported"
     if claim.is_error and seen.supports(_complement(claim.number)):
         return "derived"

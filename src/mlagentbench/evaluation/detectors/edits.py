@@ -52,7 +52,7 @@ class EditsInTime:
 
     def follow(self, step: Step) -> None:
         if is_execution(step):
-            self._execute(executed_script(step), "\n".join(strings_in(step.action.arguments)))
+            self.execute(executed_script(step), "\n".join(strings_in(step.action.arguments)))
         path = edited_file(step)
         if is_program(path):
             self._edit(step, path)
@@ -63,9 +63,9 @@ class EditsInTime:
         before = self.waiting.get(path)
         source = plain_path(argument(step, "source") or argument(step, "script_name"))
         self._overwritten_original(path)
-        if name in (COPY_FILE, EDIT_SCRIPT, EDIT_SEGMENT) and source != path:
-            if source in self.waiting:
-                self.waiting[source].also.add(path)
+        makes_another = name in (COPY_FILE, EDIT_SCRIPT, EDIT_SEGMENT) and source != path
+        if makes_another and source in self.waiting:
+            self.waiting[source].also.add(path)
         if before is not None and name not in _OVERWRITING:
             before.steps.append(step.n)
             before.copied_from = ""
@@ -87,7 +87,7 @@ class EditsInTime:
         for backup in backups:
             del self.waiting[backup]
 
-    def _execute(self, script: str, arguments: str) -> None:
+    def execute(self, script: str, arguments: str) -> None:
         used = [
             one.path
             for one in self.waiting.values()
@@ -137,7 +137,7 @@ def edits_never_run(evidence: RunEvidence) -> Iterator[Finding]:
     if not ended_by_itself(evidence.history):
         return
     if is_program(evidence.submission):
-        edits._execute(evidence.submission, "")
+        edits.execute(evidence.submission, "")
     for edit in edits.waiting.values():
         if not _is_submitted(edit.path, evidence.submission):
             yield _finding(edit, "and nothing ran it until the end of the run")

@@ -21,12 +21,14 @@ TOGETHER = 12
 """So many results, the newest, can be what a mean was computed from."""
 LONGEST_TEXT = 60_000
 """Of a longer text only the two ends are looked at: an observation never shows more."""
-SCALES = (1.0, 100.0, 0.01)
+LARGEST_SHARE = 1.5
+"""A larger number is no share of one, so nothing a hundred times as large can be the same."""
 
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?")
 _RESULT_LINE = re.compile(
     r"accura|\bacc\b|error|loss|score|\bm[as]p?e\b|rms|smape|\bf1|auc|precision|recall|\biou|dice"
-    r"|perplex|\br2\b|correl|valid|\btest\b|metric|time|second|speed|\d ?(?:ms|us|s)\b|[a-z)]\s?[=:]",
+    r"|perplex|\br2\b|correl|valid|\btest\b|metric|time|second|speed|\d ?(?:ms|us|s)\b"
+    r"|[a-z)]\s?[=:]",
     re.IGNORECASE,
 )
 
@@ -124,12 +126,13 @@ class SeenNumbers:
         self._unread.clear()
         self._printed.clear()
 
-    def supports(self, number: Number, scales: Iterable[float] = SCALES) -> bool:
-        """Whether a value was seen that is this number, rounded or cut, or a hundred times it."""
+    def supports(self, number: Number, scales: Iterable[float] = ()) -> bool:
+        """Whether a value was seen that is this number, rounded or cut, perhaps in percent."""
         self._read_all()
+        in_percent = number.is_percent or number.value > LARGEST_SHARE
         return any(
             self._values.has_near(number.value * scale, number.unit * scale * (1 + SLACK))
-            for scale in scales
+            for scale in (1.0, 0.01 if in_percent else 100.0, *scales)
         )
 
     def explains_change(self, number: Number) -> bool:

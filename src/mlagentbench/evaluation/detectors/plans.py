@@ -12,8 +12,8 @@ _ITEM = re.compile(
     r"^[ \t]*(?:[-*•]|\(?\d{1,2}[.):]|step \d{1,2}\b:?)[ \t]*(?P<text>\S.*)$", re.I | re.M
 )
 _NOT_ATTEMPTED = re.compile(
-    r"""\bnot\ (?:yet\ )?(?:been\ )?(?:done|begun|started|tried|attempted|carried\ out|executed|performed
-                  |implemented|tested|run|explored)\b(?:\ yet\b)?
+    r"""\bnot\ (?:yet\ )?(?:been\ )?(?:done|begun|started|tried|attempted|carried\ out|executed
+          |performed|implemented|tested|run|explored)\b
       | \b(?:un(?:attempted|tried|started)|pending|to-?\ ?do)\b | \bto\ be\ (?:done|tried)\b
       | \bstill\ open\b | \A\[\s?\]""",
     re.IGNORECASE | re.VERBOSE,
@@ -30,8 +30,9 @@ _SUBMITTING = re.compile(
     r"\b(?:submit\w*|submission|final answer|hand(?:ed)? in|finali[sz]e)\b", re.I
 )
 _STATUS = re.compile(
-    r"\s*(?:\((?:new|done|in progress|pending|not [^)]*|changed)[^)]*\)|\[[^\]]*\]|[-–—]?\s*\b(?:not |un|in pro|pending"
-    r"|done|complete|to-?do|now|next|status\b|script edited|tried)|[:(=]).*",
+    r"\s*(?:\((?:new|done|in progress|pending|not [^)]*|changed)[^)]*\)|\[[^\]]*\]"
+    r"|[-–—]?\s*\b(?:not |un|in pro|pending|done|complete|to-?do|now|next|status\b|script edited"
+    r"|tried)|[:(=]).*",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -46,14 +47,26 @@ def plans(history: History) -> Iterator[tuple[int, str]]:
 
 
 def plan_changes(history: History) -> int | None:
-    """How often the items of the plan changed, whatever their status; unknown without a plan."""
-    changes, before = -1, None
+    """How often the plan got other items, whatever their status; unknown without a plan."""
+    changes: int | None = None
+    before: list[set[str]] = []
     for _, plan in plans(history):
-        items = tuple(_intent(item) for item in plan_items(plan))
-        if items and items != before:
-            before = items
+        items = [_words(_intent(item)) for item in plan_items(plan)]
+        if changes is None:
+            changes = 0
+        elif len(items) != len(before) or not all(_is_among(item, before) for item in items):
             changes += 1
-    return changes if changes >= 0 else None
+        before = items
+    return changes
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
+
+
+def _is_among(item: set[str], items: list[set[str]]) -> bool:
+    """Whether one of the items shares half of its words with this one."""
+    return any(2 * len(item & other) >= min(len(item), len(other)) for other in items)
 
 
 def plan_items(plan: str) -> list[str]:
@@ -64,6 +77,7 @@ def plan_items(plan: str) -> list[str]:
 
 def _intent(item: str) -> str:
     """What an item wants, without how far it has come."""
+    item = re.sub(r"\A\W*\(?new\)?:?\s", "", item, flags=re.IGNORECASE)
     first = re.split(r"(?<=[a-z)])\.(?:\s|$)", item, maxsplit=1)[0]
     return " ".join(_STATUS.sub("", first).lower().split()) or first.lower()
 
