@@ -1,0 +1,65 @@
+"""Summaries of graded runs that never ran, for figures over many of them."""
+
+from typing import Any
+
+from made_records import EFFICIENCY, SUBMITTED, made_record
+
+from mlagentbench.evaluation.results import RunResult
+from mlagentbench.evaluation.summary import RunSummary, ScorePoint, ValidationPoint
+from mlagentbench.records import Grade, Outcome, Usage
+
+USED = Usage(steps=40, seconds=100.0, input_tokens=900, output_tokens=100, cost=0.5)
+FIGURES = {"floor": 10.0, "bar": 6.0, "reference": 2.0}
+
+
+def graded(normalised: float | None, step: int = 40, **more: Any) -> Grade:
+    """A grade on a scale from 10 (the floor) to 2 (the reference); None is no valid submission."""
+    fields: dict[str, Any] = {"step": step, "valid": normalised is not None, **FIGURES}
+    if normalised is None:
+        fields |= {"success": False, "paper_success": False, "reason": "no submission"}
+    else:
+        fields |= {
+            "normalised": normalised, "score": 10 - 8 * normalised, "success": normalised >= 0.5,
+            "paper_improvement": 0.8 * normalised, "paper_success": normalised > 0.125,
+        }  # fmt: skip
+    return Grade.model_validate(fields | more)
+
+
+def run(
+    epoch: int,
+    grade: Grade | None,
+    *,
+    outcome: Outcome | None = SUBMITTED,
+    cluster: str | None = None,
+    points: tuple[ScorePoint, ...] = (),
+    validations: tuple[ValidationPoint, ...] = (),
+    usage: Usage = USED,
+    interval: tuple[float, float] | None = None,
+    failure: str | None = None,
+    **facts: Any,
+) -> RunSummary:
+    record = made_record(epoch=epoch, **facts)
+    path = record.directory("0" * 8).as_posix()
+    return RunSummary(
+        out="out",
+        cluster=cluster or f"out/{path}/{facts}",
+        result=RunResult(
+            path=path, record=record, outcome=outcome, usage=usage, grade=grade, failure=failure
+        ),
+        points=points,
+        validations=validations,
+        efficiency=EFFICIENCY,
+        test_set_interval=interval,
+    )
+
+
+def point(step: int, normalised: float | None) -> ScorePoint:
+    grade = graded(normalised, step=step)
+    return ScorePoint(
+        step=step, seconds=10.0 * step, tokens=100 * step, cost=0.01 * step, valid=grade.valid,
+        score=grade.score, normalised=grade.normalised, success=grade.success,
+    )  # fmt: skip
+
+
+def validation(step: int, value: float, metric: str = "mae") -> ValidationPoint:
+    return ValidationPoint(step=step, metric=metric, value=value)
