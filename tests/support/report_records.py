@@ -16,7 +16,7 @@ from mlagentbench.environment.journal import (
     BeginLine,
     EndLine,
     EventLine,
-    Journal,
+    Line,
     OutcomeLine,
     ReplyLine,
     RunLine,
@@ -51,7 +51,8 @@ from mlagentbench.records import (
     RunRecord,
     Usage,
 )
-from mlagentbench.report.report_data import CollectedRun, Collection
+from mlagentbench.report.report_data import CollectedRun, Collection, ReportData
+from mlagentbench.report.reporting import report_data
 
 
 @dataclass(frozen=True)
@@ -306,6 +307,17 @@ def _collected(directory: Path, summary: RunSummary) -> CollectedRun:
     )
 
 
+def made_report(
+    directory: Path,
+    tasks: Sequence[MadeTask] = TASKS,
+    agents: Sequence[MadeAgent] = AGENTS,
+    epochs: int = 6,
+) -> ReportData:
+    """All figures of made runs, computed as for real ones."""
+    collection = made_collection(directory, tasks, agents, epochs)
+    return report_data(collection, "mlagentbench report results")
+
+
 PLAN = "1. Read train.py. {0}\n2. Run it as it is. {1}\n3. Gradient boosting on log prices. {2}"
 HOSTILE = (
     "<script>document.title = 'owned'</script>\n</details></pre></li>"
@@ -314,13 +326,29 @@ HOSTILE = (
 )
 
 
+class UnsyncedJournal:
+    """Lines as a journal has them, written at once: nobody needs them after a crash."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def append(self, line_type: type[Line], clock: float, **fields: object) -> int:
+        """Add a line; gives back its number."""
+        number = len(self.lines)
+        line = line_type.model_validate(
+            {"n": number, "at": 1.8e9 + clock, "clock": clock, **fields}
+        )
+        self.lines.append(line.model_dump_json() + "\n")
+        return number
+
+
 def write_run(directory: Path, summary: RunSummary, steps: int = 12, long_output: int = 0) -> None:
     """A run directory with a journal of so many steps; `long_output` characters in one of them."""
     run = RunDirectory(directory, directory / summary.result.path)
     run.create()
     run.run_json.write_text(summary.result.record.model_dump_json())
     store = ObjectStore(run.objects)
-    journal = Journal(run.journal)
+    journal = UnsyncedJournal()
     snapshot = _snapshot(store, "print('train')\n" * 30)
     facts = summary.result.record.disclosure
     journal.append(
@@ -333,7 +361,7 @@ def write_run(directory: Path, summary: RunSummary, steps: int = 12, long_output
         OutcomeLine, 8.0 * steps, outcome=Outcome(kind="submitted"), snapshot=snapshot,
         usage=Usage(steps=steps),
     )  # fmt: skip
-    journal.close()
+    run.journal.write_text("".join(journal.lines))
     store.commit()
 
 
@@ -348,7 +376,12 @@ def _snapshot(store: ObjectStore, program: str) -> str:
 
 
 def _write_step(
-    journal: Journal, store: ObjectStore, step: int, steps: int, before: str, long_output: int
+    journal: UnsyncedJournal,
+    store: ObjectStore,
+    step: int,
+    steps: int,
+    before: str,
+    long_output: int,
 ) -> str:
     clock = 8.0 * step
     done = ["Done." if step > at else "Not done." for at in (1, 3, 6)]
@@ -357,12 +390,12 @@ def _write_step(
         f"{PLAN.format(*done)}\nFact Check: seen.\nThought: go on.\nAction: Execute Script\n"
         'Action Input: {"script_name": "train.py"}'
     )
-    line = journal.append(
+    number = journal.append(
         ReplyLine, clock, step=step, role="main", prompt_hash="0" * 64, reply=reply,
         input_tokens=900, output_tokens=120, seconds=1.25,
     )  # fmt: skip
     if step == 2:
-        journal.append(EventLine, clock, event="unreadable", reply=line.n, form="json")
+        journal.append(EventLine, clock, event="unreadable", reply=number, form="json")
     text, status, exit_code, snapshot = f"validation MAE={52151.9 - step}", "ok", 0, before
     action = Action(name="Execute Script", arguments={"script_name": "train.py"})
     if step == 3:

@@ -1,8 +1,26 @@
-"""Long texts on a page: their beginning and their end, and how much is left out between."""
+"""Texts of others on a page: nothing in them stays unseen, and long ones are cut, which is said."""
 
+import re
 from dataclasses import dataclass
 
-from mlagentbench.report.templating import visible
+PREVIEW = 160
+"""Characters of a folded text that are shown beside its title."""
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    """The text with characters that are not seen, or turn others around, as signs for them."""
+    return _UNSEEN.sub(_sign, text.replace("\r\n", "\n"))
+
+
+def _sign(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
 
 
 @dataclass(frozen=True)
@@ -35,3 +53,9 @@ def _until_line(text: str) -> str:
 def _from_line(text: str) -> str:
     start = text.find("\n", 0, len(text) // 4)
     return text if start < 0 else text[start + 1 :]
+
+
+def preview(text: str) -> str:
+    """The first words of a text, in one line."""
+    words = " ".join(text[: 4 * PREVIEW].split())
+    return visible(words if len(words) <= PREVIEW else f"{words[: PREVIEW - 1]}…")

@@ -6,13 +6,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from mlagentbench.evaluation.cell_marks import agent_text
 from mlagentbench.evaluation.findings import ErrorMode
 from mlagentbench.evaluation.leaderboard import AgentFigures, Board
 from mlagentbench.evaluation.stats import Interval
 from mlagentbench.evaluation.summary import RunSummary, ScorePoint
-from mlagentbench.report.tables import agent_text
 
 Axis = Literal["steps", "seconds", "tokens", "dollars"]
+CURVE_TITLES: dict[Axis, str] = {
+    "steps": "steps",
+    "seconds": "the run's own clock",
+    "tokens": "tokens",
+    "dollars": "dollars",
+}
+"""What a score is drawn against, as a reader calls it."""
 ERROR_MODES: tuple[ErrorMode, ...] = get_args(ErrorMode)
 
 

@@ -17,7 +17,16 @@ from pathlib import Path
 
 from mlagentbench.files import write_atomically
 from mlagentbench.report import templating
-from mlagentbench.report.pages import agents, efficiency, overview, process, run, runs, task
+from mlagentbench.report.pages import (
+    agents,
+    efficiency,
+    judgements,
+    overview,
+    process,
+    run,
+    runs,
+    task,
+)
 from mlagentbench.report.report_data import CollectedRun, ReportData
 
 PAGES = (
@@ -60,9 +69,9 @@ class Frame:
 def build_site(data: ReportData, to: Path) -> Path:
     """Write the site below `to`, or bring it up to date; returns its first page."""
     frame = Frame(data.generated_at, data.command, data.logs_bundle)
+    write_run_pages(data.collection.runs, to, frame)
     write_atomically(to / "assets" / templating.STYLES, templating.style_sheet().encode())
     write_atomically(to / "assets" / templating.SCRIPTS, templating.script().encode())
-    write_run_pages(data.collection.runs, to, frame)
     for view in task.task_views(data):
         address = f"tasks/{templating.task_page(view.task)}"
         frame.write(to, address, task.TEMPLATE, view=view)
@@ -84,14 +93,15 @@ def write_run_pages(collected: tuple[CollectedRun, ...], to: Path, frame: Frame)
     manifest = to / MANIFEST
     before = _read_manifest(manifest)
     (to / "runs").mkdir(parents=True, exist_ok=True)
+    if not before:
+        write_atomically(manifest, b"{}")
     now: dict[str, str] = {}
     written = 0
     for one in collected:
         now[one.name] = _page_fingerprint(one, frame)
         place = to / "runs" / f"{one.name}.html"
         if before.get(one.name) != now[one.name] or not place.is_file():
-            page = frame.render(f"runs/{one.name}.html", run.TEMPLATE, view=run.run_view(one))
-            place.write_bytes(page)
+            place.write_bytes(_run_page(one, frame))
             written += 1
     for name in before.keys() - now.keys():
         (to / "runs" / f"{name}.html").unlink(missing_ok=True)
@@ -99,8 +109,20 @@ def write_run_pages(collected: tuple[CollectedRun, ...], to: Path, frame: Frame)
     return written
 
 
+def _run_page(one: CollectedRun, frame: Frame) -> bytes:
+    view = run.run_view(one)
+    address = f"runs/{one.name}.html"
+    return frame.render(address, run.TEMPLATE, view=view, questions=judgements.QUESTIONS)
+
+
 def _page_fingerprint(one: CollectedRun, frame: Frame) -> str:
-    parts = (one.fingerprint, templating.look(), frame.bundle or "", str(one.directory))
+    """Changes with the run, with what judges said of it, and with the look of pages."""
+    parts = [one.fingerprint, templating.look(), frame.bundle or "", str(one.directory)]
+    try:
+        status = (one.directory / judgements.FILE).stat()
+        parts.append(f"{status.st_size} {status.st_mtime_ns}")
+    except OSError:
+        parts.append("not judged")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mlagentbench.evaluation.findings import Finding
 from mlagentbench.report import formats
+from mlagentbench.report.clipping import preview, visible
 from mlagentbench.report.heat_colours import heat_css
 
 if TYPE_CHECKING:
@@ -15,22 +16,6 @@ if TYPE_CHECKING:
 
 PACKAGE = "mlagentbench.report"
 STYLES, SCRIPTS = "site.css", "site.js"
-
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
-)
-
-
-def visible(text: str) -> str:
-    """The text with characters that are not seen, or turn others around, as signs for them."""
-    return _UNSEEN.sub(_sign, text.replace("\r\n", "\n"))
-
-
-def _sign(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
 
 
 @cache
@@ -48,6 +33,7 @@ def environment() -> "Environment":
     )
     jinja.filters |= {
         "visible": visible,
+        "preview": preview,
         "exact": formats.exact,
         "figure": formats.figure_text,
         "normalised": formats.normalised_text,

@@ -7,7 +7,7 @@ from typing import Literal
 
 from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.snapshot_trees import Entry, PathChange, changes
-from mlagentbench.report.templating import visible
+from mlagentbench.report.clipping import visible
 
 MOST_BYTES = 60_000
 """Larger files are not compared line by line."""

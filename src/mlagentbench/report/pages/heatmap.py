@@ -108,7 +108,8 @@ def _column(row: AgentFigures) -> Column:
     name, _, settings = row.agent.partition("(")
     below = [settings.removesuffix(")"), "" if row.model == "none" else row.model]
     if row.is_ruler:
-        below.append("to measure by")
+        measured = row.cells and all(cell.from_measured for cell in row.cells)
+        below.append("measured, not run" if measured else "to measure by")
     shown = tuple(text for text in below if text)
     return Column(name, shown, "ruler" if row.is_ruler else "agent")
 

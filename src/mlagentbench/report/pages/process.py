@@ -7,6 +7,7 @@ from typing import get_args
 
 from mlagentbench.evaluation.findings import Finding, FindingKind
 from mlagentbench.report.chart import Chart, mode_chart
+from mlagentbench.report.pages.judgements import JudgeView, judge_views
 from mlagentbench.report.report_data import CollectedRun, ReportData
 from mlagentbench.report.series import ERROR_MODES, ModeCounts, mode_counts, who_ran
 
@@ -64,6 +65,7 @@ class ProcessView:
     mode_names: tuple[str, ...]
     mode_chart: Chart | None
     examples: tuple[Examples, ...]
+    judges: tuple[JudgeView, ...]
 
 
 def process_view(data: ReportData) -> ProcessView:
@@ -90,6 +92,7 @@ def process_view(data: ReportData) -> ProcessView:
             for kind in KINDS
             if by_kind[kind]
         ),
+        judges=judge_views(runs),
     )
 
 

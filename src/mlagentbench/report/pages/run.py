@@ -9,20 +9,16 @@ from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.causes import Cause, cause_of
 from mlagentbench.evaluation.integrity import IntegrityLine, integrity_lines
+from mlagentbench.evaluation.judge_rubric import JudgeReport
 from mlagentbench.evaluation.results import find_run
 from mlagentbench.evaluation.summary import RunSummary
 from mlagentbench.report.chart import Chart, curve_chart
+from mlagentbench.report.pages.judgements import judgements_of
 from mlagentbench.report.pages.timeline import Timeline, timeline
 from mlagentbench.report.report_data import CollectedRun
-from mlagentbench.report.series import Axis, score_curve, who_ran
+from mlagentbench.report.series import CURVE_TITLES, score_curve, who_ran
 
 TEMPLATE = "run.html"
-CURVES: dict[Axis, str] = {
-    "steps": "steps",
-    "seconds": "the run's own clock",
-    "tokens": "tokens",
-    "dollars": "dollars",
-}
 CURVE_SIZE = (420.0, 240.0)
 
 
@@ -37,6 +33,7 @@ class RunView:
     out: Path
     cause: Cause
     integrity: tuple[IntegrityLine, ...]
+    judgements: tuple[JudgeReport, ...]
     curves: tuple[Chart, ...]
     timeline: Timeline | None
     unreadable: str
@@ -63,6 +60,7 @@ def run_view(run: CollectedRun) -> RunView:
         out=out,
         cause=cause_of(summary.result),
         integrity=integrity_lines(summary),
+        judgements=judgements_of(run.directory),
         curves=_curves(summary),
         timeline=steps,
         unreadable=unreadable,
@@ -80,7 +78,7 @@ def _curves(summary: RunSummary) -> tuple[Chart, ...]:
     if len(summary.points) < 2:
         return ()
     charts = []
-    for axis, title in CURVES.items():
+    for axis, title in CURVE_TITLES.items():
         curve = score_curve(summary, axis)
         used = [point.x for point in curve.points]
         if used and max(used) > min(used):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from mlagentbench.evaluation.cell_marks import agent_text
 from mlagentbench.evaluation.summary import RunSummary
 from mlagentbench.records import Json
 from mlagentbench.report.formats import (
@@ -15,7 +16,6 @@ from mlagentbench.report.formats import (
     tokens_text,
 )
 from mlagentbench.report.report_data import CollectedRun, ReportData
-from mlagentbench.report.tables import agent_text
 
 TEMPLATE = "runs.html"
 WITHOUT_SCRIPTS = 200

@@ -7,6 +7,7 @@ from typing import Literal
 
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.cells import CellFigures, Conditions
+from mlagentbench.evaluation.rulers import RULERS
 from mlagentbench.report.chart import Chart, DotRow, curve_chart, dot_rows_chart
 from mlagentbench.report.report_data import CollectedRun, ReportData
 from mlagentbench.report.series import Curve, score_curve, who, who_ran
@@ -14,7 +15,6 @@ from mlagentbench.tasks.spec import Measured, Metric
 from mlagentbench.tasks.task import load_task
 
 TEMPLATE = "task.html"
-RULERS = ("nop", "baseline", "oracle")
 MOST_CURVES = 8
 
 Standing = Literal["saturated", "untouched", "between"]

@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlagentbench.environment.journal import (
     AnyLine,
@@ -15,19 +15,20 @@ from mlagentbench.environment.journal import (
     RunLine,
 )
 from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.evaluation.detectors.reply_parts import MAIN, PLAN, parts_of
 from mlagentbench.evaluation.findings import Finding
 from mlagentbench.evaluation.summary import RunSummary, ScorePoint, ValidationPoint
 from mlagentbench.records import Action, Json
-from mlagentbench.report.clipping import Clipped, clip
+from mlagentbench.report.clipping import Clipped, clip, preview, visible
 from mlagentbench.report.pages.diffs import MOST_LINES, WorkspaceChange, workspace_change
-from mlagentbench.report.pages.plans import PlanChange, plan_change, plan_in
-from mlagentbench.report.templating import visible
+from mlagentbench.report.pages.plans import PlanChange, plan_change
 
 PAGE_CHARACTERS = 3_000_000
 """About as much text as a page should hold: the more steps, the less is shown of each."""
 MOST_CHARACTERS, LEAST_CHARACTERS = 8_000, 600
 SHORT_ARGUMENT = 100
-MAIN = "main"
+THOUGHTS = ("thought", "reflection", "")
+"""The fields of a reply that say best what it is about, in this order."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Reply:
     """What a model said."""
 
     role: str
+    preview: str
     text: Clipped
     tokens: int
     seconds: float | None
@@ -137,12 +139,14 @@ class TimelineBuilder:
         )
 
     def _reply(self, line: ReplyLine) -> Reply:
-        plan = plan_in(line.reply) if line.role == MAIN else None
+        fields = parts_of(line).fields if line.role == MAIN else {"": line.reply}
+        plan = fields.get(PLAN, "").strip()
         change = plan_change(self._plan, plan)
         self._plan = plan or self._plan
         where = f"line {line.n + 1} of {self._journal}"
         return Reply(
-            role=line.role,
+            role=visible(line.role),
+            preview=preview(next(filter(None, (fields.get(name) for name in THOUGHTS)), "")),
             text=clip(line.reply, self._most, where),
             tokens=line.input_tokens + line.output_tokens,
             seconds=line.seconds,
@@ -153,11 +157,8 @@ class TimelineBuilder:
     def _event(self, line: EventLine) -> None:
         if line.event == "unreadable" and line.reply in self._reply_numbers:
             at = self._reply_numbers.index(line.reply)
-            old = self._replies[at]
             fault = f"could not be used: {line.form or visible(line.detail)}"
-            self._replies[at] = Reply(
-                old.role, old.text, old.tokens, old.seconds, fault, old.plan
-            )  # fmt: skip
+            self._replies[at] = replace(self._replies[at], fault=fault)
             return
         text = visible(line.detail)
         self._events.append(f"{line.event}: {text}" if text else line.event)
