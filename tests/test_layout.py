@@ -30,6 +30,7 @@ SHARED = {
     "files",
     "mlagentbench_task",
     "mlagentbench_papers",
+    "mlagentbench_intervals",
     "prompts",
 }
 """What every layer may import."""

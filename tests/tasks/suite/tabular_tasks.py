@@ -11,6 +11,7 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 
+import mlagentbench.mlagentbench_intervals as interval_helpers
 import mlagentbench.mlagentbench_task as task_helpers
 from mlagentbench.tasks.task import SUITE
 
@@ -21,6 +22,7 @@ class TaskModules:
     def __init__(self, task_id: str) -> None:
         self.folder = SUITE / task_id
         sys.modules.setdefault("mlagentbench_task", task_helpers)
+        sys.modules.setdefault("mlagentbench_intervals", interval_helpers)
 
     @cached_property
     def prepare(self) -> ModuleType:

@@ -15,6 +15,7 @@ from types import ModuleType
 
 import pytest
 
+import mlagentbench.mlagentbench_intervals as interval_helpers
 import mlagentbench.mlagentbench_task as task_helpers
 from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.errors import RunFailed, UsageError
@@ -31,6 +32,7 @@ WIDE, SMALL = (1030, 600), (30, 20)
 
 def load_grader() -> ModuleType:
     sys.modules.setdefault("mlagentbench_task", task_helpers)
+    sys.modules.setdefault("mlagentbench_intervals", interval_helpers)
     spec = importlib.util.spec_from_file_location("fathomnet_grade", TASK.folder / "grade.py")
     assert spec is not None
     assert spec.loader is not None

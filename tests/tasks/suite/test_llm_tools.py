@@ -203,7 +203,7 @@ def test_a_report_scored_by_hand(review: Prepared, tmp_path: Path) -> None:
     assert grade.score == pytest.approx((grade.extra["ndcg"] + grade.extra["facts"]) / 2)
     assert grade.extra["missing_reports"] == 59
     assert grade.extra["unresolved_citations"] == 1
-    low, high = grade.extra["interval"]
+    low, high = grade.extra["test_set_interval"]
     assert low < grade.score < high
 
 

@@ -168,6 +168,21 @@ def test_score_is_the_error_over_what_took_place(small: Path) -> None:
     assert (grade.extra["n"], grade.extra["asked"], grade.extra["patients"]) == (3, 4, 2)
     first, second = errors[0] + errors[1] - 2 * mean, errors[2] - mean
     assert grade.extra["standard_error"] == pytest.approx(math.sqrt(2 * (first**2 + second**2)) / 3)
+    assert grade.extra["test_set_interval"] is None  # two patients tell nothing of others
+
+
+def test_the_test_sets_interval_draws_whole_patients(tmp_path: Path) -> None:
+    """Ten patients with many ratings: all of a patient's are right, or all wrong by 100 percent."""
+    ids = [(row, 10 + row // 30) for row in range(300)]
+    asked = "".join(f"{row},{patient}\n" for row, patient in ids)
+    (tmp_path / "asked.csv").write_text("prediction_id,patient_id\n" + asked)
+    answers = "".join(f"{row},{0 if patient < 15 else 2}\n" for row, patient in ids)
+    (tmp_path / "answers.csv").write_text("prediction_id,rating\n" + answers)
+    submission = "prediction_id,rating\n" + "".join(f"{row},0\n" for row, _ in ids)
+    grade = PARKINSON.score(submission, tmp_path, tmp_path / "outputs")
+    assert grade.score == pytest.approx(50)
+    low, high = grade.extra["test_set_interval"]
+    assert 10 <= low <= 30 and 70 <= high <= 90
 
 
 @pytest.mark.parametrize(

@@ -211,6 +211,19 @@ def test_standard_error_counts_groups(small: Path) -> None:
     assert grade.extra["standard_error"] == pytest.approx(math.sqrt(2 * (4 / 9 + 4 / 9)) / 3)
 
 
+def test_the_test_sets_interval_draws_whole_groups(tmp_path: Path) -> None:
+    """Eight groups of eight: half of the groups are right, so single passengers say little."""
+    ids = [f"{group:04d}_{place:02d}" for group in range(8) for place in range(8)]
+    rows = "".join(f"{one},{one < '0004'}\n" for one in ids)
+    (tmp_path / "answers.csv").write_text("PassengerId,Transported\n" + rows)
+    (tmp_path / "copies.csv").write_text("PassengerId\n")
+    submission = "PassengerId,Transported\n" + "".join(f"{one},True\n" for one in ids)
+    grade = SHIP.score(submission, tmp_path, tmp_path / "outputs")
+    assert grade.score == 0.5
+    low, high = grade.extra["test_set_interval"]
+    assert low <= 0.25 and high >= 0.75
+
+
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import mlagentbench.mlagentbench_intervals as intervals_library
 import mlagentbench.mlagentbench_papers as papers_library
 import mlagentbench.mlagentbench_task as task_library
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
@@ -25,7 +26,9 @@ from mlagentbench.tasks.task import Task
 from mlagentbench.tasks.task_call import InvalidSubmissionReported
 
 _DRIVER = Path(__file__).with_name("task_driver.py")
-_LIBRARIES = tuple(Path(str(module.__file__)) for module in (task_library, papers_library))
+_LIBRARIES = tuple(
+    Path(str(module.__file__)) for module in (task_library, papers_library, intervals_library)
+)
 _OURS, _TASK, _DATA = "/mlagentbench", "/task", "/data"
 _PREDICTORS = "trivial.predictors"
 _WORLD_READABLE = 0o005

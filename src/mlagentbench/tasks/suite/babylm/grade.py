@@ -10,6 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlagentbench_intervals import resampled_interval
 from mlagentbench_task import Grade
 from model_files import read_model_files
 
@@ -40,6 +41,9 @@ def grade(outputs: Path, private: Path) -> Grade:
             "n": sum(map(size_of, documents)),
             "groups": len(documents),
             "standard_error": standard_error(everything),
+            "test_set_interval": resampled_interval(
+                range(len(documents)), bits, [size_of(document) for document in documents]
+            ),
             "perplexity_per_word": 2 ** min(sum(bits) / words, 1000),
             "copies_of_training_text": len(everything) - len(new),
             "score_without_copies": bits_per_byte(new) if new else None,

@@ -7,6 +7,7 @@ import statistics
 import sys
 from pathlib import Path
 
+from mlagentbench_intervals import resampled_interval
 from mlagentbench_task import Grade, InvalidSubmission, require_file
 
 sys.path.insert(0, str(Path(__file__).parent / "starter"))
@@ -15,7 +16,6 @@ from scoring import BadAnswer, index, read_answer, score_answer
 MAX_ANSWER = 1_000_000
 MAX_PROGRAM = 1_000_000
 MAX_CITED = 200
-Z = 1.96
 
 
 def check_format(submission: Path, public: Path) -> None:
@@ -51,7 +51,7 @@ def grade(outputs: Path, private: Path) -> Grade:
     error = statistics.stdev(scores) / math.sqrt(len(scores))
     extra = {
         "standard_error": error,
-        "interval": [score - Z * error, score + Z * error],
+        "test_set_interval": resampled_interval(list(answers), scores),
         "paragraphs": len(scores),
         "missing_answers": len(missing),
     }

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from alterations import read_submission
+from mlagentbench_intervals import resampled_interval
 from mlagentbench_task import Grade, InvalidSubmission, require_file
 
 FILE = "pointers.bin"
@@ -34,6 +35,11 @@ def grade(outputs: Path, private: Path) -> Grade:
             "n": int(asked.sum()),
             "groups": len(lengths),
             "standard_error": standard_error(right["submitted"], asked),
+            "test_set_interval": resampled_interval(
+                range(len(lengths)),
+                (right["submitted"] & asked).sum(axis=(1, 2)),
+                asked.sum(axis=(1, 2)),
+            ),
             "accuracy_with_permuted_weights": accuracy["permuted"],
             "accuracy_with_perturbed_weights": accuracy["perturbed"],
             "accuracy_of_the_best_simple_rule": simple,

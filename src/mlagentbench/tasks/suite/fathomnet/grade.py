@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+from mlagentbench_intervals import resampled_interval
 from mlagentbench_task import Grade, InvalidSubmission, read_table, require_file, rows_in_order
 
 FILE = "submission.csv"
@@ -35,6 +36,7 @@ def grade(outputs: Path, private: Path) -> Grade:
             "n": len(precisions),
             "groups": len(set(dives)),
             "standard_error": standard_error(dives, precisions),
+            "test_set_interval": resampled_interval(dives, precisions),
             "share_of_labels_never_seen_in_training": (
                 facts["labels_never_seen_in_training"] / facts["labels"]
             ),

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+from mlagentbench_intervals import resampled_interval
 from mlagentbench_task import Grade, InvalidSubmission, read_table, require_file, rows_in_order
 
 FILE = "submission.csv"
@@ -29,6 +30,9 @@ def grade(outputs: Path, private: Path) -> Grade:
         extra={
             "n": len(counts),
             "standard_error": standard_error(shared, guessed + true),
+            "test_set_interval": resampled_interval(
+                answers["record_id"], 2 * shared, guessed + true
+            ),
             "mean_dice_of_records": float(np.mean([dice(*row) for row in counts])),
             "precision": float(shared.sum() / guessed.sum()) if guessed.sum() else None,
             "recall": float(shared.sum() / true.sum()) if true.sum() else None,

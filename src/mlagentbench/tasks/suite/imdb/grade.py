@@ -5,6 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from mlagentbench_intervals import resampled_interval
 from mlagentbench_task import Grade, InvalidSubmission, read_table, rows_in_order
 
 ID, TARGET = "id", "sentiment"
@@ -20,6 +21,7 @@ def grade(outputs: Path, private: Path) -> Grade:
         "n": len(hits),
         "films": len(set(films)),
         "standard_error": _standard_error(films, hits),
+        "test_set_interval": resampled_interval(films, hits),
         "predicted_positive": sum(predicted) / len(predicted),
     }
     copies = set(read_table(private / "copies.csv", [ID])[ID])

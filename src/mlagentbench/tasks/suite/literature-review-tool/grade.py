@@ -7,6 +7,7 @@ import statistics
 import sys
 from pathlib import Path
 
+from mlagentbench_intervals import resampled_interval
 from mlagentbench_task import Grade, InvalidSubmission, require_file
 
 sys.path.insert(0, str(Path(__file__).parent / "starter"))
@@ -14,7 +15,6 @@ from scoring import BadReport, read_report, score_report
 
 MAX_REPORT = 1_000_000
 MAX_PROGRAM = 1_000_000
-Z = 1.96
 
 
 def check_format(submission: Path, public: Path) -> None:
@@ -52,7 +52,7 @@ def grade(outputs: Path, private: Path) -> Grade:
         "ndcg": statistics.fmean(ndcg for ndcg, _ in pairs),
         "facts": statistics.fmean(facts for _, facts in pairs),
         "standard_error": error,
-        "interval": [score - Z * error, score + Z * error],
+        "test_set_interval": resampled_interval(list(answers), scores),
         "questions": len(scores),
         "missing_reports": len(missing),
         "unresolved_citations": unresolved,

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from pathlib import Path
 
+from mlagentbench_intervals import resampled_interval
 from mlagentbench_task import Grade, InvalidSubmission, finite_numbers, read_table, rows_in_order
 
 ID, RATING, PATIENT = "prediction_id", "rating", "patient_id"
@@ -22,6 +23,7 @@ def grade(outputs: Path, private: Path) -> Grade:
         "asked": len(asked[ID]),
         "patients": len(set(patients)),
         "standard_error": _standard_error(patients, errors),
+        "test_set_interval": resampled_interval(patients, errors),
     }
     return Grade(_mean(errors), extra)
 

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from pathlib import Path
 
+from mlagentbench_intervals import resampled_interval
 from mlagentbench_task import Grade, booleans, finite_numbers, read_table, rows_in_order
 
 ID, TARGET = "PassengerId", "Transported"
@@ -14,10 +15,12 @@ def grade(outputs: Path, private: Path) -> Grade:
     ids, actual = answers[ID], booleans(answers[TARGET], TARGET)
     predicted = _predictions(outputs / "submission.csv", ids)
     hits = [p == a for p, a in zip(predicted, actual, strict=True)]
+    groups = [_group(row) for row in ids]
     extra = {
         "n": len(hits),
-        "groups": len({_group(row) for row in ids}),
+        "groups": len(set(groups)),
         "standard_error": _standard_error(ids, hits),
+        "test_set_interval": resampled_interval(groups, hits),
     }
     copies = set(read_table(private / "copies.csv", [ID])[ID])
     if copies:
