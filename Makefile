@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: help demo test check bench soak format clean bubblewrap
+.PHONY: help demo test check bench soak format clean bubblewrap chromium
 
 help:
 	@echo "make demo    run baseline, nop, oracle and a recorded agent on mini tasks, print the table"
@@ -18,7 +18,7 @@ help:
 demo: $(READY) bubblewrap
 	@$(BIN)/mlagentbench demo
 
-test: $(READY) bubblewrap
+test: $(READY) bubblewrap chromium
 	@$(BIN)/python -m pytest
 
 check: $(READY)
@@ -54,6 +54,15 @@ bubblewrap:
 	else \
 		echo "bubblewrap is missing; install it with your package manager: sudo apt-get install bubblewrap (or: dnf install bubblewrap)"; \
 		exit 1; \
+	fi
+
+chromium:
+	@command -v chromium >/dev/null || \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "installing chromium with apt-get, for the tests of the report"; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
+	else \
+		echo "chromium is missing: the report's tests in a browser are skipped; to have them: sudo apt-get install chromium (or: dnf install chromium)"; \
 	fi
 
 clean:

@@ -1,6 +1,7 @@
 """Colours, texts and places of the site's drawings, and the plots for papers."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -151,13 +152,16 @@ def test_a_score_curve_follows_what_was_used() -> None:
 
 
 def test_plots_are_the_same_files_again(tmp_path: Path) -> None:
-    report = made_report(tmp_path / "results", TASKS[:1], AGENTS[3:7], epochs=2)
+    report = made_report(tmp_path / "results", TASKS[:1], AGENTS[5:7], epochs=1)
     first = write_plots(report, tmp_path / "a")
-    second = write_plots(report, tmp_path / "b")
+    boards_alone = replace(report, collection=replace(report.collection, runs=()))
+    second = write_plots(boards_alone, tmp_path / "b")
     names = {file.name for file in first}
     assert {"success.svg", "success.pdf", "trade-off.svg", "profile.pdf"} <= names
     assert "scores-house-price.svg" in names
-    assert [file.read_bytes() for file in first] == [file.read_bytes() for file in second]
+    assert len(second) == 6
+    for file in second:
+        assert file.read_bytes() == (tmp_path / "a" / file.name).read_bytes()
     assert "react" in (tmp_path / "a" / "profile.svg").read_text()
     assert (tmp_path / "a" / "profile.pdf").read_bytes().startswith(b"%PDF")
 
