@@ -16,9 +16,10 @@ from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.evaluation.summary import RunSummary, UnreadableRun
 from mlagentbench.report.finding_runs import Place, find_places
 from mlagentbench.report.inspect_logs import unreadable_logs
+from mlagentbench.report.kept_entries import analysis_version
 from mlagentbench.report.reading import ReadJob, read_runs, words_hash
 from mlagentbench.report.report_data import CollectedRun, Collection, CopiedRun
-from mlagentbench.report.summary_cache import CachedRun, SummaryCache, analysis_version
+from mlagentbench.report.summary_cache import CachedRun, SummaryCache
 
 BATCH = 500
 """Runs that are kept at once: stopping a long report loses no more than these."""

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.cells import cell_figures
-from mlagentbench.evaluation.comparison import all_comparisons
 from mlagentbench.evaluation.leaderboard import boards
 from mlagentbench.evaluation.results import SuiteOutcome
 from mlagentbench.files import write_atomically
@@ -20,6 +19,7 @@ from mlagentbench.records import Record
 from mlagentbench.report.collect import Progress, collect
 from mlagentbench.report.exports import ExportFormat, require_formats, write_exports
 from mlagentbench.report.inspect_logs import bundle_logs
+from mlagentbench.report.kept_comparisons import comparisons_of
 from mlagentbench.report.published import published_rows
 from mlagentbench.report.report_data import Collection, ReportData
 from mlagentbench.report.site import MANIFEST, build_site
@@ -82,7 +82,7 @@ def report_data(collection: Collection, command: str, bundle: str | None = None)
         collection=collection,
         cells=tuple(cells),
         boards=tuple(ranked),
-        comparisons=tuple(tuple(all_comparisons(board)) for board in ranked),
+        comparisons=comparisons_of(ranked, collection.outs),
         published=published_rows(),
         generated_at=datetime.now(UTC).isoformat(timespec="seconds"),
         command=command,
