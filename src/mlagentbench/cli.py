@@ -273,6 +273,7 @@ def report(
     parquet: Annotated[bool, typer.Option("--parquet", help="The same, as Parquet.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="Tables for a paper.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables for a read-me.")] = False,
+    plots: Annotated[bool, typer.Option("--plots", help="Plots as SVG and PDF.")] = False,
     bundle: Annotated[bool, typer.Option("--bundle", help="Add Inspect's log viewer.")] = False,
     judge: Annotated[
         str | None, typer.Option("--judge", metavar="MODEL", help="A second opinion on each run.")
@@ -285,7 +286,9 @@ def report(
     from mlagentbench.report.reporting import ReportRequest, chosen_formats, write_report
 
     formats = chosen_formats(csv=csv, parquet=parquet, latex=latex, markdown=markdown)
-    request = ReportRequest(directories=tuple(directories), to=to, formats=formats, bundle=bundle)
+    request = ReportRequest(
+        directories=tuple(directories), to=to, formats=formats, plots=plots, bundle=bundle
+    )
     if judge is not None:
         _judge_runs(directories, judge, model_argument or [])
     with reading_progress() as progress:

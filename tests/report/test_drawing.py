@@ -147,6 +147,7 @@ def test_bars_add_up_to_the_unsuccessful_runs() -> None:
 def test_a_score_curve_follows_what_was_used() -> None:
     summary = made_summary(TASKS[0], AGENTS[5], 1)
     by_tokens = score_curve(summary, "tokens")
+    assert by_tokens is not None
     assert [point.x for point in by_tokens.points] == [one.tokens for one in summary.points]
     assert [point.y for point in by_tokens.points] == [one.normalised for one in summary.points]
 

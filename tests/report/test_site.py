@@ -149,7 +149,7 @@ def test_what_a_run_printed_cannot_become_part_of_the_page(site: Path, report: R
     assert page.handlers == []
     assert "<script>document.title = 'owned'</script>" in page.text
     assert "</details></pre></li>" in page.text
-    assert "␛[31mred␛[0m ⟨U+202E⟩gnp.exe⟨U+202C⟩ nul:␀" in page.text
+    assert "⟨U+001B⟩[31mred⟨U+001B⟩[0m ⟨U+202E⟩gnp.exe⟨U+202C⟩ nul:⟨U+0000⟩" in page.text
     assert not set("\x00\x1b\u202e") & set(page.text)
     assert "\x1b" in HOSTILE
 

@@ -9,8 +9,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mlagentbench.evaluation.curves import Axis
 from mlagentbench.report.formats import duration_text, tokens_text
-from mlagentbench.report.series import Axis, Curve, ModeCounts, TradeOff
+from mlagentbench.report.series import Curve, ModeCounts, TradeOff
 
 STYLES = 8
 """How many series look different; more of them begin again."""
@@ -190,6 +191,7 @@ def curve_chart(
         x_ticks=tuple(
             Tick(x.place(at), axis_text(at, axis))
             for at in nice_ticks(x.low, x.high, 5 if width >= WIDTH else 3)
+            if axis != "steps" or at == round(at)
         ),
         y_ticks=tuple(Tick(y.place(at), plain(at)) for at in nice_ticks(y.low, y.high, 4)),
         rules=tuple(Rule(y.place(at), text, upright=False) for at, text in levels),

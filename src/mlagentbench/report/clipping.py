@@ -17,10 +17,7 @@ def visible(text: str) -> str:
 
 
 def _sign(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+    return f"⟨U+{ord(match[0]):04X}⟩"
 
 
 @dataclass(frozen=True)

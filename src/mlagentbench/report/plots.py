@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlagentbench.errors import UsageError
+from mlagentbench.evaluation.curves import Axis
 from mlagentbench.evaluation.leaderboard import Board
 from mlagentbench.evaluation.summary import RunSummary
 from mlagentbench.files import write_atomically
@@ -22,7 +23,6 @@ from mlagentbench.report.heat_colours import SCHEMES, colours, shade_of
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.report.series import (
     CURVE_TITLES,
-    Axis,
     Curve,
     mode_counts,
     profiles,
@@ -104,7 +104,7 @@ def _plots(data: ReportData) -> Iterator[Plot]:
         yield Plot("error-modes", _error_modes(summaries))
     by_task: dict[str, list[RunSummary]] = defaultdict(list)
     for summary in summaries:
-        if len(summary.points) > 1:
+        if score_curve(summary, "steps") is not None:
             by_task[summary.result.record.disclosure.task].append(summary)
     for task in sorted(by_task):
         yield Plot(f"scores-{task}", _scores(by_task[task][:MOST_CURVES]))
@@ -229,11 +229,13 @@ def _scores(summaries: Sequence[RunSummary]) -> "Figure":
         axes = figure.add_subplot(1, len(known), place)
         labelled: set[str] = set()
         for summary in summaries:
-            name = who_ran(summary)
-            points = score_curve(summary, axis).points
+            curve = score_curve(summary, axis)
+            if curve is None:
+                continue
+            name = curve.name
             axes.step(
-                [point.x for point in points],
-                [point.y for point in points],
+                [point.x for point in curve.points],
+                [point.y for point in curve.points],
                 where="post",
                 color=styles[name],
                 alpha=0.7,
@@ -257,7 +259,7 @@ def _legend(figure: "Figure", axes: "Axes", columns: int = 2) -> None:
 
 
 def _is_known(summaries: Sequence[RunSummary], axis: Axis) -> bool:
-    return any(score_curve(summary, axis).points for summary in summaries)
+    return any(score_curve(summary, axis) for summary in summaries)
 
 
 def _colour(number: int) -> str:

@@ -73,7 +73,7 @@ def _print_tables(written: WrittenReport, console: Console) -> None:
     for line in _counts(written.data.collection):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     for folder in dict.fromkeys(file.parent for file in written.exports):
-        console.print(f"tables: {shown_path(folder)}", highlight=False, soft_wrap=True)
+        console.print(f"{folder.name}: {shown_path(folder)}", highlight=False, soft_wrap=True)
     console.print(f"report: {shown_path(written.index)}", highlight=False, soft_wrap=True)
 
 

@@ -20,12 +20,13 @@ from mlagentbench.report.collect import Progress, collect
 from mlagentbench.report.exports import ExportFormat, require_formats, write_exports
 from mlagentbench.report.inspect_logs import bundle_logs
 from mlagentbench.report.kept_comparisons import comparisons_of
+from mlagentbench.report.plots import require_matplotlib, write_plots
 from mlagentbench.report.published import published_rows
 from mlagentbench.report.report_data import Collection, ReportData
 from mlagentbench.report.site import MANIFEST, build_site
 from mlagentbench.report.typed import shown_path, typed_command
 
-TABLES_FOLDER = "tables"
+TABLES_FOLDER, PLOTS_FOLDER = "tables", "plots"
 
 
 class ReportRequest(Record):
@@ -35,11 +36,12 @@ class ReportRequest(Record):
     to: Path | None = None
     formats: frozenset[ExportFormat] = frozenset()
     bundle: bool = False
+    plots: bool = False
 
 
 @dataclass(frozen=True)
 class WrittenReport:
-    """A report on disk: what it shows, its first page, and the files with its tables."""
+    """A report on disk: what it shows, its first page, and the files with its tables and plots."""
 
     data: ReportData
     index: Path
@@ -58,12 +60,16 @@ def chosen_formats(
 def write_report(request: ReportRequest, progress: Progress | None = None) -> WrittenReport:
     """Collect the runs, compute their figures, write the report or bring it up to date."""
     require_formats(request.formats)
+    if request.plots:
+        require_matplotlib()
     collection = collect(request.directories, progress)
     to = _place(request.to or collection.outs[0] / "report")
     bundle = bundle_logs(collection.outs, to) if request.bundle else None
     data = report_data(collection, typed_command(), bundle)
     index = build_site(data, to)
     exports = write_exports(data, request.formats, to / TABLES_FOLDER)
+    if request.plots:
+        exports += write_plots(data, to / PLOTS_FOLDER)
     return WrittenReport(data=data, index=index, exports=tuple(exports))
 
 

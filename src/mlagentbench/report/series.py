@@ -1,18 +1,17 @@
 """What plots show, as numbers: the site draws them as SVG, and `--plots` for papers."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 from mlagentbench.evaluation.cell_marks import agent_text
+from mlagentbench.evaluation.curves import Axis, ScoreCurve, mean_curve, run_curve
 from mlagentbench.evaluation.findings import ErrorMode
 from mlagentbench.evaluation.leaderboard import AgentFigures, Board
 from mlagentbench.evaluation.stats import Interval
-from mlagentbench.evaluation.summary import RunSummary, ScorePoint
+from mlagentbench.evaluation.summary import RunSummary
 
-Axis = Literal["steps", "seconds", "tokens", "dollars"]
 CURVE_TITLES: dict[Axis, str] = {
     "steps": "steps",
     "seconds": "the run's own clock",
@@ -101,32 +100,27 @@ def profiles(board: Board) -> list[Curve]:
     ]
 
 
-def score_curve(summary: RunSummary, axis: Axis, name: str = "") -> Curve:
+def score_curve(summary: RunSummary, axis: Axis) -> Curve | None:
     """The normalised score of the workspace as it stood, against what had been used by then."""
-    points = []
-    for point in summary.points:
-        used = used_by(point, axis)
-        if used is not None:
-            points.append(Point(used, _height(point)))
-    return Curve(name or who_ran(summary), tuple(points))
+    found = run_curve(summary, axis)
+    return None if found is None else _curve(who_ran(summary), found)
 
 
-def _height(point: ScorePoint) -> float:
-    """Without a valid submission a workspace stands at the floor."""
-    known = point.normalised is not None and math.isfinite(point.normalised)
-    return point.normalised if known and point.normalised is not None else 0.0
+def mean_score_curves(summaries: Iterable[RunSummary], axis: Axis) -> list[Curve]:
+    """For each agent, the mean over its runs whose steps were graded."""
+    groups: dict[str, list[ScoreCurve]] = {}
+    for summary in summaries:
+        found = run_curve(summary, axis)
+        if found is not None:
+            groups.setdefault(who_ran(summary), []).append(found)
+    return [
+        _curve(f"{name}, mean of {len(curves)}" if len(curves) > 1 else name, mean_curve(curves))
+        for name, curves in groups.items()
+    ]
 
 
-def used_by(point: ScorePoint, axis: Axis) -> float | None:
-    match axis:
-        case "steps":
-            return float(point.step)
-        case "seconds":
-            return point.seconds
-        case "tokens":
-            return float(point.tokens)
-        case "dollars":
-            return point.cost
+def _curve(name: str, found: ScoreCurve) -> Curve:
+    return Curve(name, tuple(Point(point.used, point.normalised) for point in found.points))
 
 
 def mode_counts(summaries: Iterable[RunSummary]) -> list[ModeCounts]:

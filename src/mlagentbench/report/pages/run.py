@@ -75,13 +75,10 @@ def _timeline(directory: RunDirectory, summary: RunSummary) -> Timeline:
 
 def _curves(summary: RunSummary) -> tuple[Chart, ...]:
     """The score against each thing that was used, where at least two steps were graded."""
-    if len(summary.points) < 2:
-        return ()
     charts = []
     for axis, title in CURVE_TITLES.items():
         curve = score_curve(summary, axis)
-        used = [point.x for point in curve.points]
-        if used and max(used) > min(used):
+        if curve is not None and curve.points[-1].x > curve.points[0].x:
             charts.append(
                 curve_chart(
                     f"Normalised score against {title}",

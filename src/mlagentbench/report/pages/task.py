@@ -10,7 +10,7 @@ from mlagentbench.evaluation.cells import CellFigures, Conditions
 from mlagentbench.evaluation.rulers import RULERS
 from mlagentbench.report.chart import Chart, DotRow, curve_chart, dot_rows_chart
 from mlagentbench.report.report_data import CollectedRun, ReportData
-from mlagentbench.report.series import Curve, score_curve, who, who_ran
+from mlagentbench.report.series import mean_score_curves, who
 from mlagentbench.tasks.spec import Measured, Metric
 from mlagentbench.tasks.task import load_task
 
@@ -175,20 +175,16 @@ def _spread(
 
 
 def _curves(runs: Sequence[CollectedRun]) -> Chart | None:
-    """One run of each agent over its steps, where steps were graded."""
-    chosen: dict[str, Curve] = {}
-    for run in runs:
-        name = who_ran(run.summary)
-        if name not in chosen and len(run.summary.points) > 1:
-            record = run.summary.result.record
-            chosen[name] = score_curve(run.summary, "steps", f"{name}, run {record.epoch}")
-    if not chosen:
+    """The score of each agent over its steps, where steps were graded."""
+    curves = mean_score_curves([run.summary for run in runs], "steps")
+    if not curves:
         return None
     return curve_chart(
-        "Normalised score over steps, one run of each agent",
-        list(chosen.values())[:MOST_CURVES],
+        "Normalised score over steps, the mean of each agent's runs",
+        curves[:MOST_CURVES],
         "steps",
         "normalised score",
+        axis="steps",
         levels=((0.0, "floor"), (1.0, "reference")),
         start=0.0,
         hold=True,
