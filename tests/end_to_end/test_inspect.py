@@ -13,7 +13,9 @@ from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
 from number_task import STARTER, write_number_task
 
 from mlagentbench import action_tools, current_environment
-from mlagentbench.evaluation.results import collect
+from mlagentbench.evaluation.cells import cell_figures
+from mlagentbench.evaluation.results import collect, run_directories
+from mlagentbench.evaluation.summarising import summarise
 from mlagentbench.inspect_plugin import grade_submission, oracle, registered_task
 from mlagentbench.running.settings import RunSettings
 
@@ -133,6 +135,12 @@ def test_metrics_see_every_run(tmp_path: Path) -> None:
     means = {name: metric.value for name, metric in found["score"].metrics.items()}
     assert means["mlagentbench/mean"] == pytest.approx(0.08, abs=0.05)
     assert means["mlagentbench/stderr"] == pytest.approx(0, abs=1e-9)
+
+    runs = run_directories(tmp_path / "logs")
+    [cell] = cell_figures([summarise(one, str(tmp_path / "logs")) for one in runs])
+    assert means["mlagentbench/mean"] == cell.score.mean
+    assert means["mlagentbench/stderr"] == cell.score.standard_error
+    assert found["success"].scored_samples == cell.success.n
 
 
 def test_a_log_can_be_scored_again(tmp_path: Path) -> None:
