@@ -1,0 +1,284 @@
+"""Collecting runs: what is read, what is kept, and how each kind of damage is reported."""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from generated_runs import generate_runs
+from made_records import made_record
+
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.errors import UsageError
+from mlagentbench.evaluation.results import run_directories
+from mlagentbench.home import report_cache_dir
+from mlagentbench.records import BranchPoint
+from mlagentbench.report import collect as collecting
+from mlagentbench.report import reading
+from mlagentbench.report.collect import collect
+from mlagentbench.report.report_data import Collection
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MLAGENTBENCH_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    generate_runs(tmp_path / "out", epochs=2, tasks=2, agents=2)
+    return tmp_path / "out"
+
+
+def runs_of(out: Path) -> list[RunDirectory]:
+    return list(run_directories(out))
+
+
+def reason_of(collection: Collection) -> str:
+    [unreadable] = collection.unreadable
+    return unreadable.reason
+
+
+def test_a_second_time_only_what_changed_is_read(out: Path) -> None:
+    first = collect([out])
+    assert (len(first.runs), first.read) == (8, 8)
+    again = collect([out])
+    assert again.read == 0
+    assert again.runs == first.runs
+
+    changed = runs_of(out)[3]
+    grade = changed.grades.read_text()
+    changed.grades.write_text(grade + grade.replace('"valid":true', '"valid":false'))
+    third = collect([out])
+    assert third.read == 1
+    differing = [new.name for old, new in zip(first.runs, third.runs, strict=True) if old != new]
+    assert len(differing) == 1
+    assert third.runs[3].fingerprint != first.runs[3].fingerprint
+
+
+def test_a_changed_analysis_makes_everything_be_read_again(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collect([out])
+    monkeypatch.setattr(collecting, "analysis_version", lambda: "another")
+    assert collect([out]).read == 8
+
+
+def test_a_task_that_becomes_known_makes_its_runs_be_read_again(out: Path) -> None:
+    run = runs_of(out)[0]
+    record = json.loads(run.run_json.read_text())
+    folder = out.parent / "own-task"
+    run.run_json.write_text(json.dumps(record | {"task_path": str(folder)}))
+    [marked] = [one for one in collect([out]).runs if one.summary.marks]
+    assert "house-price version 1 is not known here" in marked.summary.marks[0]
+    assert collect([out]).read == 0
+    reading.words_hash.cache_clear()
+    reading.task_words.cache_clear()
+    shutil.copytree(Path(reading.__file__).parents[1] / "tasks" / "suite" / "house-price", folder)
+    (folder / "task.toml").write_text(
+        (folder / "task.toml").read_text().replace('id = "house-price"', 'id = "own-task"')
+    )
+    known = collect([out])
+    assert known.read == 1
+    assert not any(one.summary.marks for one in known.runs)
+
+
+def test_a_run_that_is_gone_is_forgotten(out: Path) -> None:
+    collect([out])
+    shutil.rmtree(runs_of(out)[0].path)
+    assert (len(collect([out]).runs), collect([out]).read) == (7, 0)
+
+
+def test_a_damaged_cache_is_rebuilt(out: Path) -> None:
+    collect([out])
+    [file] = report_cache_dir().iterdir()
+    file.write_bytes(b"no database at all" * 1000)
+    assert collect([out]).read == 8
+    assert collect([out]).read == 0
+    with sqlite3.connect(file) as database:
+        database.execute("UPDATE entries SET entry = ?", (b"no entry",))
+    assert collect([out]).read == 8
+
+
+def test_without_a_place_for_the_cache_it_works_all_the_same(
+    out: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.write_text("a file where the home should be")
+    assert [collect([out]).read for _ in range(2)] == [8, 8]
+    assert len(collect([out]).runs) == 8
+
+
+def test_reports_at_the_same_time_do_not_disturb_each_other(out: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from mlagentbench.report.collect import collect; "
+        "sys.exit(0 if len(collect([Path(sys.argv[1])]).runs) == 8 else 1)"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", program, str(out)]) for _ in range(3)]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    assert collect([out]).read == 0
+
+
+def test_several_processes_read_the_same(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = collect([out])
+    shutil.rmtree(report_cache_dir())
+    monkeypatch.setattr(reading, "WORTH_A_POOL", 1)
+    assert collect([out]).runs == alone.runs
+
+
+def test_a_damaged_journal_is_named_and_the_rest_is_there(out: Path) -> None:
+    run = runs_of(out)[2]
+    lines = run.journal.read_bytes().splitlines(keepends=True)
+    run.journal.write_bytes(b"".join([*lines[:3], b"{not json\n", *lines[3:]]))
+    collection = collect([out])
+    assert len(collection.runs) == 7
+    assert "line 4: the journal is damaged" in reason_of(collection)
+    assert collection.unreadable[0].path == run.relative.as_posix()
+
+
+def test_a_half_written_journal_is_a_run_that_did_not_end(out: Path) -> None:
+    run = runs_of(out)[2]
+    run.journal.write_bytes(run.journal.read_bytes()[:-40])
+    [torn] = [one for one in collect([out]).runs if one.summary.marks]
+    assert torn.directory == run.path
+    assert "half written" in torn.summary.marks[0]
+    assert torn.summary.result.outcome is None
+
+
+def test_records_that_cannot_be_read_are_told_apart(out: Path) -> None:
+    runs = runs_of(out)
+    record = json.loads(runs[0].run_json.read_text())
+    runs[0].run_json.write_text(json.dumps(record | {"v": 2}))
+    runs[1].run_json.write_text(json.dumps(record)[:100])
+    runs[2].run_json.write_text(json.dumps(record | {"colour": "red"}))
+    runs[3].run_json.unlink()
+    collection = collect([out])
+    assert len(collection.runs) == 4
+    reasons = [unreadable.reason for unreadable in collection.unreadable]
+    assert "format version 2, this is version 1" in reasons[0]
+    assert "cut off or damaged" in reasons[1]
+    assert "colour: Extra inputs" in reasons[2]
+    assert "run.json is missing" in reasons[3]
+
+
+def test_a_run_of_another_version_or_task_is_marked(out: Path) -> None:
+    runs = runs_of(out)
+    for run, facts in ((runs[0], {"task_version": 99}), (runs[1], {"task": "unheard-of"})):
+        record = json.loads(run.run_json.read_text())
+        record["disclosure"] |= facts
+        record["task_path"] = record["disclosure"]["task"]
+        run.run_json.write_text(json.dumps(record))
+    marks = [one.summary.marks for one in collect([out]).runs]
+    assert "house-price version 99 is not known here" in marks[0][0]
+    assert "unheard-of version 1 is not known here" in marks[1][0]
+    assert marks[2:] == [()] * 6
+
+
+def test_a_run_from_another_machine_without_its_objects_is_marked(out: Path) -> None:
+    run = runs_of(out)[0]
+    lines = run.journal.read_text().splitlines()
+    end = next(number for number, line in enumerate(lines) if '"kind":"end"' in line)
+    lines[end] = json.dumps(json.loads(lines[end]) | {"text": "ab" * 32})
+    run.journal.write_text("\n".join(lines) + "\n")
+    shutil.rmtree(out / "objects")
+    [marked] = [one for one in collect([out]).runs if one.summary.marks]
+    assert "objects/ is not beside the run" in marked.summary.marks[0]
+
+
+def test_what_breaks_the_analysis_does_not_break_the_report(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = runs_of(out)[0].path
+    sound = reading.summarise
+
+    def summarise(run: RunDirectory, shown: str) -> object:
+        if run.path == broken:
+            raise KeyError("surprise")
+        return sound(run, shown)
+
+    monkeypatch.setattr(reading, "summarise", summarise)
+    collection = collect([out])
+    assert len(collection.runs) == 7
+    assert "our fault: KeyError('surprise')" in reason_of(collection)
+
+
+def test_one_directory_given_in_several_ways_is_read_once(out: Path) -> None:
+    collection = collect([out, out / "runs", out / "." / "runs" / ".."])
+    assert (len(collection.runs), collection.outs) == (8, (out,))
+    assert len({one.name for one in collection.runs}) == 8
+
+
+def test_a_part_of_the_runs_can_be_asked_for(out: Path) -> None:
+    run = runs_of(out)[0]
+    assert [one.directory for one in collect([run.path]).runs] == [run.path]
+    task = collect([out / "runs" / "house-price"])
+    assert (len(task.runs), task.outs) == (4, (out,))
+    both = collect([run.path, out / "runs" / "spaceship-titanic"])
+    assert len(both.runs) == 5
+    assert collect([out]).read == 0
+
+
+def test_a_copied_run_counts_once_and_the_one_that_came_further_counts(out: Path) -> None:
+    copy = out.parent / "copy"
+    shutil.copytree(out, copy)
+    earlier = runs_of(out)[0]
+    lines = earlier.journal.read_bytes().splitlines(keepends=True)
+    earlier.journal.write_bytes(b"".join(lines[:-3]))
+    collection = collect([out, copy])
+    assert len(collection.runs) == 8
+    assert len(collection.copies) == 8
+    kept = next(one for one in collection.runs if one.summary.result.path == str(earlier.relative))
+    assert kept.directory == copy / earlier.relative
+    [said] = [one for one in collection.copies if one.path == str(earlier.relative)]
+    assert said.same_as == str(copy / earlier.relative)
+
+
+def test_other_runs_in_the_same_place_of_another_directory_count(out: Path) -> None:
+    other = out.parent / "other"
+    generate_runs(other, epochs=2, tasks=2, agents=2, seed=1)
+    collection = collect([out, other])
+    assert (len(collection.runs), collection.copies) == (16, ())
+    assert len({one.name for one in collection.runs}) == 16
+    assert len({one.summary.cluster for one in collection.runs}) == 16
+
+
+def test_branches_of_branches_belong_to_the_first_history(out: Path) -> None:
+    first, second, third = runs_of(out)[:3]
+    for run, parent in ((second, first), (third, second)):
+        record = made_record().model_copy(
+            update={"branched_from": BranchPoint(run=str(parent.relative), step=1)}
+        )
+        run.run_json.write_text(record.model_dump_json())
+    clusters = {one.directory: one.summary.cluster for one in collect([out]).runs}
+    assert clusters[first.path] == clusters[second.path] == clusters[third.path]
+    assert len(set(clusters.values())) == 6
+
+
+def test_logs_that_cannot_be_opened_are_listed(out: Path) -> None:
+    (out / "logs").mkdir()
+    (out / "logs" / "cut.eval").write_bytes(b"PK\x03\x04 and no end")
+    shutil.make_archive(str(out / "whole"), "zip", out / "runs" / "house-price" / "mini")
+    (out / "whole.zip").rename(out / "whole.eval")
+    collection = collect([out])
+    assert [Path(log.path).name for log in collection.unreadable_logs] == ["cut.eval"]
+    assert len(collection.runs) == 8
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (None, "does not exist"),
+        ("empty", "no runs in it; make some with"),
+        ("deeper/results/runs", "no runs directly in it, but in"),
+    ],
+)
+def test_a_directory_without_runs_is_the_persons_mistake(
+    tmp_path: Path, made: str | None, said: str
+) -> None:
+    if made is not None:
+        (tmp_path / "given" / made).mkdir(parents=True)
+    with pytest.raises(UsageError, match=said):
+        collect([tmp_path / "given"])
