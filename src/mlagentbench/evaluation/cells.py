@@ -4,8 +4,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
-from mlagentbench.evaluation.attempts import BestOf as BestOf
-from mlagentbench.evaluation.attempts import best_of_k, pass_at_k
+from mlagentbench.evaluation.attempts import BestOf, best_of_k, pass_at_k
 from mlagentbench.evaluation.causes import GREYED_ABOVE, Cause, cause_of
 from mlagentbench.evaluation.cell_marks import agent_text, cell_marks, data_words, other_roles
 from mlagentbench.evaluation.stats import Interval, standard_error, t_interval, wilson_interval

@@ -1,7 +1,7 @@
 """What plots show, as numbers: the site draws them as SVG, and `--plots` for papers."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -78,11 +78,11 @@ def trade_offs(board: Board) -> list[TradeOff]:
     """Tokens a run against the mean success rate; agents that use no tokens stand at 0."""
     found = []
     for row in board.rows:
-        if row.success.mean is not None and row.runs:
+        if row.success.mean is not None and row.counted:
             found.append(
                 TradeOff(
                     name=row_name(row),
-                    tokens=row.tokens / row.runs,
+                    tokens=row.tokens / row.counted,
                     rate=row.success.mean,
                     interval=row.success.on_these_tasks,
                     is_ruler=row.is_ruler,
@@ -106,13 +106,17 @@ def score_curve(summary: RunSummary, axis: Axis) -> Curve | None:
     return None if found is None else _curve(who_ran(summary), found)
 
 
-def mean_score_curves(summaries: Iterable[RunSummary], axis: Axis) -> list[Curve]:
-    """For each agent, the mean over its runs whose steps were graded."""
+def mean_score_curves(
+    summaries: Iterable[RunSummary],
+    axis: Axis,
+    of_run: Callable[[ScoreCurve], ScoreCurve] = lambda curve: curve,
+) -> list[Curve]:
+    """For each agent, the mean over its runs whose steps were graded, `of_run` applied first."""
     groups: dict[str, list[ScoreCurve]] = {}
     for summary in summaries:
         found = run_curve(summary, axis)
         if found is not None:
-            groups.setdefault(who_ran(summary), []).append(found)
+            groups.setdefault(who_ran(summary), []).append(of_run(found))
     return [
         _curve(f"{name}, mean of {len(curves)}" if len(curves) > 1 else name, mean_curve(curves))
         for name, curves in groups.items()

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from mlagentbench.evaluation.cells import BestOf, CellFigures
+from mlagentbench.evaluation.attempts import BestOf
+from mlagentbench.evaluation.cells import CellFigures
 from mlagentbench.evaluation.comparison import Comparison
 from mlagentbench.evaluation.leaderboard import AgentFigures, Board
 from mlagentbench.report.chart import Chart, curve_chart

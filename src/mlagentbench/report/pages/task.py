@@ -7,10 +7,11 @@ from typing import Literal
 
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.cells import CellFigures, Conditions
+from mlagentbench.evaluation.curves import best_so_far
 from mlagentbench.evaluation.rulers import RULERS
 from mlagentbench.report.chart import Chart, DotRow, curve_chart, dot_rows_chart
 from mlagentbench.report.report_data import CollectedRun, ReportData
-from mlagentbench.report.series import mean_score_curves, who
+from mlagentbench.report.series import Curve, mean_score_curves, who
 from mlagentbench.tasks.spec import Measured, Metric
 from mlagentbench.tasks.task import load_task
 
@@ -45,7 +46,7 @@ class TaskPart:
     reference: float | None
     cells: tuple[TaskCell, ...]
     chart: Chart | None
-    curves: Chart | None
+    curves: tuple[Chart, ...]
     standing: Standing
 
 
@@ -174,13 +175,22 @@ def _spread(
     )
 
 
-def _curves(runs: Sequence[CollectedRun]) -> Chart | None:
-    """The score of each agent over its steps, where steps were graded."""
-    curves = mean_score_curves([run.summary for run in runs], "steps")
-    if not curves:
-        return None
+def _curves(runs: Sequence[CollectedRun]) -> tuple[Chart, ...]:
+    """The score of each agent over its graded steps: as it stood, and at its best up to then."""
+    summaries = [run.summary for run in runs]
+    as_it_stood = mean_score_curves(summaries, "steps")
+    if not as_it_stood:
+        return ()
+    at_best = mean_score_curves(summaries, "steps", best_so_far)
+    return (
+        _curve_chart("Normalised score over steps, the mean of each agent's runs", as_it_stood),
+        _curve_chart("The same, of the best workspace up to then", at_best),
+    )
+
+
+def _curve_chart(title: str, curves: Sequence[Curve]) -> Chart:
     return curve_chart(
-        "Normalised score over steps, the mean of each agent's runs",
+        title,
         curves[:MOST_CURVES],
         "steps",
         "normalised score",
