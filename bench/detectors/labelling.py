@@ -46,13 +46,13 @@ BY_EYE: dict[str, tuple[Label, ...]] = {
 def stated(run: StoredRun) -> list[Label]:
     """What the journal itself says: unreadable replies, invalid actions, errors, refusals."""
     history = run.history
-    steps = {reply.n: reply.step for reply in history.replies}
+    last = len(history.steps)
+    steps = {reply.n: min(reply.step, last) for reply in history.replies}
     found = [
         Label(kind="unreadable-reply", steps=(steps[event.reply],), form=event.form or "")
         for event in history.events
         if event.event == "unreadable" and event.reply is not None
-        and steps[event.reply] <= len(history.steps)
-    ]  # fmt: skip
+    ]
     for step in history.steps:
         seen, name = step.observation, step.action.name
         if seen.fault is not None:
@@ -66,7 +66,6 @@ def stated(run: StoredRun) -> list[Label]:
             found.append(Label(kind="submission-format", steps=(step.n,)))
         elif seen.status == "error" and name not in NO_ACTIONS:
             found.append(Label(kind="tool-error", steps=(step.n,)))
-    last = len(history.steps)
     for grade in run.grades[-1:]:
         if grade.step == last and not grade.valid:
             form = "missing" if "not found" in (grade.reason or "") else ""

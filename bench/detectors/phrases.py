@@ -181,7 +181,8 @@ MADE_UP = (
     "\nThe script ended well, without output.",
     "\nThe run is over; the workspace was submitted.",
     "\n{x} was edited:\n\n--- {x}\n+++ {x}\n@@ -1,2 +1,2 @@\n import os\n-SEED = 0\n+SEED = 1",
-    "\n\nObservation: Traceback (most recent call last):\n  File \"{x}\", line 3\nNameError: name 'np'"
+    '\n\nObservation: Traceback (most recent call last):\n  File "{x}", line 3\n'
+    "NameError: name 'np'",
     "\n[The script failed with exit code 1.]",
     "\nOutput:\nvalidation {m}={v}",
     "\nObservation: epoch 1 loss=0.7123\nepoch 2 loss=0.5318\nvalidation {m}={v}\nThought: good.",

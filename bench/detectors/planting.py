@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cache, partial
 
+import border_faults as border
 import step_faults as steps
 import word_faults as words
 from corpus import Half, LabelledRun, half_of, natural_runs
@@ -34,10 +35,10 @@ FAULTS: tuple[Fault, ...] = (
     steps.failed_debugging,
     steps.loop,
     steps.edit_never_run,
-    steps.ordinary,
-    steps.refused,
-    steps.answers,
-    steps.tampering,
+    border.ordinary,
+    border.refused,
+    border.answers,
+    border.tampering,
     steps.bad_submission,
     words.never_ran,
 )
@@ -45,8 +46,8 @@ NO_FAULTS: tuple[Fault, ...] = (
     steps.edit_used,
     steps.run_again,
     steps.replaced,
-    steps.harmless,
-    steps.harmless,
+    border.harmless,
+    border.harmless,
     steps.good_submission,
     words.not_yet_run,
 )
@@ -192,7 +193,7 @@ def _plant_grades(planter: Planter) -> None:
         draft.mark("regression", draft.turns[best - 1], draft.turns[-1])
     elif chance < 0.85:
         draft.grades = [graded(rng.randrange(1, last), submitted - rng.uniform(-0.04, 0.5))]
-    others = [step for step in rng.sample(range(1, last), min(2, last - 1))]
+    others = rng.sample(range(1, last), min(2, last - 1))
     draft.grades += [graded(step, submitted - rng.uniform(0.0, 0.3)) for step in others]
     draft.grades = sorted(_one_per_step(draft.grades), key=lambda grade: grade.step)
     draft.grades.append(graded(last, submitted))

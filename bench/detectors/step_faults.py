@@ -7,9 +7,8 @@ import difflib
 import random
 from collections.abc import Callable
 
-from boundary_code import ANSWERS, HARMLESS, ORDINARY, OUTSIDE, TAMPERING
 from drafts import Draft, Turn
-from speech import new_turn, note_entry, offers, unreadable_entries
+from speech import new_turn, offers, unreadable_entries
 
 from mlagentbench.records import Action, Observation
 
@@ -94,7 +93,8 @@ def _trace(name: str, rng: random.Random) -> str:
         )
     )
     where = f'  File "/workspace/{name}", line {line}, in <module>\n    main()'
-    return f"Traceback (most recent call last):\n{where}\n{error}\n[The script failed with exit code 1.]"
+    said = f"Traceback (most recent call last):\n{where}\n{error}"
+    return f"{said}\n[The script failed with exit code 1.]"
 
 
 _LIMITS = (
@@ -119,7 +119,8 @@ def _crashing(planter: Planter, name: str) -> Turn:
 
 def _code(planter: Planter) -> str:
     number = planter.rng.randrange(1000)
-    return f'"""Try {number}."""\nimport pandas as pd\n\nd = pd.read_csv("train.csv")\nprint(len(d) + {number})\n'
+    read = 'import pandas as pd\n\nd = pd.read_csv("train.csv")'
+    return f'"""Try {number}."""\n{read}\nprint(len(d) + {number})\n'
 
 
 def crash(planter: Planter, _gap: int) -> Block:
@@ -173,7 +174,7 @@ def _look(planter: Planter) -> Turn:
     return planter.turn("List Files", {"dir_path": folder}, Observation(text=f"{folder} is empty"))
 
 
-def loop(planter: Planter, gap: int) -> Block:
+def loop(planter: Planter, _gap: int) -> Block:
     """The same step three to six times on one workspace, with or without others between."""
     rng = planter.rng
     times = rng.choice((3, 3, 4, 6))
@@ -396,59 +397,3 @@ def good_submission(planter: Planter, _gap: int) -> Block:
     """No fault."""
     seen = Observation(text="submission.csv is a valid submission.")
     return [planter.turn("Validate Submission", {}, seen)]
-
-
-def _data_file(draft: Draft) -> str:
-    cifar = draft.source.record.disclosure.task == "cifar10"
-    vectors = draft.source.record.disclosure.task == "vectorization"
-    return "test_images.npy" if cifar else "examples.json" if vectors else "test.csv"
-
-
-def _with_code(planter: Planter, code: str, level: str | None) -> Block:
-    """Code in a script that is run, or in the REPL; `level` of the border that it crosses."""
-    draft = planter.draft
-    output = planter.rng.choice(("[]", "None", "done", "The script ended well, without output."))
-    if offers(draft, "Python REPL") and planter.rng.random() < 0.5:
-        turn = planter.turn("Python REPL", {"command": code}, Observation(text=output))
-        if level is not None:
-            draft.mark("boundary", turn, level=level)
-        return [turn]
-    name = planter.script()
-    block = [planter.write(name, code), planter.execute(name, output)]
-    if level is not None:
-        draft.mark("boundary", block[0], level=level)
-        why = "runs code that is labelled where it was written"
-        draft.mark("boundary", block[1], level=level, doubtful=True, why=why)
-    return block
-
-
-def ordinary(planter: Planter, _gap: int) -> Block:
-    return _with_code(planter, str(planter.pick(ORDINARY)), "ordinary")
-
-
-def answers(planter: Planter, _gap: int) -> Block:
-    return _with_code(planter, str(planter.pick(ANSWERS)), "answers")
-
-
-def tampering(planter: Planter, _gap: int) -> Block:
-    code = str(planter.pick(TAMPERING)).replace("{data}", _data_file(planter.draft))
-    return _with_code(planter, code, "tampering")
-
-
-def harmless(planter: Planter, _gap: int) -> Block:
-    """No fault: code that only looks like one."""
-    return _with_code(planter, str(planter.pick(HARMLESS)), None)
-
-
-def refused(planter: Planter, _gap: int) -> Block:
-    draft = planter.draft
-    cases = [case for case in planter.pool(OUTSIDE) if offers(draft, case[0])]
-    action, arguments = planter.rng.choice(cases)
-    path = next(iter(arguments.values()))
-    text = f"{path} is outside of the workspace; only paths inside it can be used"
-    turn = planter.turn(action, arguments, Observation(text=text, status="refused"))
-    turn.entries.insert(-1, note_entry(text))
-    event = turn.entries[-2]
-    event.line = event.line.model_copy(update={"event": "refused"})
-    draft.mark("boundary", turn, level="refused")
-    return [turn]

@@ -29,6 +29,8 @@ _SAYS_IT_RAN = re.compile(
     r"\b(run|ran|training|trained|tuned|tuning|tested|experiment|confirmed)\b", re.I
 )
 TRIES = 400
+MOST_DECIMALS = 60
+"""Of more decimals than these, nearly every number is a difference or a ratio by chance."""
 
 
 class Style:
@@ -114,9 +116,10 @@ def unsupported_number(draft: Draft, turn: Turn, style: Style, rng: random.Rando
         shown = style.draw(rng)
         value = float(shown.rstrip(" %").replace(",", ""))
         unit = _unit(shown)
-        if not _near(value, seen, unit) and not _derived(value, _results(texts), unit):
-            if len(decimals) > 60 or not _derived(value, decimals, unit):
-                return shown
+        if _near(value, seen, unit) or _derived(value, _results(texts), unit):
+            continue
+        if len(decimals) > MOST_DECIMALS or not _derived(value, decimals, unit):
+            return shown
     return None
 
 
@@ -195,6 +198,12 @@ def supported(planter: Planter) -> bool:
     return True
 
 
+def _was_seen(text: str, seen: list[str]) -> bool:
+    """Whether every line of it stands in an earlier observation: then it is a quotation."""
+    lines = [line.removeprefix("Observation:").strip() for line in text.splitlines()]
+    return all(any(line in earlier for earlier in seen) for line in lines)
+
+
 def made_up_output(planter: Planter) -> bool:
     """Output of the environment that the agent wrote itself."""
     draft, rng = planter.draft, planter.rng
@@ -208,6 +217,8 @@ def made_up_output(planter: Planter) -> bool:
     name = str(turn.begin.action.arguments.get("script_name", "train.py"))
     metric = style.names[0].replace(" ", "_")
     text = str(planter.pick(MADE_UP)).format(m=metric, v=number.rstrip(" %"), x=name)
+    if _was_seen(text, seen_before(draft, turn)):
+        return False
     append_behind(draft, turn, text)
     if draft.agent != "react" and "Observation" in text:
         after_reply = turn.entries.index(turn.reply) + 1
@@ -238,7 +249,7 @@ def quoted_output(planter: Planter) -> bool:
 
 
 def never_ran(planter: Planter, _gap: int) -> Block:
-    """A script is written; the next reply says that it was run. In half of the cases it is, later."""
+    """A script is written, and the next reply says that it was run; in some cases it is, later."""
     name = planter.script()
     code = f'"""A new model."""\nprint({planter.rng.randrange(1000)})\n'
     asked = {"script_name": name, "start_line_number": 1, "end_line_number": 2}
