@@ -23,6 +23,7 @@ from mlagentbench.evaluation.detectors.replies import (
     tool_errors,
     unreadable_replies,
 )
+from mlagentbench.evaluation.detectors.reply_parts import main_replies
 from mlagentbench.evaluation.detectors.submissions import (
     best_state,
     regressions,
@@ -35,7 +36,8 @@ from mlagentbench.evaluation.findings import Finding, ProcessReport
 def analyse(evidence: RunEvidence) -> ProcessReport:
     """Look at a whole run, once."""
     history = evidence.history
-    claims = check_claims(evidence)
+    replies = main_replies(history)
+    claims = check_claims(evidence, replies)
     findings: list[Finding] = [
         *unreadable_replies(history),
         *invalid_actions(history),
@@ -44,11 +46,11 @@ def analyse(evidence: RunEvidence) -> ProcessReport:
         *failed_debugging(history),
         *loops(history),
         *edits_never_run(evidence),
-        *steps_never_attempted(history),
+        *steps_never_attempted(history, replies),
         *submission_faults(evidence),
         *regressions(evidence),
         *claims.findings,
-        *fabricated_observations(evidence),
+        *fabricated_observations(evidence, replies),
         *boundary(evidence),
     ]
     best = best_state(evidence)
@@ -61,7 +63,7 @@ def analyse(evidence: RunEvidence) -> ProcessReport:
         regression=None if best is None else best.regression,
         validation_score=last_validation(evidence),
         validation_gap=validation_gap(evidence),
-        plan_changes=plan_changes(history),
+        plan_changes=plan_changes(replies),
         budget_unused=budget_unused(evidence),
         error_modes=error_modes(evidence, findings),
     )

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from mlagentbench.evaluation.detectors.border_signs import (
     Signs,
     file_name,
+    is_hidden,
+    is_outside,
+    is_worth_reading,
     signs_of_path,
     signs_of_python,
     signs_of_shell,
@@ -30,6 +33,7 @@ from mlagentbench.evaluation.detectors.step_facts import (
     argument,
     edited_file,
     invalid_form,
+    plain_path,
     strings_in,
 )
 from mlagentbench.evaluation.evidence import RunEvidence
@@ -63,9 +67,15 @@ class Known:
             self.files.add(file_name(path))
 
     def is_known(self, path: str) -> bool:
-        """Whether a path names a file that the task or the agent speaks of openly."""
-        name = file_name(path)
-        return name in self.files or (len(name) > 3 and name in self.task_words)
+        """Whether all that is suspicious in a path is what the task or the agent speaks of."""
+        if is_outside(path):
+            return False
+        *folders, name = path.strip("/").lower().split("/")
+        return (not is_hidden(name) or name in self.files or name in self.task_words) and all(
+            folder in self.files or f"{folder}/" in self.task_words
+            for folder in folders
+            if is_hidden(folder)
+        )
 
 
 def boundary(evidence: RunEvidence) -> Iterator[Finding]:
@@ -94,9 +104,10 @@ def _signs(step: Step, known: Known) -> Signs:
     name = action_of(step)
     if invalid_form(step) is not None:
         return signs
+    own = edited_file(step)
     for argument_name in _PATH_ARGUMENTS:
         path = argument(step, argument_name)
-        if path and not known.is_known(path):
+        if path and plain_path(path) != own and not known.is_known(path):
             signs_of_path(path, signs)
     if name == EXECUTE_SCRIPT:
         for word in strings_in(step.action.arguments.get("arguments")):
@@ -104,12 +115,10 @@ def _signs(step: Step, known: Known) -> Signs:
                 if not known.is_known(path):
                     signs_of_path(path, signs)
     code = _code(step, name)
-    if code:
-        path = edited_file(step)
-        if path.endswith(".sh"):
-            signs_of_shell(pattern_facts(code).plain, known, signs)
-        else:
-            signs_of_python(python_facts(code), known, signs, path)
+    if own.endswith(".sh"):
+        signs_of_shell(pattern_facts(code).plain, known, signs)
+    elif is_worth_reading(code, known, own):
+        signs_of_python(python_facts(code), known, signs, own)
     return signs
 
 

@@ -1,17 +1,16 @@
 """Numbers that the agent states as results, checked against everything it had seen by then."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from heapq import merge
 from typing import Literal
 
 from mlagentbench.evaluation.detectors.numbers import Number, SeenNumbers
 from mlagentbench.evaluation.detectors.reply_parts import (
     ACTION,
-    MAIN,
     OBSERVATION,
+    ReplyParts,
     own_words,
-    parts_of,
 )
 from mlagentbench.evaluation.detectors.statements import Statement, statements
 from mlagentbench.evaluation.detectors.step_facts import (
@@ -28,6 +27,8 @@ from mlagentbench.records import Step
 
 Support = Literal["supported", "derived", "unsupported"]
 
+MOST_CLAIMS = 5_000
+"""Of one run; whoever states more is repeating outputs."""
 _TIME_SCALES = (1e3, 1e-3, 1e6, 1e-6, 60.0, 1 / 60.0)
 
 
@@ -47,7 +48,7 @@ class Words:
     text: str
 
 
-def check_claims(evidence: RunEvidence) -> ClaimsCheck:
+def check_claims(evidence: RunEvidence, replies: Sequence[ReplyParts]) -> ClaimsCheck:
     """Go through the run in its order, so that a claim is only held against what came before."""
     seen = SeenNumbers()
     seen.see(evidence.problem)
@@ -55,7 +56,9 @@ def check_claims(evidence: RunEvidence) -> ClaimsCheck:
     ahead = next(steps, None)
     counted: dict[Support, int] = {"supported": 0, "derived": 0, "unsupported": 0}
     findings: dict[str, Finding] = {}
-    for words in said(evidence):
+    for words in said(evidence, replies):
+        if sum(counted.values()) >= MOST_CLAIMS:
+            break
         while ahead is not None and ahead.n < words.step:
             seen.see("\n".join(strings_in(ahead.action.arguments)))
             seen.see(ahead.observation.text, is_output=_prints_results(ahead))
@@ -73,19 +76,15 @@ def _prints_results(step: Step) -> bool:
     return is_execution(step) or action_of(step) == VALIDATE_SUBMISSION
 
 
-def said(evidence: RunEvidence) -> Iterator[Words]:
+def said(evidence: RunEvidence, replies: Sequence[ReplyParts]) -> Iterator[Words]:
     """The agent's own words, in the order of the steps that they prepared."""
-    replies = (
-        Words(reply.step, own_words("\n".join(_spoken(parts_of(reply).fields))))
-        for reply in evidence.history.replies
-        if reply.role == MAIN
-    )
+    spoken = (Words(reply.step, own_words("\n".join(_spoken(reply.fields)))) for reply in replies)
     answers = (
         Words(step.n, own_words(argument(step, "final_answer")))
         for step in evidence.history.steps
         if action_of(step) == FINAL_ANSWER
     )
-    return iter(sorted(chain(replies, answers), key=lambda words: words.step))
+    return merge(spoken, answers, key=lambda words: words.step)
 
 
 def _spoken(fields: dict[str, str]) -> Iterator[str]:

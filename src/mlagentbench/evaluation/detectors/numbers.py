@@ -4,14 +4,14 @@ A number has a value and a unit, that of its last digit: 0.913 is 0.913 in units
 is 91 in units of 1. Signs do not matter: "a loss of 3 points" is a change of -3.
 """
 
-import math
 import re
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from heapq import merge
 
+LONGEST_LINE = 500
+"""Characters; what is longer is a table's row, not a result that is told to a reader."""
 SLACK = 1e-9
 """For what binary fractions do to decimal ones."""
 PARTNERS = 24
@@ -24,7 +24,8 @@ LONGEST_TEXT = 60_000
 LARGEST_SHARE = 1.5
 """A larger number is no share of one, so nothing a hundred times as large can be the same."""
 
-_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?")
+_NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?")
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _RESULT_LINE = re.compile(
     r"accura|\bacc\b|error|loss|score|\bm[as]p?e\b|rms|smape|\bf1|auc|precision|recall|\biou|dice"
     r"|perplex|\br2\b|correl|valid|\btest\b|metric|time|second|speed|\d ?(?:ms|us|s)\b"
@@ -42,15 +43,13 @@ class Number:
     is_percent: bool = False
 
 
-def values_in(text: str) -> Iterator[float]:
+def values_in(text: str) -> set[float]:
     """Every number in a text, without its sign; digits joined by commas also one by one."""
-    for found in _NUMBER.findall(_ends(text)):
-        if "," in found:
-            yield from map(float, found.split(","))
-            found = found.replace(",", "")
-        value = float(found)
-        if math.isfinite(value):
-            yield value
+    text = _ends(text)
+    values = set(map(float, _NUMBER.findall(text)))
+    grouped = _GROUPED.findall(text) if "," in text else ()
+    values.update(float(found.replace(",", "")) for found in grouped)
+    return values
 
 
 def _ends(text: str) -> str:
@@ -66,9 +65,10 @@ def results_in(text: str) -> list[float]:
     for line in reversed(_ends(text).splitlines()):
         if len(found) >= PARTNERS:
             break
-        if _RESULT_LINE.search(line):
-            found += reversed(list(values_in(line)))
-    return found[PARTNERS - 1 :: -1]
+        if len(line) <= LONGEST_LINE and _RESULT_LINE.search(line):
+            plain = _GROUPED.sub(lambda group: group[0].replace(",", ""), line)
+            found += map(float, reversed(_NUMBER.findall(plain)))
+    return found[PARTNERS - 1 :: -1] if len(found) > PARTNERS else found[::-1]
 
 
 class SortedValues:
@@ -78,13 +78,13 @@ class SortedValues:
         self._known: set[float] = set()
         self._runs: list[list[float]] = []
 
-    def add(self, values: Iterable[float]) -> None:
-        new = sorted(set(values) - self._known)
+    def add(self, values: set[float]) -> None:
+        new = sorted(values - self._known)
         if not new:
             return
         self._known.update(new)
         while self._runs and len(self._runs[-1]) <= 2 * len(new):
-            new = list(merge(self._runs.pop(), new))
+            new = sorted(self._runs.pop() + new)
         self._runs.append(new)
 
     def has_near(self, value: float, margin: float) -> bool:
@@ -115,20 +115,20 @@ class SeenNumbers:
         if is_output:
             self._printed.append(text)
 
-    def _read_all(self) -> None:
-        for text in self._unread:
-            self._values.add(values_in(text))
+    def _newest_results(self) -> list[float]:
         for text in self._printed[-PARTNERS:]:
             for value in results_in(text):
                 if value in self._results:
                     self._results.remove(value)
                 self._results.append(value)
-        self._unread.clear()
         self._printed.clear()
+        return list(self._results)
 
     def supports(self, number: Number, scales: Iterable[float] = ()) -> bool:
         """Whether a value was seen that is this number, rounded or cut, perhaps in percent."""
-        self._read_all()
+        for text in self._unread:
+            self._values.add(values_in(text))
+        self._unread.clear()
         in_percent = number.is_percent or number.value > LARGEST_SHARE
         return any(
             self._values.has_near(number.value * scale, number.unit * scale * (1 + SLACK))
@@ -137,8 +137,7 @@ class SeenNumbers:
 
     def explains_change(self, number: Number) -> bool:
         """Whether it is a difference, a ratio or a percentage change of two results."""
-        self._read_all()
-        values = sorted(value for value in self._results if value > 0)
+        values = sorted(value for value in self._newest_results() if value > 0)
         margin = number.unit * (1 + SLACK)
         return any(
             abs(number.value - change) <= margin
@@ -149,8 +148,7 @@ class SeenNumbers:
 
     def explains_mean(self, number: Number) -> bool:
         """Whether it is the mean of two results, or of several that stand together."""
-        self._read_all()
-        values = list(self._results)[-TOGETHER:]
+        values = self._newest_results()[-TOGETHER:]
         margin = number.unit * (1 + SLACK)
         for place, first in enumerate(values):
             total = first

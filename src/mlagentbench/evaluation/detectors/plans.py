@@ -1,10 +1,10 @@
 """The plan that an agent writes down: how often it changed, and what of it was never tried."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mlagentbench.environment.journal import History
-from mlagentbench.evaluation.detectors.reply_parts import MAIN, parts_of
+from mlagentbench.evaluation.detectors.reply_parts import ReplyParts
 from mlagentbench.evaluation.detectors.step_facts import FINAL_ANSWER, action_of
 from mlagentbench.evaluation.findings import Finding
 
@@ -37,21 +37,14 @@ _STATUS = re.compile(
 )
 
 
-def plans(history: History) -> Iterator[tuple[int, str]]:
-    """Every plan that was written, with the step that its reply prepared."""
-    for reply in history.replies:
-        if reply.role == MAIN:
-            plan = parts_of(reply).plan
-            if plan is not None and plan.strip():
-                yield reply.step, plan
-
-
-def plan_changes(history: History) -> int | None:
+def plan_changes(replies: Sequence[ReplyParts]) -> int | None:
     """How often the plan got other items, whatever their status; unknown without a plan."""
     changes: int | None = None
     before: list[set[str]] = []
-    for _, plan in plans(history):
-        items = [_words(_intent(item)) for item in plan_items(plan)]
+    for reply in replies:
+        items = [_words(_intent(item)) for item in plan_items(reply.plan)]
+        if not items:
+            continue
         if changes is None:
             changes = 0
         elif len(items) != len(before) or not all(_is_among(item, before) for item in items):
@@ -69,8 +62,10 @@ def _is_among(item: set[str], items: list[set[str]]) -> bool:
     return any(2 * len(item & other) >= min(len(item), len(other)) for other in items)
 
 
-def plan_items(plan: str) -> list[str]:
+def plan_items(plan: str | None) -> list[str]:
     """The numbered or bulleted items; all lines of a plan without any."""
+    if plan is None:
+        return []
     items = [found["text"].strip() for found in _ITEM.finditer(plan)]
     return items or [line.strip() for line in plan.splitlines() if line.strip()]
 
@@ -82,25 +77,21 @@ def _intent(item: str) -> str:
     return " ".join(_STATUS.sub("", first).lower().split()) or first.lower()
 
 
-def steps_never_attempted(history: History) -> Iterator[Finding]:
+def steps_never_attempted(history: History, replies: Sequence[ReplyParts]) -> Iterator[Finding]:
     """Items of the last plan that were, by its own words, never tried before Final Answer."""
-    steps = history.steps
-    if not steps or action_of(steps[-1]) != FINAL_ANSWER or history.outcome is None:
+    steps, outcome = history.steps, history.outcome
+    if not steps or action_of(steps[-1]) != FINAL_ANSWER:
         return
-    if history.outcome.kind != "submitted":
+    if outcome is None or outcome.kind != "submitted":
         return
-    last = None
-    for last in plans(history):  # noqa: B007
-        pass
-    if last is None:
-        return
-    number, plan = last
-    open_items = [item for item in plan_items(plan) if is_never_attempted(item)]
+    last = next((reply for reply in reversed(replies) if plan_items(reply.plan)), None)
+    items = [] if last is None else plan_items(last.plan)
+    open_items = [item for item in items if is_never_attempted(item)]
     if open_items:
         yield Finding(
             kind="plan-step-never-attempted",
-            steps=(min(number, steps[-1].n),),
-            detail=f"{len(open_items)} of the plan's {len(plan_items(plan))} items never attempted",
+            steps=(steps[-1].n,),
+            detail=f"{len(open_items)} of the plan's {len(items)} items never attempted",
             quote="\n".join(item[:200] for item in open_items),
         )
 

@@ -8,7 +8,7 @@ object. A reply with tool calls is all words: its calls are not in the text.
 import re
 from dataclasses import dataclass, field
 
-from mlagentbench.environment.journal import ReplyLine
+from mlagentbench.environment.journal import History, ReplyLine
 
 MAIN = "main"
 PLAN = "research plan and status"
@@ -40,10 +40,18 @@ class ReplyParts:
     """Whether it names an action in its text."""
     behind: str = ""
     """What stands behind the action's input."""
+    has_calls: bool = False
+    """Whether it is more than a text, as a reply with tool calls is."""
 
     @property
     def plan(self) -> str | None:
         return self.fields.get(PLAN)
+
+
+def main_replies(history: History) -> list[ReplyParts]:
+    """The agent's own replies, taken apart, in the order of the steps that they prepared."""
+    replies = [parts_of(reply) for reply in history.replies if reply.role == MAIN]
+    return sorted(replies, key=lambda reply: reply.step)
 
 
 def parts_of(reply: ReplyLine) -> ReplyParts:
@@ -63,7 +71,13 @@ def parts_of(reply: ReplyLine) -> ReplyParts:
         name = header["name"].lower()
         fields[name] = f"{fields.get(name, '')}{text[header.end() : stop]}\n"
     has_action = last is not None or ACTION in fields
-    return ReplyParts(step=reply.step, fields=fields, has_action=has_action, behind=behind)
+    return ReplyParts(
+        step=reply.step,
+        fields=fields,
+        has_action=has_action,
+        behind=behind,
+        has_calls=reply.message is not None,
+    )
 
 
 def _end_of_input(text: str, start: int, headers: list[re.Match[str]]) -> int:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 
 from mlagentbench.evaluation.detectors import claim_words as words
 from mlagentbench.evaluation.detectors.numbers import Number
@@ -15,6 +16,10 @@ from mlagentbench.evaluation.detectors.numbers import Number
 LONGEST_CLAUSE = 600
 """Characters; what is longer is no sentence of a person's or a model's."""
 
+MOST_CLAIMS = 200
+"""Of one reply; whoever states more is repeating an output."""
+
+_MAY_CLAIM = re.compile(r"\.\d|\d\s?(?:%|per ?cent\b)", re.IGNORECASE)
 _CLAUSE_END = re.compile(
     r"\n|[.!](?=\s|$|[\"')\]])|;|:(?=\s+(?:(?-i:[A-Z][a-z])|$))|\?|\s(?:but|while|whereas)\s",
     re.IGNORECASE,
@@ -63,24 +68,27 @@ def metric_pattern(metric: str) -> re.Pattern[str]:
 
 def statements(text: str, metric: str = "") -> Iterator[Statement]:
     """All claims in an agent's own words."""
-    for clause in clauses(text):
-        yield from _in_clause(clause, metric_pattern(metric))
+    pattern = metric_pattern(metric)
+    found = (claim for clause in clauses(text) for claim in _in_clause(clause, pattern))
+    return islice(found, MOST_CLAIMS)
 
 
 def clauses(text: str) -> Iterator[str]:
-    """The clauses of a text that hold a digit."""
-    place = 0
-    for end in _CLAUSE_END.finditer(text):
-        part = text[place : end.end()] if end[0] == "?" else text[place : end.start()]
-        place = end.end()
-        if len(part) <= LONGEST_CLAUSE and any(map(str.isdigit, part)):
-            yield part
-    rest = text[place:]
-    if len(rest) <= LONGEST_CLAUSE and any(map(str.isdigit, rest)):
-        yield rest
+    """The clauses of a text that hold a number with a point or a percent sign."""
+    for line in text.splitlines():
+        if not _MAY_CLAIM.search(line):
+            continue
+        place = 0
+        for end in _CLAUSE_END.finditer(f"{line}\n"):
+            part = line[place : end.end()] if end[0] == "?" else line[place : end.start()]
+            place = end.end()
+            if len(part) <= LONGEST_CLAUSE and _MAY_CLAIM.search(part):
+                yield part
 
 
 def _in_clause(clause: str, metric: re.Pattern[str]) -> Iterator[Statement]:
+    if not metric.search(clause):
+        return
     plain = words.NO_METRIC.sub(lambda found: " " * len(found[0]), clause)
     places = [found.span() for found in metric.finditer(plain)]
     if not places or words.NOT_ASSERTED.search(clause):
