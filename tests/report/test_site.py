@@ -13,8 +13,10 @@ from mlagentbench.evaluation.judge import journal_hash, store_judgement
 from mlagentbench.evaluation.judge_rubric import RUBRIC, Evidence, JudgeReport, Vote, majority
 from mlagentbench.evaluation.results import find_run
 from mlagentbench.records import Grade, Outcome
+from mlagentbench.report.detector_figures import DetectorFigure
 from mlagentbench.report.formats import exact
-from mlagentbench.report.report_data import CollectedRun, ReportData
+from mlagentbench.report.pages import overview, process
+from mlagentbench.report.report_data import CollectedRun, Collection, ReportData
 from mlagentbench.report.reporting import report_data
 from mlagentbench.report.site import build_site
 
@@ -251,6 +253,22 @@ def test_what_a_judge_says_stands_apart(tmp_path: Path) -> None:
     process = Page(site / "process.html")
     assert "What judges say" in process.text
     assert f"runs/{run.name}.html#judge-1" in process.addresses
+
+
+def test_measured_figures_of_detectors_stand_below_the_tables(
+    report: ReportData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = DetectorFigure(
+        name="edit-never-run", positives=41, recall=40 / 41, low=0.874, high=0.996,
+        false_alarms_per_1000_steps=0.25, natural_steps=4000,
+    )  # fmt: skip
+    for page in (overview, process):
+        monkeypatch.setattr(page, "detector_figures", lambda: (measured,))
+    site = build_site(replace(report, collection=Collection(outs=(), runs=())), tmp_path).parent
+    page = Page(site / "index.html")
+    assert repr(40 / 41) in page.values
+    assert "on 4,000 natural steps" in page.text
+    assert "index.html#detectors" in Page(site / "process.html").addresses
 
 
 def test_a_bundle_of_logs_is_linked(report: ReportData, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from mlagentbench.evaluation.integrity import TableDisclosure, table_disclosure
 from mlagentbench.evaluation.leaderboard import AgentFigures, Board
 from mlagentbench.evaluation.summary import RunSummary, UnreadableRun
+from mlagentbench.report.detector_figures import DetectorFigure, detector_figures
 from mlagentbench.report.pages.heatmap import HeatTable, heat_tables
 from mlagentbench.report.published import CAVEAT, SOURCE
 from mlagentbench.report.report_data import CopiedRun, ReportData, UnreadableLog
@@ -38,6 +39,8 @@ class OverviewView:
     unreadable_logs: tuple[UnreadableLog, ...]
     source: str
     caveat: str
+    detectors: tuple[DetectorFigure, ...]
+    """How often the findings are right, where that was measured."""
 
 
 def overview_view(data: ReportData) -> OverviewView:
@@ -58,6 +61,7 @@ def overview_view(data: ReportData) -> OverviewView:
         unreadable_logs=data.collection.unreadable_logs,
         source=SOURCE,
         caveat=CAVEAT,
+        detectors=detector_figures(),
     )
 
 

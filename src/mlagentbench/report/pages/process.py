@@ -7,6 +7,7 @@ from typing import get_args
 
 from mlagentbench.evaluation.findings import Finding, FindingKind
 from mlagentbench.report.chart import Chart, mode_chart
+from mlagentbench.report.detector_figures import detector_figures
 from mlagentbench.report.pages.judgements import JudgeView, judge_views
 from mlagentbench.report.report_data import CollectedRun, ReportData
 from mlagentbench.report.series import ERROR_MODES, ModeCounts, mode_counts, who_ran
@@ -66,6 +67,8 @@ class ProcessView:
     mode_chart: Chart | None
     examples: tuple[Examples, ...]
     judges: tuple[JudgeView, ...]
+    is_measured: bool
+    """Whether it is known how often the rules are right."""
 
 
 def process_view(data: ReportData) -> ProcessView:
@@ -93,6 +96,7 @@ def process_view(data: ReportData) -> ProcessView:
             if by_kind[kind]
         ),
         judges=judge_views(runs),
+        is_measured=bool(detector_figures()),
     )
 
 
