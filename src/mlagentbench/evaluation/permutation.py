@@ -118,13 +118,10 @@ def _dealt_differences(task: TaskArms, rng: "np.random.Generator") -> "Array":
     if _ways([task]) <= EXACT:
         mine = free[_choices(len(free), own)].sum(axis=1)
         swaps = _swaps(task.shared)
-        ways = len(mine) * len(swaps)
         mine, swaps = np.repeat(mine, len(swaps)), np.tile(swaps, (len(mine), 1))
     else:
-        ways = DRAWS
-        shuffled = rng.permuted(np.broadcast_to(free, (ways, len(free))), axis=1)
-        mine = shuffled[:, :own].sum(axis=1)
-        swaps = rng.random((ways, task.shared)) < 0.5
+        mine = _random_sums(free, own, rng)
+        swaps = rng.random((DRAWS, task.shared)) < 0.5
     kept, swapped = np.where(swaps, pairs[1], pairs[0]), np.where(swaps, pairs[0], pairs[1])
     firsts = mine + kept.sum(axis=1)
     seconds = free.sum() - mine + swapped.sum(axis=1)
@@ -137,6 +134,31 @@ def _choices(n: int, k: int) -> "NDArray[np.int64]":
     import numpy as np
 
     return np.array(list(combinations(range(n), k)), dtype=np.int64).reshape(math.comb(n, k), k)
+
+
+def _random_sums(free: "Array", own: int, rng: "np.random.Generator") -> "Array":
+    """The sums of `own` values, taken from all of them in random ways."""
+    import numpy as np
+
+    ones = int(np.count_nonzero(free == 1))
+    if ones + np.count_nonzero(free == 0) == len(free):
+        return rng.hypergeometric(ones, len(free) - ones, own, size=DRAWS).astype(float)
+    fewer = min(own, len(free) - own)
+    sums = free[_random_choices(len(free), fewer)].sum(axis=1)
+    return np.asarray(sums if fewer == own else free.sum() - sums, dtype=float)
+
+
+@lru_cache(maxsize=16)
+def _random_choices(n: int, k: int) -> "NDArray[np.int32]":
+    """Random ways to choose k of n places, one a row; the same for all tasks with so many runs.
+
+    `_together` takes them in another order for each task, so that tasks stay independent.
+    """
+    import numpy as np
+
+    rng = np.random.default_rng([SEED, n, k])
+    places = np.broadcast_to(np.arange(n, dtype=np.int32), (DRAWS, n))
+    return np.ascontiguousarray(rng.permuted(places, axis=1)[:, :k])
 
 
 @lru_cache(maxsize=64)
