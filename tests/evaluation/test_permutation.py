@@ -67,13 +67,13 @@ def test_runs_of_one_history_are_only_swapped_as_a_pair() -> None:
 
 @pytest.mark.parametrize(("tasks", "first", "second"), [(1, 5, 5), (5, 3, 3), (4, 4, 6)])
 def test_false_alarms_of_scores(tasks: int, first: int, second: int) -> None:
-    assert 0.03 <= _share_found(tasks, first, second, _scores(0.0), _scores(0.0), 1000) <= 0.07
+    assert 0.03 <= _share_found(tasks, first, second, _scores(0.0), _scores(0.0), 800) <= 0.07
 
 
 def test_false_alarms_of_rates() -> None:
     """Rates come in steps, so that with few runs the test stays well below its level."""
-    assert 0.03 <= _share_found(6, 4, 7, _rates(0.5), _rates(0.5), 1500) <= 0.07
-    assert _share_found(1, 5, 5, _rates(0.5), _rates(0.5), 500) < 0.05
+    assert 0.03 <= _share_found(6, 4, 7, _rates(0.5), _rates(0.5), 1000) <= 0.07
+    assert _share_found(1, 5, 5, _rates(0.5), _rates(0.5), 300) < 0.05
 
 
 @pytest.mark.parametrize(("tasks", "n"), [(3, 5), (5, 3)])
@@ -82,7 +82,7 @@ def test_a_detectable_difference_of_rates_is_found_in_four_of_five_cases(
 ) -> None:
     gap = detectable_rate_difference([arms([0.0] * n, [0.0] * n)] * tasks)
     assert gap is not None and 0.4 < gap < 0.7
-    found = _share_found(tasks, n, n, _rates(0.5 + gap / 2), _rates(0.5 - gap / 2), 800)
+    found = _share_found(tasks, n, n, _rates(0.5 + gap / 2), _rates(0.5 - gap / 2), 500)
     assert 0.74 <= found <= 0.88
 
 
@@ -95,7 +95,7 @@ def test_a_detectable_difference_of_scores_is_found_in_four_of_five_cases() -> N
         for _ in range(50)
     ]
     gap = fmean(one for one in gaps if one is not None)
-    assert 0.74 <= _share_found(tasks, n, n, _scores(gap), _scores(0.0), 600) <= 0.86
+    assert 0.74 <= _share_found(tasks, n, n, _scores(gap), _scores(0.0), 400) <= 0.86
 
 
 def test_more_runs_and_more_tasks_see_smaller_differences() -> None:
@@ -127,7 +127,7 @@ def test_interval_of_a_difference_of_rates() -> None:
 
 
 def test_intervals_of_differences_cover_the_truth() -> None:
-    rng, draws = np.random.default_rng(8), 800
+    rng, draws = np.random.default_rng(8), 500
     rates = scores = 0
     for _ in range(draws):
         own, other = rng.uniform(size=5), rng.uniform(size=5)

@@ -76,7 +76,7 @@ def test_t_interval_agrees_with_scipy_and_needs_five_values() -> None:
 
 @pytest.mark.parametrize("n", [5, 8, 25])
 def test_t_interval_covers_the_true_mean(n: int) -> None:
-    draws = RNG(n).normal(3.0, 2.0, size=(4000, n))
+    draws = RNG(n).normal(3.0, 2.0, size=(1500, n))
     assert 0.93 <= _share_covering([t_interval(list(runs)) for runs in draws], 3.0) <= 0.98
 
 
@@ -101,7 +101,7 @@ def _stratum(successes: int, n: int) -> Stratum:
 def test_stratified_interval_covers_the_true_mean_rate(
     shape: tuple[float, float], tasks: int, n: int
 ) -> None:
-    rng, draws = RNG(7), 2000
+    rng, draws = RNG(7), 1500
     rates = rng.beta(*shape, size=(draws, tasks))
     successes = np.sort(rng.binomial(n, rates), axis=1)
     covered = 0
