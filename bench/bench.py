@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import parsing
+from report import ReportFigures, in_words, measure_report
 from rich.console import Console
 from rich.table import Table
 
@@ -138,7 +139,7 @@ def _fill(folder: Path, megabytes: int) -> None:
         (folder / f"{number}.bin").write_bytes(bytes([number % 251]) * MILLION)
 
 
-def report(figures: list[Figure]) -> None:
+def write_figures(figures: list[Figure], reported: ReportFigures) -> None:
     table = Table(box=None, header_style="bold")
     for heading in ("what", "ours", "bare", "ratio", "spread", "target"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
@@ -148,7 +149,9 @@ def report(figures: list[Figure]) -> None:
             one.what, f"{one.ours_ms:.1f} ms", f"{one.bare_ms:.1f} ms", f"{one.ratio:.2f}",
             f"± {one.spread / 2:.2f}", target,
         )  # fmt: skip
-    Console(width=120).print(table)
+    console = Console(width=120)
+    console.print(table)
+    console.print(in_words(reported), highlight=False)
     RESULTS.parent.mkdir(exist_ok=True)
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=RESULTS.parent
@@ -158,20 +161,22 @@ def report(figures: list[Figure]) -> None:
         "python": platform.python_version(),
         "machine": hardware(),
         "figures": [one.model_dump() for one in figures],
+        "report": reported.model_dump(),
     }
     RESULTS.write_text(json.dumps(facts, indent=2) + "\n")
 
 
 def main() -> None:
     python_env = ensure_ready(load_task("vectorization"), "mini").python_env.directory
-    report(
+    write_figures(
         [
             command_line(),
             sandbox_start(python_env),
             steps(python_env, 1, 1.5),
             steps(python_env, 200, 1.6),
             *parsed_replies(),
-        ]
+        ],
+        measure_report(),
     )
 
 

@@ -1,0 +1,101 @@
+"""`mlagentbench report` on many generated runs: the first time, and when nothing has changed.
+
+Each report is a process of its own; its peak memory is what the kernel says of it.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from mlagentbench.records import Record
+
+SUPPORT = Path(__file__).parents[1] / "tests" / "support"
+sys.path.insert(0, str(SUPPORT))
+from generated_runs import AGENTS, TASKS, generate_runs  # noqa: E402
+
+RUNS = 10_000
+WARM_AT_MOST = 0.1
+MEMORY_AT_MOST_MB = 1000.0
+PROGRAM = """
+import resource, sys
+from pathlib import Path
+from mlagentbench.report.reporting import ReportRequest, write_report
+written = write_report(ReportRequest(directories=(Path(sys.argv[1]),)))
+own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+helper = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+print(len(written.data.collection.runs), written.data.collection.read, own, helper)
+"""
+
+
+class ReportFigures(Record):
+    """What a report of so many runs takes; the ratio is warm to cold, within one measurement."""
+
+    runs: int
+    cold_seconds: float
+    warm_seconds: float
+    ratio: float
+    ratio_at_most: float = WARM_AT_MOST
+    peak_mb: float
+    """Of the report's own process."""
+    peak_helper_mb: float
+    """Of the largest of the processes that read runs."""
+    peak_at_most_mb: float = MEMORY_AT_MOST_MB
+
+
+class _Report(Record):
+    seconds: float
+    runs: int
+    read: int
+    own_mb: float
+    helper_mb: float
+
+
+def measure_report(runs: int = RUNS) -> ReportFigures:
+    """Generate the runs in a directory of their own and report on them twice."""
+    with tempfile.TemporaryDirectory() as directory:
+        out = Path(directory) / "out"
+        made = generate_runs(out, epochs=runs // (len(TASKS) * len(AGENTS)))
+        cold, warm = (_report(out, Path(directory) / "home") for _ in range(2))
+    if (cold.runs, cold.read, warm.runs, warm.read) != (made, made, made, 0):
+        raise RuntimeError(f"{made} runs were made; the reports say {cold} and {warm}")
+    return ReportFigures(
+        runs=made,
+        cold_seconds=cold.seconds,
+        warm_seconds=warm.seconds,
+        ratio=warm.seconds / cold.seconds,
+        peak_mb=max(cold.own_mb, warm.own_mb),
+        peak_helper_mb=cold.helper_mb,
+    )
+
+
+def _report(out: Path, home: Path) -> _Report:
+    started = time.perf_counter()
+    said = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(out)],
+        env={**os.environ, "MLAGENTBENCH_HOME": str(home)},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+    seconds = time.perf_counter() - started
+    runs, read, own, helper = map(int, said)
+    return _Report(
+        seconds=seconds, runs=runs, read=read, own_mb=own / 1024, helper_mb=helper / 1024
+    )
+
+
+def in_words(figures: ReportFigures) -> str:
+    return (
+        f"report of {figures.runs:,} runs: {figures.cold_seconds:.1f} s cold, "
+        f"{figures.warm_seconds:.1f} s warm (ratio {figures.ratio:.3f}, target "
+        f"{figures.ratio_at_most:g}), {figures.peak_mb:.0f} MB at its peak and "
+        f"{figures.peak_helper_mb:.0f} MB in a reading process "
+        f"(target {figures.peak_at_most_mb:.0f} MB)"
+    )
+
+
+if __name__ == "__main__":
+    print(in_words(measure_report(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS)))
