@@ -23,9 +23,12 @@ from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.environment.snapshot_trees import entry_at, materialise, store_directory, walk
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.causes import cause_of
+from mlagentbench.evaluation.cells import cell_figures
 from mlagentbench.evaluation.grading import grade_run
+from mlagentbench.evaluation.leaderboard import boards
 from mlagentbench.evaluation.results import RunResult, collect, find_run, read_run
-from mlagentbench.records import Observation
+from mlagentbench.evaluation.summarising import summarise
+from mlagentbench.records import Grade, Observation
 from mlagentbench.running.import_legacy import ImportChoices, ImportedLog, import_logs
 from mlagentbench.running.legacy_log import read_log
 from mlagentbench.running.legacy_observations import observation_of, our_name
@@ -356,6 +359,23 @@ def test_imported_runs_are_missing_from_rates_until_they_are_graded(tmp_path: Pa
     cause = cause_of(only_run(tmp_path / "out"))
     assert cause.verdict == "missing"
     assert "test data are not ours" in cause.reason
+
+
+def test_what_the_logs_do_not_count_is_unknown_in_the_figures(tmp_path: Path) -> None:
+    imported(write_log(tmp_path / "run1"), tmp_path / "out")
+    summary = summarise(find_run(tmp_path / "out" / only_run(tmp_path / "out").path), "out")
+    took = summary.efficiency
+    assert summary.origin == "legacy"
+    assert (took.tokens, took.cost, took.script_seconds, took.roles) == (None, None, None, ())
+    assert (took.steps, took.working_seconds) == (4, 105.0)
+    grade = Grade(step=4, valid=True, score=1.0, success=True, normalised=1.0)
+    graded = summary.model_copy(
+        update={"result": summary.result.model_copy(update={"grade": grade})}
+    )
+    (cell,) = cell_figures([graded])
+    assert (cell.counted, cell.tokens.mean, cell.tokens_per_success) == (1, None, None)
+    row = next(row for row in boards([cell])[0].rows if row.agent.startswith("legacy-research"))
+    assert (row.successes, row.tokens, row.tokens_per_success) == (1, None, None)
 
 
 def test_a_program_task_and_data_that_are_not_here_cannot_be_graded(

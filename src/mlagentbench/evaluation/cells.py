@@ -324,7 +324,9 @@ def _best_seen(run: RunSummary) -> float | None:
     return max(submitted, *(point.normalised or 0.0 for point in run.points if point.valid), 0.0)
 
 
-def _tokens(run: RunSummary) -> float:
+def _tokens(run: RunSummary) -> float | None:
+    if run.origin == "legacy":
+        return None
     return float(run.result.usage.input_tokens + run.result.usage.output_tokens)
 
 

@@ -35,6 +35,24 @@ def efficiency_of(lines: Sequence[AnyLine], history: History) -> RunEfficiency:
     )
 
 
+def imported_efficiency(lines: Sequence[AnyLine], history: History) -> RunEfficiency:
+    """Of a run from the original's logs, which count no tokens and tell only when steps ended."""
+    return RunEfficiency(
+        wall_seconds=_wall_seconds(lines),
+        working_seconds=history.usage.seconds,
+        model_seconds=None,
+        script_seconds=None,
+        harness_seconds=None,
+        steps=history.usage.steps,
+        roles=(),
+        input_tokens=None,
+        cached_tokens=None,
+        output_tokens=None,
+        reasoning_tokens=None,
+        cost=None,
+    )
+
+
 def _wall_seconds(lines: Sequence[AnyLine]) -> float:
     """From the first line to the last, without what lies before each resumption."""
     return sum(

@@ -70,7 +70,8 @@ class AgentFigures(Record):
     counted: int = 0
     missing: int
     greyed: bool
-    tokens: int
+    tokens: int | None
+    """Unknown for runs imported from the original's logs."""
     """Of all counted runs together, and so are the next three."""
     cost: float | None
     working_seconds: float
@@ -222,7 +223,8 @@ def _row(cells: Sequence[CellFigures], common: dict[str, Conditions], tasks: int
     key = cells[0].key
     runs, missing = sum(cell.runs for cell in cells), sum(cell.missing for cell in cells)
     successes = sum(cell.success.successes for cell in cells if not cell.from_measured)
-    tokens = round(sum(_total(cell.tokens, cell) or 0.0 for cell in cells))
+    spent = round(sum(_total(cell.tokens, cell) or 0.0 for cell in cells))
+    tokens = None if _is_imported(cells[0]) else spent
     costs = [_total(cell.cost, cell) for cell in cells if cell.counted]
     cost = sum(one for one in costs if one is not None) if None not in costs and costs else None
     return AgentFigures(
@@ -244,7 +246,7 @@ def _row(cells: Sequence[CellFigures], common: dict[str, Conditions], tasks: int
         cost=cost,
         working_seconds=sum(_total(cell.working_seconds, cell) or 0.0 for cell in cells),
         successes=successes,
-        tokens_per_success=tokens / successes if successes else None,
+        tokens_per_success=None if tokens is None or not successes else tokens / successes,
         cost_per_success=None if cost is None or not successes else cost / successes,
         marks=_row_marks(cells, _deviations(cells[0], common), tasks),
         is_ruler=_is_ruler(cells[0]),

@@ -6,11 +6,15 @@ from mlagentbench.environment.journal import EndLine, ReplyLine
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.detectors.milestones import validation_points
-from mlagentbench.evaluation.efficiency import efficiency_of
+from mlagentbench.evaluation.efficiency import efficiency_of, imported_efficiency
 from mlagentbench.evaluation.evidence import evidence_from, task_words
 from mlagentbench.evaluation.process import analyse
 from mlagentbench.evaluation.results import RunFiles, read_files, read_record, result_of
-from mlagentbench.evaluation.summary import RunSummary, ScorePoint
+from mlagentbench.evaluation.summary import (
+    RunEfficiency,
+    RunSummary,
+    ScorePoint,
+)
 from mlagentbench.records import Grade, RunRecord, Usage
 
 TEST_SET_INTERVAL = "test_set_interval"
@@ -28,10 +32,15 @@ def summarise(run: RunDirectory, out: str) -> RunSummary:
         points=tuple(_points(files)),
         validations=tuple(validation_points(files.history)),
         process=analyse(evidence_from(files)),
-        efficiency=efficiency_of(files.lines, files.history),
+        efficiency=_efficiency(files),
         test_set_interval=_test_set_interval(files.final_grade),
         marks=tuple(_marks(files)),
     )
+
+
+def _efficiency(files: RunFiles) -> RunEfficiency:
+    made = imported_efficiency if files.record.origin == "legacy" else efficiency_of
+    return made(files.lines, files.history)
 
 
 def root_of(run: RunDirectory, record: RunRecord) -> str:

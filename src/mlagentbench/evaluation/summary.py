@@ -53,18 +53,20 @@ class RunEfficiency(Record):
     wall_seconds: float
     working_seconds: float
     model_seconds: float | None
-    script_seconds: float
+    script_seconds: float | None
     harness_seconds: float | None
     steps: int
     roles: tuple[RoleUsage, ...]
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
+    input_tokens: int | None
+    cached_tokens: int | None
+    output_tokens: int | None
+    reasoning_tokens: int | None
     cost: float | None
 
     @property
-    def tokens(self) -> int:
+    def tokens(self) -> int | None:
+        if self.input_tokens is None or self.output_tokens is None:
+            return None
         return self.input_tokens + self.output_tokens
 
 

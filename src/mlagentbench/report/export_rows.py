@@ -47,12 +47,12 @@ class RunRow(Record):
     wall_seconds: float
     working_seconds: float
     model_seconds: float | None
-    script_seconds: float
+    script_seconds: float | None
     harness_seconds: float | None
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
+    input_tokens: int | None
+    cached_tokens: int | None
+    output_tokens: int | None
+    reasoning_tokens: int | None
     cost: float | None
     findings: int
     integrity_findings: int
@@ -161,7 +161,7 @@ class AgentRow(Record):
     normalised_high_over_tasks: float | None
     valid_mean: float | None
     successes: int
-    tokens: int
+    tokens: int | None
     cost: float | None
     working_seconds: float
     tokens_per_success: float | None

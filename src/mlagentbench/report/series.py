@@ -78,7 +78,7 @@ def trade_offs(board: Board) -> list[TradeOff]:
     """Tokens a run against the mean success rate; agents that use no tokens stand at 0."""
     found = []
     for row in board.rows:
-        if row.success.mean is not None and row.counted:
+        if row.success.mean is not None and row.counted and row.tokens is not None:
             found.append(
                 TradeOff(
                     name=row_name(row),

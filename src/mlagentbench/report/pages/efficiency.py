@@ -27,7 +27,7 @@ class TimeUse:
     wall: float
     working: float
     model: float | None
-    scripts: float
+    scripts: float | None
     harness: float | None
 
 
@@ -98,7 +98,7 @@ def _time_use(name: str, summaries: Sequence[RunSummary]) -> TimeUse:
         wall=statistics.fmean(one.wall_seconds for one in used),
         working=statistics.fmean(one.working_seconds for one in used),
         model=_mean_if_known(one.model_seconds for one in used),
-        scripts=statistics.fmean(one.script_seconds for one in used),
+        scripts=_mean_if_known(one.script_seconds for one in used),
         harness=_mean_if_known(one.harness_seconds for one in used),
     )
 

@@ -40,7 +40,7 @@ class RunLine:
     normalised: float | None
     steps: int
     seconds: float
-    tokens: int
+    tokens: int | None
     cost: float | None
     findings: int
     integrity: int
