@@ -38,7 +38,7 @@ format: $(READY)
 	@$(BIN)/ruff check --fix src tests bench
 
 $(READY): pyproject.toml
-	@echo "setting up $(VENV) (about 850 MB on disk)"
+	@echo "setting up $(VENV) (about 1.3 GB on disk)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "MLAgentBench needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || \

@@ -9,11 +9,13 @@ from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.cells import CellFigures, Conditions
 from mlagentbench.evaluation.curves import best_so_far
 from mlagentbench.evaluation.rulers import RULERS
+from mlagentbench.records import Tier
 from mlagentbench.report.chart import Chart, DotRow, curve_chart, dot_rows_chart
 from mlagentbench.report.report_data import CollectedRun, ReportData
 from mlagentbench.report.series import Curve, mean_score_curves, who
+from mlagentbench.tasks.baselines import measured_figures
 from mlagentbench.tasks.spec import Measured, Metric
-from mlagentbench.tasks.task import load_task
+from mlagentbench.tasks.task import Task, load_task
 
 TEMPLATE = "task.html"
 MOST_CURVES = 8
@@ -77,33 +79,38 @@ def _task_view(
         parts[f"{cell.data_words} {conditions.data_hash} {conditions.task_version}"].append(cell)
     first = next((run for path in cells[0].paths for run in runs.get(path, [])), None)
     address = first.summary.result.record.task_path if first else task
-    title, spec_metric, measured = _known(address)
+    known = _known(address)
     return TaskView(
         task=task,
-        title=title or task,
-        parts=tuple(
-            _part(members, runs, spec_metric, measured) for _, members in sorted(parts.items())
-        ),
+        title=known.spec.title if known else task,
+        parts=tuple(_part(members, runs, known) for _, members in sorted(parts.items())),
     )
 
 
-def _known(address: str) -> tuple[str, Metric | None, dict[str, Measured]]:
-    """A task's title, metric and measured figures by data hash, where it is installed here."""
+def _known(address: str) -> Task | None:
+    """The task as it is installed here, if it is."""
     try:
-        spec = load_task(address).spec
+        return load_task(address)
     except UsageError:
-        return "", None, {}
-    return spec.title, spec.metric, {one.data: one for one in spec.measured.values()}
+        return None
+
+
+def _measured(task: Task | None, conditions: Conditions) -> Measured | None:
+    """The figures of starter, reference and ceiling, where they are known for this data."""
+    if task is None or task.spec.version != conditions.task_version:
+        return None
+    tier: Tier = "mini" if conditions.tier == "mini" else "full"
+    return measured_figures(task, tier, conditions.data_hash)
 
 
 def _part(
     cells: Sequence[CellFigures],
     runs: dict[str, list[CollectedRun]],
-    metric: Metric | None,
-    measured: dict[str, Measured],
+    task: Task | None,
 ) -> TaskPart:
     first = cells[0]
-    figures = measured.get(first.key.conditions.data_hash)
+    figures = _measured(task, first.key.conditions)
+    metric = task.spec.metric if task else None
     ordered = sorted(cells, key=_order)
     agents = [cell for cell in ordered if not _is_ruler(cell)]
     found = [run for cell in agents for path in cell.paths for run in runs.get(path, [])]
