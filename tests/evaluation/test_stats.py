@@ -72,6 +72,7 @@ def test_t_interval_agrees_with_scipy_and_needs_five_values() -> None:
     assert interval is not None
     assert (interval.low, interval.high) == pytest.approx((low, high))
     assert t_interval(values[:4]) is None
+    assert t_interval([4.0] * 8) is None  # no spread was seen
 
 
 @pytest.mark.parametrize("n", [5, 8, 25])

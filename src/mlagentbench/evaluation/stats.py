@@ -65,13 +65,16 @@ def standard_error(values: Sequence[float]) -> float | None:
 
 
 def t_interval(values: Sequence[float]) -> Interval | None:
-    """Student's interval of a mean on the values' own scale; None below five values."""
+    """Student's interval of a mean on the values' own scale; None below five values.
+
+    Also None where all values are equal: nothing is then known of their spread.
+    """
     return t_interval_of(stratum_of(values)) if len(values) >= FEWEST_FOR_T else None
 
 
 def t_interval_of(stratum: Stratum) -> Interval | None:
     """As `t_interval`, of values that are only known in short."""
-    if stratum.n < FEWEST_FOR_T or stratum.variance is None:
+    if stratum.n < FEWEST_FOR_T or not stratum.variance:
         return None
     half = t_quantile(stratum.n - 1) * math.sqrt(stratum.variance / stratum.n)
     return Interval(low=stratum.mean - half, high=stratum.mean + half)
@@ -115,7 +118,8 @@ def stratified_mean_interval(tasks: Sequence[Stratum]) -> Interval | None:
     Student's, with Welch's and Satterthwaite's degrees of freedom. None where a task has a single
     value, or where no task shows any spread: nothing is then known of it. Covered the truth in 94
     to 97 % of 10,000 draws each, for the same numbers of runs and tasks, with normally distributed
-    values whose spread differs between tasks by a factor of up to 10.
+    values whose spread differs between tasks by a factor of up to 10; 92 % where of 15 tasks with 3
+    runs one varies ten times as much as all others.
     """
     spread = combined_spread(tasks, weight=1 / len(tasks))
     if spread is None:
