@@ -24,6 +24,8 @@ from mlagentbench.records import Record
 Verdict = Literal["counts", "missing"]
 GREYED_ABOVE = 0.10
 """A cell with a larger share of missing runs is shown in grey."""
+SHOWN = 120
+"""Characters of the reason that stands in tables."""
 INFRASTRUCTURE = {
     "sandbox": "sandbox failed",
     "model": "provider failed",
@@ -44,14 +46,20 @@ def cause_of(result: RunResult) -> Cause:
     """Decide whether a run counts."""
     outcome, grade = result.outcome, result.grade
     if outcome is None:
-        return Cause(verdict="missing", reason=result.failure or "did not end")
+        return Cause(verdict="missing", reason=_in_brief(result.failure) or "did not end")
     if outcome.kind == "failed":
         reason = INFRASTRUCTURE[outcome.cause or "harness"]
         return Cause(verdict="missing", reason=reason)
     if outcome.kind == "interrupted":
         return Cause(verdict="missing", reason="interrupted")
     if grade is None:
-        return Cause(verdict="missing", reason=result.failure or "not graded")
+        return Cause(verdict="missing", reason=_in_brief(result.failure) or "not graded")
     if not grade.valid:
         return Cause(verdict="counts", reason=grade.reason or "no valid submission")
     return Cause(verdict="counts", reason=outcome.kind)
+
+
+def _in_brief(failure: str | None) -> str:
+    """The first line of why a run failed; its directory has the rest."""
+    first = (failure or "").strip().partition("\n")[0]
+    return first if len(first) <= SHOWN else f"{first[:SHOWN]} ..."
