@@ -74,7 +74,7 @@ class Judge:
         stored = self.stored(run)
         if stored is not None:
             return stored
-        report = await self._ask(evidence_of(run), journal_hash(run))
+        report = await self.ask(evidence_of(run), journal_hash(run))
         store_judgement(run, report)
         return report
 
@@ -86,8 +86,11 @@ class Judge:
                 return report
         return None
 
-    async def _ask(self, evidence: RunEvidence, journal: str) -> JudgeReport:
-        """Ask for all votes, with less of the journal as long as the judge cannot read so much."""
+    async def ask(self, evidence: RunEvidence, journal: str) -> JudgeReport:
+        """All votes on a run, with less of it as long as the judge cannot read so much.
+
+        `journal` names what was judged. Raises JudgeFailed; nothing is stored.
+        """
         characters = self._max_characters
         while True:
             asking = _Asking(self.model, show(evidence, characters))

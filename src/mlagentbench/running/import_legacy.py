@@ -160,7 +160,7 @@ def _disclosure(log: LegacyRun, task: Task, data_hash: str, choices: ImportChoic
         data_verified=False,
         tier="full",
         agent=f"legacy-{agent}".replace("/", "_"),
-        agent_settings={} if said.retrieval is None else {"retrieval": said.retrieval},
+        agent_settings={"retrieval": True} if said.retrieval else {},
         model=choices.model or said.model or UNKNOWN,
         roles={role: name for role, name in roles.items() if name is not None},
         sandbox=SANDBOX,
