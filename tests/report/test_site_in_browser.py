@@ -251,6 +251,16 @@ def test_a_finding_leads_to_its_step(watched: Watched) -> None:
     expect(page.locator("#step-4")).to_be_in_viewport()
 
 
+def test_a_kind_of_finding_opens_its_examples(watched: Watched) -> None:
+    page = watched.open("process.html")
+    example = page.locator("#kind-crash li").first
+    expect(example).not_to_be_visible()
+    page.get_by_role("link", name="crash", exact=True).click()
+    expect(example).to_be_visible()
+    example.get_by_role("link").first.click()
+    expect(page.locator("h1")).to_contain_text("house-price")
+
+
 def test_it_reads_without_scripts(browser: Browser, site: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

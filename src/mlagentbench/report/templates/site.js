@@ -43,6 +43,11 @@
     }
   }
 
+  function openTarget() {
+    const target = document.getElementById(location.hash.slice(1));
+    if (target && target.tagName === "DETAILS") target.open = true;
+  }
+
   /* ---- the table of runs ---- */
 
   const PAGE = 100;
@@ -192,6 +197,8 @@
   document.addEventListener("DOMContentLoaded", () => {
     themeButton();
     folding();
+    openTarget();
+    addEventListener("hashchange", openTarget);
     runsTable();
   });
 })();
