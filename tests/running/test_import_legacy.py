@@ -318,6 +318,15 @@ def test_halves_of_characters_and_undoing_what_was_never_edited_do_no_harm(tmp_p
     assert one.observation.text == "?"
 
 
+@pytest.mark.parametrize("time", [1e308, -5, True, "nan", "soon", None, [1]])
+def test_times_that_cannot_be_are_unknown(tmp_path: Path, time: object) -> None:
+    steps = [{**one, "timestamp": time} for one in USUAL_STEPS]
+    imported(write_log(tmp_path / "run1", steps), tmp_path / "out")
+    run = only_run(tmp_path / "out")
+    assert run.record.created == "unknown"
+    assert run.usage.seconds == 105.0
+
+
 def test_names_that_no_directory_can_bear_are_unknown(tmp_path: Path) -> None:
     arguments = {**ARGUMENTS, "llm_name": "..", "agent_type": "a\nb", "max_steps": "many"}
     imported(write_log(tmp_path / "run1", arguments=arguments), tmp_path / "out")

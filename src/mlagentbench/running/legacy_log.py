@@ -37,6 +37,8 @@ AGENTS = {
     "Agent": "baseline",
 }
 LONGEST_NAME = 200
+LATEST = 4_102_444_800.0
+"""The year 2100, in seconds: a later time is none."""
 FINAL_ANSWER = "Final Answer"
 _STEP_FILES = re.compile(r"step_(\d+)_files")
 _AGENT_STATE = re.compile(r"agent_(\d+)_(\d+)\.json")
@@ -145,7 +147,7 @@ def read_log(directory: Path) -> LegacyRun:
         settings=_settings(agent_log),
         files=dict(_step_files(traces)),
         final_files=final if final.is_dir() else None,
-        seconds=_number(_text(env_log / "overall_time.txt")),
+        seconds=_amount(_text(env_log / "overall_time.txt")),
         error=_text(env_log / "error.txt"),
         main_log=_text(agent_log / "main_log") or "",
     )
@@ -190,7 +192,7 @@ def _steps(values: Json) -> Iterator[LegacyStep]:
             action=str(action.get("name", "")).strip(),
             arguments=_arguments(action.get("name"), action.get("args")),
             observation=_observation(step.get("observation")),
-            ended=_number(step.get("timestamp")),
+            ended=_amount(step.get("timestamp")),
         )
 
 
@@ -234,7 +236,7 @@ def _settings(agent_log: Path) -> LegacySettings:
             fast_model=_name(args.get("fast_llm_name")),
             edit_model=_name(args.get("edit_script_llm_name")),
             max_steps=_whole(args.get("max_steps")),
-            max_seconds=_number(args.get("max_time")),
+            max_seconds=_amount(args.get("max_time")),
             interactive=args.get("interactive") is True,
             retrieval=args.get("retrieval") if isinstance(args.get("retrieval"), bool) else None,
         )
@@ -272,19 +274,19 @@ def _name(value: Json) -> str | None:
 
 
 def _whole(value: Json) -> int | None:
-    number = _number(value)
+    number = _amount(value)
     return None if number is None else int(number)
 
 
-def _number(value: Json) -> float | None:
-    """A finite number, however it is written; a boolean is none."""
+def _amount(value: Json) -> float | None:
+    """A number from 0 to the end of this century, however it is written; a boolean is none."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
-    return number if abs(number) < float("inf") else None
+    return number if 0 <= number <= LATEST else None
 
 
 def _text(path: Path) -> str | None:
