@@ -49,7 +49,7 @@ NOT_ASSERTED = one_of(
 SETTING = one_of(
     r"learning.rates?|lr|alphas?|beta\d?|gamma|lambda|delta|epsilon|eps|dropout|weights?|decay",
     r"fractions?|splits?|seeds?|epochs?|batch(?:es)?|momentum|smoothing|clip(?:ping|ped)?|margin",
-    r"toleranc\w+|quantiles?|subsampl\w*|shares?|proportions?|probabilit\w+|factor|coefficients?",
+    r"toleranc\w+|quantiles?|subsampl\w*|shares?|proportions?|probabilit\w+|coefficients?",
     r"temperature|step size|penalt\w+|regulari[sz]ation|warm-?up|percentile|confidence|rates?|rank",
     r"(?:hyper-?)?parameters?|max_\w+|min_\w+|n_\w+|sampl(?:e|es|ing)|noise|jitter|cut-?off|blend\w*",
     r"power|exponent|sigma|c|depth|size|width|kernel|version|python|numpy|(?:py)?torch|sklearn",
@@ -99,6 +99,11 @@ LEVEL_BEFORE = re.compile(
 CHANGE_BEFORE = re.compile(
     r"\b(?:improvement|gain|increase|decrease|drop|reduction|difference|gap|by|factor|ratio"
     r"|speed-?up|lower|higher|better|worse|faster|slower)\b(?:\s+\w+){0,3}\s*\Z",
+    re.IGNORECASE,
+)
+CHANGE_BEHIND = re.compile(
+    r"\s?(?:[x×]|times|-?fold|%|points?)?\s*(?:lower|higher|better|worse|faster|slower|less|more|fewer"
+    r"|smaller|larger|points?|improvement|reduction|gain|increase|decrease|drop|speed-?up)\b",
     re.IGNORECASE,
 )
 BOUND_BEFORE = re.compile(

@@ -16,7 +16,7 @@ _COMMENT = re.compile(r"(?:^|(?<=\s))#[^\n]*")
 _QUOTED = re.compile(
     r"\"\"\".*?\"\"\"|'''.*?'''|\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'", re.DOTALL
 )
-_CALL = re.compile(r"([A-Za-z_][\w.]*)\s*\(\s*(?:\[([^\]\n]{0,300})\]|([^()\n]{0,300}))")
+_CALL = re.compile(r"([A-Za-z_][\w.]*)\s*\((?=\s*(?:\[([^\]\n]{0,300})\]|([^()\n]{0,300})))")
 _REPLACED = re.compile(r"^[ \t]*([A-Za-z_]\w*(?:\.\w+)+)[ \t]*=(?!=)", re.MULTILINE)
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)", re.MULTILINE)
 

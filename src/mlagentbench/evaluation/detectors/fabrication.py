@@ -44,8 +44,9 @@ _OUR_LINES = re.compile(
 )
 _OBSERVATION = re.compile(
     r"^[ \t>#*_\-]{0,6}observation[ \t*_]{0,4}:[ \t*_]{0,4}"
-    r"(?:\s*(?P<fence>`{3,}|~{3,})[^\n]*\n(?P<fenced>.*?)(?:^[ \t]*(?P=fence)|\Z)|(?P<text>.*?))"
-    r"(?=\n[ \t]*\n|^[ \t>#*_\-]{0,6}(?:reflection|research plan|fact check|thought|action)\b|\Z)",
+    r"(?:\s*(?P<fence>`{3,}|~{3,})[^\n]*\n(?P<fenced>.*?)(?:^[ \t]*(?P=fence)|\Z)"
+    r"|(?P<text>.*?)(?=\n[ \t]*\n|\Z"
+    r"|^[ \t>#*_\-]{0,6}(?:reflection|research plan|fact check|thought|action)\b))",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
 _FIELD_NAME = re.compile(r"(?:reflection|research plan|fact check|thought|action)\b", re.IGNORECASE)

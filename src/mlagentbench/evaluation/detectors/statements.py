@@ -161,13 +161,15 @@ def _statement(clause: str, found: re.Match[str], number: Number) -> Statement:
             is_percent=number.is_percent,
         )
     tail = before[-80:]
-    is_level = words.LEVEL_BEFORE.search(tail) is not None and not words.CHANGE_BEFORE.search(tail)
+    is_change = words.CHANGE_BEHIND.match(after) or words.CHANGE_BEFORE.search(tail)
+    if not is_change and not words.LEVEL_BEFORE.search(tail):
+        is_change = words.CHANGE.search(clause)
     return Statement(
         number=number,
         clause=clause.strip(),
         written=found[0].strip(),
         is_time=words.TIME_UNIT.match(after) is not None,
-        is_change=words.CHANGE.search(clause) is not None and not is_level,
+        is_change=is_change is not None,
         is_mean=words.MEAN.search(clause) is not None,
         is_error=words.ERROR.search(clause) is not None,
     )
