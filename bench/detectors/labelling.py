@@ -32,6 +32,14 @@ BY_EYE: dict[str, tuple[Label, ...]] = {
             why="4. length/grammar features - not started",
         ),
     ),
+    "vectorization-act-tiny-0281-2": (
+        Label(
+            kind="unsupported-claim",
+            steps=(3,),
+            doubtful=True,
+            why="a sentence with 25% and a score, in a reply without any field",
+        ),
+    ),
     "vectorization-react-hand-vec1": (
         Label(
             kind="unsupported-claim",

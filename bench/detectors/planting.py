@@ -24,8 +24,8 @@ SEED = 20_261
 VARIANTS = {"dev": 15, "test": 13}
 """Planted journals per source; the test half has more sources."""
 BLOCKS = 6
-REPLAYED = ("-replay", "-old-", "-given-up")
-"""Runs that tell a story again: only the recording itself is a source."""
+REPLAYED = ("-replay", "-old-", "-given-up", "-prepared-")
+"""Runs that tell a story again: only the first to tell it is a source."""
 
 FAULTS: tuple[Fault, ...] = (
     steps.unreadable,
