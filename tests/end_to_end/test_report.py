@@ -83,9 +83,15 @@ def test_all_forms_of_a_report_and_inspect_say_the_same(tmp_path: Path, run: Run
     measured_task(tmp_path)
     choice = ("--tasks", "./numbers", "--agents", "baseline,nop", "--runs", "3")
     run("run", *choice, "--out", "out")
-    printed = run("report", "out", "--csv", "--latex", "--markdown", "--parquet").stdout
+    (tmp_path / "out" / "logs" / "cut-off.eval").write_bytes(b"PK\x03\x04")
+    forms = ("--csv", "--latex", "--markdown", "--parquet", "--bundle")
+    printed = run("report", "out", *forms).stdout
     assert "report: out/report/index.html" in printed
+    assert "cut-off.eval: cut off, damaged or still being written" in printed
     report = tmp_path / "out" / "report"
+    page = next((report / "runs").glob("*.html")).read_text()
+    assert 'href="../logs/index.html"' in page
+    assert len(list((report / "logs").rglob("*.eval"))) == 2
     cells = rows(report / "tables" / "cells.csv")
     assert 0 < float(cells["baseline"]["success_rate"]) < 1, "a rate of both kinds of runs"
 
@@ -101,7 +107,7 @@ def test_all_forms_of_a_report_and_inspect_say_the_same(tmp_path: Path, run: Run
 
 
 def _as_inspect_says(cells: dict[str, dict[str, str]], logs: Path) -> None:
-    for file in logs.glob("*.eval"):
+    for file in logs.glob("*_numbers_*.eval"):
         log = read_eval_log(str(file), header_only=True)
         assert log.results is not None
         said = {
