@@ -213,6 +213,7 @@ def test_a_table_counts_ends_and_runs_with_integrity_findings() -> None:
         ("tier", {"tier": "mini"}),
         ("task version", {"task_version": 2}),
         ("data", {"data_hash": "00" * 32}),
+        ("mini seed", {"mini_seed": "secret 1a2b3c4d"}),
         ("limits", {"limits": {"steps": 20}}),
         ("sandbox", {"sandbox": "local"}),
         ("feedback", {"feedback": "validation:3"}),
@@ -224,7 +225,7 @@ def test_cells_that_differ_in_a_condition_get_a_mark(label: str, different: dict
     (mark,) = differences([key(), key("tree", **different), key("research")])
     assert (mark.label, mark.task) == (label, "house-price")
     assert mark.values[0].who == ("react with openai/small", "research with openai/small")
-    assert mark.text.startswith(f"house-price: {label} differs: ")
+    assert mark.text.startswith(f"house-price: different {label}: ")
 
 
 def test_every_condition_is_looked_at() -> None:

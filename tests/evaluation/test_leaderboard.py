@@ -115,7 +115,7 @@ def test_other_conditions_share_a_board_with_a_mark(other: dict[str, Any], mark:
     ours = runs_of("react", {"a": [0.9, 0.8], "b": [0.9, 0.8]})
     [board] = boards(cell_figures([*ours, *runs_of("research", {"a": [0.2], "b": [0.2]}, **other)]))
     assert mark in row(board, "research").marks and mark not in row(board, "react").marks
-    [differs] = [text for text in board.marks if "differs" in text]
+    [differs] = [text for text in board.marks if "different" in text]
     assert mark.split(": ", 1)[1] in differs
 
     twice = [*ours, *runs_of("react", {"a": [0.2]}, **other)]

@@ -74,7 +74,7 @@ def test_a_task_that_becomes_known_makes_its_runs_be_read_again(out: Path) -> No
     folder = out.parent / "own-task"
     run.run_json.write_text(json.dumps(record | {"task_path": str(folder)}))
     [marked] = [one for one in collect([out]).runs if one.summary.marks]
-    assert "house-price version 1 is not known here" in marked.summary.marks[0]
+    assert "house-price, version 1, is not known here" in marked.summary.marks[0]
     assert collect([out]).read == 0
     reading.words_hash.cache_clear()
     reading.task_words.cache_clear()
@@ -172,8 +172,8 @@ def test_a_run_of_another_version_or_task_is_marked(out: Path) -> None:
         record["task_path"] = record["disclosure"]["task"]
         run.run_json.write_text(json.dumps(record))
     marks = [one.summary.marks for one in collect([out]).runs]
-    assert "house-price version 99 is not known here" in marks[0][0]
-    assert "unheard-of version 1 is not known here" in marks[1][0]
+    assert "house-price, version 99, is not known here" in marks[0][0]
+    assert "unheard-of, version 1, is not known here" in marks[1][0]
     assert marks[2:] == [()] * 6
 
 

@@ -18,6 +18,7 @@ CONDITIONS: dict[str, Callable[[Conditions], str]] = {
     "tier": lambda conditions: conditions.tier,
     "task version": lambda conditions: version_text(conditions.task_version),
     "data": lambda conditions: short_hash(conditions.data_hash),
+    "mini seed": lambda conditions: conditions.mini_seed or "none",
     "limits": lambda conditions: limits_text(conditions.limits),
     "sandbox": lambda conditions: conditions.sandbox,
     "feedback": lambda conditions: conditions.feedback,
@@ -57,7 +58,7 @@ class Difference(Record):
         """The difference as a mark beside a table."""
         place = f"{self.task}: " if self.task else ""
         values = "; ".join(f"{one.value} ({', '.join(one.who)})" for one in self.values)
-        return f"{place}{self.label} differs: {values}"
+        return f"{place}different {self.label}: {values}"
 
 
 class TableDisclosure(Record):

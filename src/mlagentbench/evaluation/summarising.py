@@ -6,6 +6,7 @@ from mlagentbench.environment.journal import EndLine, ReplyLine
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.detectors.milestones import validation_points
+from mlagentbench.evaluation.disclosed import version_text
 from mlagentbench.evaluation.efficiency import efficiency_of, imported_efficiency
 from mlagentbench.evaluation.evidence import evidence_from, task_words
 from mlagentbench.evaluation.process import analyse
@@ -109,7 +110,7 @@ def _marks(files: RunFiles) -> Sequence[str]:
     marks = []
     if not task_words(files.record.task_path, facts.task_version).submission:
         marks.append(
-            f"{facts.task} version {facts.task_version} is not known here: "
+            f"{facts.task}, version {version_text(facts.task_version)}, is not known here: "
             "analysed without its problem text and starter"
         )
     if files.torn:
