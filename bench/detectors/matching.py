@@ -48,6 +48,8 @@ class DetectorFigures(Record):
     natural_false_alarms: int
     natural_steps: int
     false_alarms_per_1000_steps: float
+    false_alarms_per_1000_steps_high: float
+    """The upper end of its 95 % interval: with few natural steps, none seen is not none."""
 
 
 def name_of(finding: Label | Finding) -> str:
@@ -105,6 +107,7 @@ def figures_of(compared: Sequence[Compared]) -> dict[str, DetectorFigures]:
         positives = found[name] + missed[name]
         interval = wilson_interval(found[name], positives)
         said = found[name] + alarms[name]
+        most = wilson_interval(natural_alarms[name], steps).high
         figures[name] = DetectorFigures(
             positives=positives,
             found=found[name],
@@ -118,6 +121,7 @@ def figures_of(compared: Sequence[Compared]) -> dict[str, DetectorFigures]:
             natural_false_alarms=natural_alarms[name],
             natural_steps=steps,
             false_alarms_per_1000_steps=1000 * natural_alarms[name] / steps if steps else 0.0,
+            false_alarms_per_1000_steps_high=1000 * most,
         )
     return figures
 
