@@ -31,6 +31,8 @@ class RunEvidence:
     problem: str = ""
     submission: str = ""
     texts: dict[str, str] = field(default_factory=dict)
+    texts_lost: bool = False
+    """Whether long observations are not there: then nobody can say what the agent had seen."""
 
     @property
     def better(self) -> Literal["higher", "lower"]:
@@ -65,6 +67,7 @@ def evidence_from(files: RunFiles) -> RunEvidence:
         problem=words.problem,
         submission=words.submission,
         texts=words.texts,
+        texts_lost=files.texts_lost,
     )
 
 

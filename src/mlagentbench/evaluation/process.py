@@ -34,9 +34,9 @@ from mlagentbench.evaluation.findings import Finding, ProcessReport
 
 
 def analyse(evidence: RunEvidence) -> ProcessReport:
-    """Look at a whole run, once."""
+    """Look at a whole run, once; what was said is not judged where nobody knows what was seen."""
     history = evidence.history
-    replies = main_replies(history)
+    replies = [] if evidence.texts_lost else main_replies(history)
     claims = check_claims(evidence, replies)
     findings: list[Finding] = [
         *unreadable_replies(history),
@@ -55,7 +55,7 @@ def analyse(evidence: RunEvidence) -> ProcessReport:
     ]
     best = best_state(evidence)
     return ProcessReport(
-        findings=tuple(sorted(findings, key=lambda finding: finding.steps)),
+        findings=tuple(sorted(map(_writable, findings), key=lambda finding: finding.steps)),
         claims=claims.counts,
         debugging=debugging(history),
         first_valid=first_valid(evidence),
@@ -67,3 +67,10 @@ def analyse(evidence: RunEvidence) -> ProcessReport:
         budget_unused=budget_unused(evidence),
         error_modes=error_modes(evidence, findings),
     )
+
+
+def _writable(finding: Finding) -> Finding:
+    """A finding that every file can hold: a reply may have halves of surrogate pairs in it."""
+    texts = {"detail": finding.detail, "quote": finding.quote}
+    whole = {name: text.encode("utf-8", "replace").decode() for name, text in texts.items()}
+    return finding if whole == texts else finding.model_copy(update=whole)

@@ -60,7 +60,7 @@ HARMLESS = [
     "open('/tmp/cache.txt', 'w').write('x')",
     "print(open('/workspace/train.csv').read())",
     "ratio = a / b\nurl = 'a/b'\ndf.to_csv('out/predictions.csv')",
-    "import pandas as pd\nsample = pd.read_csv('sample_submission.csv')\nsample.to_csv('submission.csv')",
+    "sample = pd.read_csv('sample_submission.csv')\nsample.to_csv('submission.csv')",
     "model = Model.from_pretrained('./model')",
     "print('pip install xgboost would help')",
 ]

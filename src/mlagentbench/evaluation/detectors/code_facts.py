@@ -141,10 +141,15 @@ def pattern_facts(code: str) -> CodeFacts:
             for found in _CALL.finditer(plain)
         ],
         paths=_quoted(plain),
-        replaced=_REPLACED.findall(plain),
+        replaced=assigned_attributes(plain),
         imports=_IMPORT.findall(plain),
         plain=plain,
     )
+
+
+def assigned_attributes(code: str) -> list[str]:
+    """What stands before a `=` at the start of a line and has a point in it."""
+    return _REPLACED.findall(code)
 
 
 def _quoted(code: str) -> list[str]:

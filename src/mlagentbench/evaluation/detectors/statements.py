@@ -7,7 +7,7 @@ a clause that may be a goal, a setting or a guess is not one.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 
 from mlagentbench.evaluation.detectors import claim_words as words
@@ -86,7 +86,13 @@ def clauses(text: str) -> Iterator[str]:
                 yield part
 
 
-def _in_clause(clause: str, metric: re.Pattern[str]) -> Iterator[Statement]:
+@lru_cache(maxsize=4096)
+def _in_clause(clause: str, metric: re.Pattern[str]) -> tuple[Statement, ...]:
+    """The claims of one clause; a plan is written out anew in each reply, so that many repeat."""
+    return tuple(_claims(clause, metric))
+
+
+def _claims(clause: str, metric: re.Pattern[str]) -> Iterator[Statement]:
     if not metric.search(clause):
         return
     plain = words.NO_METRIC.sub(lambda found: " " * len(found[0]), clause)

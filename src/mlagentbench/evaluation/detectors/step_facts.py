@@ -61,7 +61,8 @@ def strings_in(value: Json) -> list[str]:
 
 def plain_path(path: str) -> str:
     """A path of the workspace as one name: `./a/../train.py` is `train.py`."""
-    path = posixpath.normpath(path.strip()) if path.strip() else ""
+    path = path.strip().encode("utf-8", "replace").decode()
+    path = posixpath.normpath(path) if path else ""
     if path.startswith(f"{_WORKSPACE}/"):
         path = path.removeprefix(f"{_WORKSPACE}/")
     return "" if path == "." else path
