@@ -1,9 +1,12 @@
 """The labelled journals by which detectors are measured: whole, well-formed, and the same again."""
 
 import ast
+import json
+import sys
 from pathlib import Path
 from typing import get_args
 
+import measure
 import planting
 import pytest
 from corpus import LabelledRun, half_of, natural_labels, natural_runs, split, task_texts
@@ -133,3 +136,32 @@ def test_a_label_is_matched_by_one_finding_and_doubtful_ones_by_any() -> None:
         "never happened",
     ]
     assert [finding.detail for finding in result.doubtful] == ["who knows"]
+
+
+def test_figures_of_the_test_half_are_computed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / "detectors.json"
+    there.write_text("{}")
+    monkeypatch.setattr(measure, "RESULTS", there)
+    monkeypatch.setattr(sys, "argv", ["measure.py", "--split", "test"])
+    with pytest.raises(SystemExit, match="computed once"):
+        measure.main()
+    assert there.read_text() == "{}"
+
+
+def test_what_is_written_has_each_detectors_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure, "RESULTS", tmp_path / "detectors.json")
+    monkeypatch.setattr(measure, "SHOWN_FIGURES", tmp_path / "figures.json")
+    labelled = next(run for run in natural_runs() if run.run.name == "house-price-react-recorded")
+    alarm = Finding(kind="loop", steps=(1,), detail="none")
+    compared = [compare(labelled, [alarm])]
+    measure.write(measure.measured("test", compared, repetition=False))
+    shown = json.loads((tmp_path / "figures.json").read_text())
+    assert shown["crash"]["positives"] == 1
+    assert shown["crash"]["recall"] == 0.0
+    steps = len(labelled.run.history.steps)
+    assert shown["loop"]["false_alarms_per_1000_steps"] == 1000 / steps
+    assert json.loads((tmp_path / "detectors.json").read_text())["natural_steps"] == steps
