@@ -387,9 +387,9 @@ def demo(
 
     from mlagentbench.report.reporting import report_suite
     from mlagentbench.report.suite_page import print_suite
-    from mlagentbench.running.suite import demo_request, run_suite
+    from mlagentbench.running.demo import run_demo
 
-    outcome = run_suite(demo_request(every=every, out=out), Console(file=sys.stdout))
+    outcome = run_demo(every=every, out=out, console=Console(file=sys.stdout))
     code = print_suite(outcome)
     if (page := report_suite(outcome)) is not None:
         typer.echo(f"report: {page}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from command_line import Run
 
-from mlagentbench.evaluation.results import collect
+from mlagentbench.evaluation.results import collect, find_run, read_grades
 
 TASKS = {"vectorization", "house-price", "spaceship-titanic"}
 
@@ -26,3 +26,9 @@ def test_the_demo_tells_nothing_from_something(tmp_path: Path, run: Run) -> None
         assert f"{task} (mini, public seed)" in result.stdout
     assert len(re.findall(r"replies matched \d+ of \d+", result.stdout)) == len(TASKS)
     assert "inspect view --log-dir out/logs" in result.stdout
+    assert result.stdout.splitlines()[-1] == "report: out/report/index.html"
+    overview = (tmp_path / "out/report/index.html").read_text()
+    assert all(task in overview for task in TASKS)
+    for run_path in (tmp_path / "out").glob("runs/*/mini/research-*/*/1"):
+        graded = {grade.step for grade in read_grades(find_run(run_path))}
+        assert len(graded) > 1, "only the end was graded"

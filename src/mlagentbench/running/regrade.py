@@ -10,7 +10,7 @@ from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.snapshot_trees import entry_at
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.grading import grade_run
-from mlagentbench.evaluation.results import find_run, read_record
+from mlagentbench.evaluation.results import find_run, read_grades, read_record
 from mlagentbench.records import Grade, Record, Step
 from mlagentbench.tasks.task import load_task
 
@@ -38,6 +38,16 @@ def score_runs(
                 grades.append(asyncio.run(grade_run(run, number)))
         results.append(Regraded(run=str(run.path), grades=tuple(grades)))
     return results
+
+
+def grade_changes(run: RunDirectory, announce: Callable[[str], None]) -> None:
+    """Grade every step that changed the submission, unless it was graded before."""
+    graded = {grade.step for grade in read_grades(run)}
+    with run.locked():
+        for number in steps_of(run, CHANGED):
+            if number not in graded:
+                announce(f"grading {run.shown_name}, as it was after step {number}")
+                asyncio.run(grade_run(run, number))
 
 
 def steps_of(run: RunDirectory, text: str) -> list[int]:

@@ -29,7 +29,6 @@ from mlagentbench.running.model_choice import (
     choose,
     parse_arguments,
     require_taken,
-    shipped_tasks,
     who_answers,
 )
 from mlagentbench.running.output import own_output
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
 
 ReadyTasks = dict[tuple[str, AddedPackages], Ready]
 """What each task stands on, for each python environment that it is used with."""
-DEMO_AGENT = "research"
 DISK_IS_FULL = 100_000
 """Bytes: with less, a failed run most likely failed for want of space."""
 
@@ -332,18 +330,3 @@ def _identity(facts: Disclosure) -> str:
         "recording", "sandbox", "limits", "feedback", "protocol", "interactive",
     }  # fmt: skip
     return json.dumps(facts.model_dump(mode="json", include=shared), sort_keys=True)
-
-
-def demo_request(*, every: bool, out: Path) -> SuiteRequest:
-    """On the mini tier the agents without a model, and recorded runs; torch only with `every`."""
-    suite = "paper" if every else "demo"
-    rulers = SuiteRequest.read(
-        suite=suite, agents="nop,baseline,oracle", models=NO_MODEL, runs=1, out=out, jobs=1,
-        roles=[], prices=None, tier="mini",
-    )  # fmt: skip
-    tasks = [name for name in shipped_tasks(DEMO_AGENT) if name in chosen_tasks([], suite)]
-    replayed = SuiteRequest.read(
-        tasks=",".join(tasks), agents=DEMO_AGENT, models=RECORDED, runs=1, out=out, jobs=1,
-        roles=[], prices=None, tier="mini", model_arguments=["on_mismatch=continue"],
-    )  # fmt: skip
-    return replayed.model_copy(update={"cells": (*rulers.cells, *replayed.cells)})
