@@ -2,6 +2,9 @@
 
 from told_runs import Run
 
+from mlagentbench.environment.actions.edits import diff
+from mlagentbench.evaluation.detectors.program_texts import patched
+
 DIFF = "train.py was edited:\n\n--- train.py\n+++ train.py\n@@ -1,2 +1,2 @@\n a = 1\n-b = 2\n+{}\n"
 
 
@@ -120,3 +123,14 @@ def test_an_edit_that_changed_nothing_is_no_edit() -> None:
         script_name="train.py", edit_instruction="x",
     )  # fmt: skip
     assert steps(run.finish()) == []
+
+
+def test_a_diff_is_followed_line_by_line() -> None:
+    before = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n"
+    after = before.replace("b\n", "B\nb2\n").replace("i\n", "")
+    shown = diff(before, after, "train.py", "train.py")
+    assert patched(before, f"train.py was edited:\n\n{shown}") == after.rstrip("\n")
+    assert patched("other\n", f"train.py was edited:\n\n{shown}") is None
+    new = diff("", after, "look.py", "look.py")
+    assert patched(None, f"look.py is new:\n\n{new}") == after.rstrip("\n")
+    assert patched(before, f"{shown}\n[... 10 of 30 characters left out ...]\n") is None

@@ -238,7 +238,7 @@ def _network(call: Call, facts: CodeFacts, known: KnownFiles, signs: Signs) -> N
     elif _REMOTE_CALL.search(call.name) and call.last.lower() not in known.task_words:
         if call.texts and not call.texts[0].startswith((".", "/")):
             signs.ordinary.append(f"{call.name}({call.texts[0]!r})")
-    elif re.search(r"\bdownload\s*=\s*True", facts.plain) and ".datasets." in f".{call.name}.":
+    elif ".datasets." in f".{call.name}." and re.search(r"\bdownload\s*=\s*True", facts.plain):
         signs.ordinary.append(f"{call.name}(download=True)")
 
 

@@ -82,9 +82,10 @@ _NOT_NOW = re.compile(
       |unless|until|once|when|whether|before|earlier|previous(?:ly)?|so\ far|first|baseline|starter
       |original|unchanged|untouched|as\ it\ is|at\ step|in\ step|step\ \d+|last\ time|to\ be|plan
       |going\ to|yet|without\ (?:having|being)|already\ at|old|above|confirmed\ by|observation|ago
-      |since|as\ given)\b|n['’]t\b""",
+      |as\ given)\b|n['’]t\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_CLAUSE_END = re.compile(r",|\s(?:and|so|but|which|while)\s", re.IGNORECASE)
 _NAME = re.compile(r"[\w./-]+\.(?:py|sh)\b")
 
 
@@ -203,7 +204,7 @@ def _made_up_execution(parts: ReplyParts, answer: str, past: Past) -> Iterator[F
     for sentence in _SENTENCE.findall(own_words_keeping_names(words)):
         if len(sentence) > LONGEST_SENTENCE or not _RUN_WORD.search(sentence):
             continue
-        if _NOT_NOW.search(sentence) or not _SAYS_IT_RAN.search(sentence):
+        if not _says_it_ran(sentence):
             continue
         names = _NAME.findall(sentence)
         if all(past.did_not_run(name) for name in names or [""]) and not _was_seen(sentence, past):
@@ -215,6 +216,15 @@ def _made_up_execution(parts: ReplyParts, answer: str, past: Past) -> Iterator[F
                 quote=sentence.strip()[:_SHOWN],
             )
             return
+
+
+def _says_it_ran(sentence: str) -> bool:
+    """Whether the clause that speaks of an execution says that it happened, and just now."""
+    found = _SAYS_IT_RAN.search(sentence)
+    if found is None:
+        return False
+    end = _CLAUSE_END.search(sentence, found.end())
+    return not _NOT_NOW.search(sentence[: end.start() if end else len(sentence)])
 
 
 def own_words_keeping_names(text: str) -> str:

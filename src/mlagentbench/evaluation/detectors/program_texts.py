@@ -9,6 +9,7 @@ from mlagentbench.evaluation.detectors.step_facts import (
     EDIT_SEGMENT,
     READ_FILE,
     REPLACE_IN_FILE,
+    UNDO_EDIT,
     WRITE_FILE,
     action_of,
     argument,
@@ -19,7 +20,7 @@ from mlagentbench.evaluation.detectors.step_facts import (
 from mlagentbench.records import Step
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
-_CUT = re.compile(r"\[(?:Cut off|Line \d+ of)|characters are left out|\[\.\.\.")
+_CUT = re.compile(r"\[(?:Cut off: |Line \d+ of |\.\.\. [\d,]+ (?:of [\d,]+ )?characters )")
 
 
 class ProgramTexts:
@@ -45,7 +46,7 @@ class ProgramTexts:
         path = edited_file(step)
         if is_program(path):
             earlier = self._before.setdefault(path, [])
-            if action_of(step) == "undo edit script":
+            if action_of(step) == UNDO_EDIT:
                 self._texts[path] = earlier.pop() if earlier else None
                 return
             after = self._after(step, path)
