@@ -27,7 +27,13 @@ from mlagentbench.evaluation.findings import Finding
 from mlagentbench.records import Step
 
 _OVERWRITING = (WRITE_FILE, EDIT_SCRIPT, COPY_FILE, UNDO_EDIT)
-_RUNS_ANYTHING = re.compile(r"\b(?:importlib|runpy|__import__)\b|\bexec\s*\(|\*\.(?:py|sh)\b")
+_RUNS_BY_NAME = re.compile(r"\b(?:importlib|runpy|__import__)\b|\bexec\s*\(")
+_RUNS_COMMANDS = re.compile(r"\b(?:subprocess|os\.system|popen|python3?|bash|sh)\b|\bsource\s")
+_ALL_PROGRAMS = re.compile(r"\*\.(?:py|sh)\b")
+_SEVERAL_FILES = re.compile(r"\b(?:listdir|scandir|i?glob|rglob|walk|argv|iterdir)\b")
+_NAMES_WHAT_RUNS = re.compile(
+    r"['\"][\w./-]+\.(?:py|sh)['\"]|(?:\w_module|__import__|find_spec|run_path)\(\s*['\"]"
+)
 
 
 @dataclass
@@ -107,7 +113,7 @@ class EditsInTime:
 
     def _mentions(self, text: str, edit: Waiting, looked_at: set[str]) -> bool:
         """Whether a text names the program, or another that does."""
-        if _RUNS_ANYTHING.search(text):
+        if _may_run_anything(text):
             return True
         words = set(re.findall(r"\w+", text))
         if any(_module(path) in words for path in (edit.path, *edit.also)):
@@ -120,6 +126,16 @@ class EditsInTime:
             if inner is None or self._mentions(inner, edit, looked_at):
                 return True
         return False
+
+
+def _may_run_anything(text: str) -> bool:
+    """Whether code runs programs that it does not name."""
+    by_name = _RUNS_BY_NAME.search(text) is not None
+    if _ALL_PROGRAMS.search(text):
+        return by_name or _RUNS_COMMANDS.search(text) is not None
+    if not by_name:
+        return False
+    return _SEVERAL_FILES.search(text) is not None or _NAMES_WHAT_RUNS.search(text) is None
 
 
 def _module(path: str) -> str:

@@ -9,7 +9,8 @@ from mlagentbench.evaluation.findings import Debugging, Finding
 from mlagentbench.records import Record, Step
 
 TRIES = 3
-"""A script that crashed so often at a stretch was debugged in vain, even if the run goes on."""
+"""A script that crashed so often at a stretch was debugged in vain, whatever other scripts did; one
+that crashed less often only if the run ended without another script that ran well."""
 _LAST_WORDS = 200
 
 
@@ -87,15 +88,17 @@ def debugging(history: History) -> tuple[Debugging, ...]:
 
 
 def failed_debugging(history: History) -> Iterator[Finding]:
-    """Scripts that crashed and never ran well again, unless another script did after them."""
+    """Scripts that crashed and never ran well again, after some tries or at the end of the run."""
     good = [step.n for step in history.steps if executed_script(step) and not crashed(step)]
     last_good = max(good, default=0)
+    has_ended = ended_by_itself(history)
     for stretch in stretches(history):
-        if stretch.solved_at is not None or last_good > stretch.crashes[-1]:
-            continue
-        if len(stretch.crashes) < TRIES and not ended_by_itself(history):
+        if stretch.solved_at is not None:
             continue
         times = len(stretch.crashes)
+        was_given_up = has_ended and last_good < stretch.crashes[-1]
+        if times < TRIES and not was_given_up:
+            continue
         yield Finding(
             kind="failed-debugging",
             steps=stretch.crashes,

@@ -12,10 +12,16 @@ _ITEM = re.compile(
     r"^[ \t]*(?:[-*•]|\(?\d{1,2}[.):]|step \d{1,2}\b:?)[ \t]*(?P<text>\S.*)$", re.I | re.M
 )
 _NOT_ATTEMPTED = re.compile(
-    r"""\bnot\ (?:yet\ )?(?:been\ )?(?:done|begun|started|tried|attempted|carried\ out|executed
-          |performed|implemented|tested|run|explored)\b
-      | \b(?:un(?:attempted|tried|started)|pending|to-?\ ?do)\b | \bto\ be\ (?:done|tried)\b
-      | \bstill\ open\b | \A\[\s?\]""",
+    r"""(?<!\bdo\ )\b(?:not|never)\ (?:(?:yet|been|even|be|got|gotten)\ )*
+          (?:done|begun|started|tried|attempted|carried\ out|executed|performed|implemented|tested
+          |run|explored|touched|reached|looked\ (?:at|into)|to\ it)\b
+      | \b(?:did\ not|didn['’]t)\ (?:yet\ )?(?:get\ to|try|do|start|begin|attempt|run|reach)\b
+      | \b(?:has|have|was)n['’]t\ (?:been\ )?(?:done|begun|started|tried|attempted|run|tested)\b
+      | \bun(?:attempted|tried|started|done|touched|begun|explored)\b
+      | \b(?:pending|outstanding|upcoming|to-?\ ?do|tbd|no\ attempt)\b | \bnot\ yet\W*\Z
+      | \bto\ be\ (?:done|tried|run|started|implemented|explored)\b
+      | \b(?:yet|still)\ to\ (?:do|try|come|run|start)\b
+      | \bstill\ (?:open|waiting)\b | \bleft\ (?:for\ later|open)\b | \A\[\s?\] | ☐""",
     re.IGNORECASE | re.VERBOSE,
 )
 _DONE = re.compile(

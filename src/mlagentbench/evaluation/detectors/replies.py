@@ -23,11 +23,11 @@ def unreadable_replies(history: History) -> Iterator[Finding]:
     covered = set()
     for number, event in told.items():
         reply = replies.get(number)
-        step = _prepared_step(history, reply, event)
-        covered.add(step)
+        prepared = _prepared_step(history, reply, event)
+        covered.add(prepared)
         yield Finding(
             kind="unreadable-reply",
-            steps=(step,),
+            steps=(prepared,),
             form=event.form or "",
             detail=event.detail or "nothing could be done with the reply",
             quote="" if reply is None else reply.reply[:_SHOWN],

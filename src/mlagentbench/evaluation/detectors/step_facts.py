@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from functools import lru_cache
 from typing import Literal
 
 from mlagentbench.records import Json, Step
@@ -33,7 +34,12 @@ InvalidForm = Literal["unknown action", "bad arguments"]
 
 def action_of(step: Step) -> str:
     """The action's name, in the one spelling that this module's constants have."""
-    return " ".join(step.action.name.replace("_", " ").casefold().split())
+    return _one_spelling(step.action.name)
+
+
+@lru_cache(maxsize=1024)
+def _one_spelling(name: str) -> str:
+    return " ".join(name.replace("_", " ").casefold().split())
 
 
 def argument(step: Step, name: str) -> str:

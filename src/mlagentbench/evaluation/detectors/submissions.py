@@ -17,28 +17,26 @@ SubmissionForm = Literal["missing", "rows", "columns", "values", "program", "oth
 _INVALID = " is not a valid submission: "
 _VALID = re.compile(r".{1,300} is a valid submission\.", re.S)
 _SHOWN = 300
-_FORMS: tuple[tuple[SubmissionForm, re.Pattern[str]], ...] = tuple(
-    (form, re.compile(pattern, re.IGNORECASE | re.DOTALL))
-    for form, pattern in (
-        (
-            "program",
-            r"failed on the hidden inputs|not valid python|not a python program|defines no\b"
-            r"|is not allowed|ended by the limit|exit (?:status|code)|timed out|took longer"
-            r"|the program\b|the server\b|the reply\b|wrong outputs|no report was written"
-            r"|traceback|predictions (?:do not depend|hang) on",
-        ),
-        ("missing", r"not found|does not exist|no submission|no such file|is missing\Z"),
-        ("columns", r"has the columns|\bcolumns?\b[^:]{0,40}(?:missing|expected|unknown)"),
-        ("rows", r"row ids|\bids? (?:differ|repeat)|number of rows|\d+ rows\b|rows?, expected"),
-        (
-            "values",
-            r"is not a number|is not finite|is neither|no whole number|is no rating"
-            r"|out of range|not finite|, row \d+:|id \S+: |node \S+: |\d+ values, expected"
-            r"|is empty|save float32|not a list|expected pairs|the run \d|strange shape"
-            r"|does not fit|is not in its place|belong to no tensor|have the shape",
-        ),
-    )
-)
+_SIGNS: dict[SubmissionForm, str] = {
+    "program": (
+        r"failed on the hidden inputs|not valid python|not a python program|defines no\b"
+        r"|is not allowed|ended by the limit|exit (?:status|code)|timed out|took longer"
+        r"|the program\b|the server\b|the reply\b|wrong outputs|no report was written"
+        r"|traceback|predictions (?:do not depend|hang) on"
+    ),
+    "missing": r"not found|does not exist|no submission|no such file|is missing\Z",
+    "columns": r"has the columns|\bcolumns?\b[^:]{0,40}(?:missing|expected|unknown)",
+    "rows": r"row ids|\bids? (?:differ|repeat)|number of rows|\d+ rows\b|rows?, expected",
+    "values": (
+        r"is not a number|is not finite|is neither|no whole number|is no rating"
+        r"|out of range|not finite|, row \d+:|id \S+: |node \S+: |\d+ values, expected"
+        r"|is empty|save float32|not a list|expected pairs|the run \d|strange shape"
+        r"|does not fit|is not in its place|belong to no tensor|have the shape"
+    ),
+}
+_FORMS: dict[SubmissionForm, re.Pattern[str]] = {
+    form: re.compile(signs, re.IGNORECASE | re.DOTALL) for form, signs in _SIGNS.items()
+}
 
 
 def submission_faults(evidence: RunEvidence) -> Iterator[Finding]:
@@ -82,7 +80,7 @@ def said_valid(step: Step) -> bool:
 
 def submission_form(reason: str) -> SubmissionForm:
     """What kind of fault a reason speaks of."""
-    return next((form for form, pattern in _FORMS if pattern.search(reason)), "other")
+    return next((form for form, pattern in _FORMS.items() if pattern.search(reason)), "other")
 
 
 class Best(Record):
