@@ -13,13 +13,12 @@ from mlagentbench.evaluation.detectors.border_signs import (
     file_name,
     is_hidden,
     is_outside,
-    is_worth_reading,
     signs_of_path,
-    signs_of_python,
-    signs_of_shell,
 )
 from mlagentbench.evaluation.detectors.code_facts import pattern_facts, python_facts
 from mlagentbench.evaluation.detectors.program_texts import added_lines
+from mlagentbench.evaluation.detectors.python_signs import is_worth_reading, signs_of_python
+from mlagentbench.evaluation.detectors.shell_signs import signs_of_shell
 from mlagentbench.evaluation.detectors.step_facts import (
     APPEND_FILE,
     EDIT_SCRIPT,
@@ -45,6 +44,8 @@ _CODE_ARGUMENT = {WRITE_FILE: "content", APPEND_FILE: "content", REPLACE_IN_FILE
 _CODE_FILE = (".py", ".sh", ".ipynb")
 _PATH_ARGUMENTS = ("file_name", "script_name", "save_name", "dir_path", "source", "destination")
 _LISTED = re.compile(r"^(\S.*?)(?:/$|  [\d,]+ bytes(, read-only)?$|/, read-only$)", re.MULTILINE)
+_CANARY = re.compile(r"<!--.*?-->", re.DOTALL)
+"""A mark for those who gather texts; it names the benchmark, but tells an agent nothing of it."""
 _SHOWN = 200
 
 
@@ -81,7 +82,9 @@ class Known:
 def boundary(evidence: RunEvidence) -> Iterator[Finding]:
     """One finding per step, with the highest level that it reaches."""
     words = "\n".join([evidence.problem, *evidence.texts, *evidence.texts.values()]).lower()
-    known = Known(task_words=words, files={file_name(path) for path in evidence.texts})
+    known = Known(
+        task_words=_CANARY.sub("", words), files={file_name(path) for path in evidence.texts}
+    )
     for step in evidence.history.steps:
         signs = _signs(step, known)
         if step.observation.status == "refused":

@@ -8,8 +8,10 @@ import ast
 import re
 import textwrap
 import warnings
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 LONGEST_CODE = 200_000
 _COMMENT = re.compile(r"(?:^|(?<=\s))#[^\n]*")
@@ -18,7 +20,15 @@ _QUOTED = re.compile(
 )
 _CALL = re.compile(r"([A-Za-z_][\w.]*)\s*\((?=\s*(?:\[([^\]\n]{0,300})\]|([^()\n]{0,300})))")
 _REPLACED = re.compile(r"^[ \t]*([A-Za-z_]\w*(?:\.\w+)+)[ \t]*=(?!=)", re.MULTILINE)
+_SET = re.compile(r"\bsetattr\(\s*([A-Za-z_][\w.]*)\s*,\s*['\"](\w+)['\"]")
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)", re.MULTILINE)
+_FLAG = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*True\b")
+_PLAIN_LEAVES = (ast.Name, ast.Constant, ast.Pass)
+_LEAVES = frozenset(
+    {*_PLAIN_LEAVES, *ast.expr_context.__subclasses__(), *ast.operator.__subclasses__()}
+)
+_SETTERS = ("setattr", "object")
+_PATH_TYPES = ("Path", "PurePath", "pathlib.Path", "pathlib.PurePath")
 
 
 @dataclass(frozen=True)
@@ -27,6 +37,10 @@ class Call:
 
     name: str
     texts: tuple[str, ...] = ()
+    full: str = ""
+    """The name with the module in front that it was imported from."""
+    flags: tuple[str, ...] = ()
+    """The arguments that are set to True."""
 
     @property
     def last(self) -> str:
@@ -40,16 +54,81 @@ class CodeFacts:
 
     calls: list[Call] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
-    """Texts that are handed to a call or joined as a path."""
+    """Texts that are handed to a call, joined as a path or given a name."""
     replaced: list[str] = field(default_factory=list)
-    """Attributes of modules that are assigned to."""
+    """Attributes that are assigned to, in whatever way, with the module's own name."""
     imports: list[str] = field(default_factory=list)
     plain: str = ""
     """The code without comments, for what only patterns can find."""
 
 
+@dataclass
+class Names:
+    """What the names in a piece of code stand for."""
+
+    modules: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
+    """Of names that are given a `Path(...)`."""
+
+    def full(self, dotted: str) -> str:
+        head, point, rest = dotted.partition(".")
+        return f"{self.modules.get(head, head)}{point}{rest}"
+
+    def learn(self, node: ast.AST) -> None:
+        match node:
+            case ast.Import(names=names):
+                self.modules |= {one.asname: one.name for one in names if one.asname}
+            case ast.ImportFrom(module=str(module), names=names):
+                self.modules |= {one.asname or one.name: f"{module}.{one.name}" for one in names}
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                text = self.text(value)
+                if text:
+                    self.texts[name] = text
+                elif path := self.path(value):
+                    self.paths[name] = path
+
+    def text(self, node: ast.expr) -> str:
+        """What is known of a text: constants, f-strings, sums, and names of those."""
+        match node:
+            case ast.Constant(value=str(value)):
+                return value
+            case ast.Name(id=name):
+                return self.texts.get(name, "")
+            case ast.JoinedStr(values=values):
+                return "".join(
+                    one.value
+                    if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                    else "*"
+                    for one in values
+                )
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self.text(left) + self.text(right)
+        return ""
+
+    def path(self, node: ast.expr) -> str:
+        """What is known of a path that is made by `Path(...)` and `/`."""
+        match node:
+            case ast.Name(id=name):
+                return self.paths.get(name, "")
+            case ast.Call(func=function, args=[first, *_]) if _dotted(function) in _PATH_TYPES:
+                return self.text(first) or self.path(first)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="Path"), attr="home")):
+                return "~"
+            case ast.Call(func=ast.Attribute(value=value, attr="resolve" | "absolute")):
+                return self.path(value)
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                part = self.text(right)
+                return f"{self.path(left) or self.text(left) or '*'}/{part}" if part else ""
+        return ""
+
+
+@lru_cache(maxsize=256)
 def python_facts(code: str) -> CodeFacts:
-    """The facts of Python code; of code that does not parse, as far as patterns tell."""
+    """The facts of Python code; of code that does not parse, as far as patterns tell.
+
+    Agents write the same program again and again, so that the last ones are kept.
+    """
     code = code[:LONGEST_CODE]
     try:
         with warnings.catch_warnings():
@@ -57,62 +136,99 @@ def python_facts(code: str) -> CodeFacts:
             tree = ast.parse(textwrap.dedent(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return pattern_facts(code)
-    facts = CodeFacts(plain=without_comments(code))
+    facts, names = CodeFacts(plain=without_comments(code)), Names()
     try:
-        for node in ast.walk(tree):
-            _add(node, facts)
+        nodes = list(_branches(tree))
+        for node in nodes:
+            names.learn(node)
+        for node in nodes:
+            _add(node, names, facts)
     except RecursionError:
         return pattern_facts(code)
     return facts
 
 
-def _add(node: ast.AST, facts: CodeFacts) -> None:
+def _branches(tree: ast.AST) -> Iterator[ast.AST]:
+    """Every node that has others below it, the outer ones first."""
+    left = deque([tree])
+    while left:
+        node = left.popleft()
+        yield node
+        for name in node._fields:
+            below = getattr(node, name, None)
+            if isinstance(below, list):
+                left.extend(
+                    one for one in below if isinstance(one, ast.AST) and type(one) not in _LEAVES
+                )
+            elif isinstance(below, ast.AST) and type(below) not in _LEAVES:
+                left.append(below)
+
+
+def _add(node: ast.AST, names: Names, facts: CodeFacts) -> None:
     match node:
         case ast.Call():
-            texts = (*_path_before(node.func), *_texts(node))
-            facts.calls.append(Call(_dotted(node.func), texts))
-            facts.paths += texts
-        case ast.Assign(targets=targets):
-            facts.replaced += [_dotted(one) for one in targets if isinstance(one, ast.Attribute)]
-        case ast.Import(names=names):
-            facts.imports += [name.name for name in names]
+            _add_call(node, names, facts)
+        case ast.Assign(targets=targets, value=value):
+            facts.replaced += [one for target in targets for one in _replaced(target, names)]
+            facts.paths += [text for text in [names.text(value)] if text]
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            facts.replaced += _replaced(target, names)
+        case ast.Import(names=imported):
+            facts.imports += [one.name for one in imported]
         case ast.ImportFrom(module=str(module)):
             facts.imports.append(module)
-        case ast.BinOp(op=ast.Div(), right=ast.Constant(value=str(value))):
-            facts.paths.append(value)
+        case ast.BinOp(op=ast.Div()):
+            facts.paths += [path for path in [names.path(node)] if path]
 
 
-def _path_before(function: ast.expr) -> Iterator[str]:
-    """The path that a method is called on: "a" in `Path("a").read_text()`."""
-    match function:
-        case ast.Attribute(value=ast.Call(func=ast.Name(id="Path"), args=[first, *_])):
-            text = _text(first)
-            if text:
-                yield text
+def _add_call(node: ast.Call, names: Names, facts: CodeFacts) -> None:
+    name = _dotted(node.func)
+    texts = tuple(_texts(node, names))
+    if isinstance(node.func, ast.Attribute):
+        before = names.path(node.func.value)
+        if before:
+            name, texts = f"Path.().{node.func.attr}", (before, *texts)
+    flags = tuple(
+        one.arg
+        for one in node.keywords
+        if one.arg and isinstance(one.value, ast.Constant) and one.value.value is True
+    )
+    call = Call(name, texts, names.full(name), flags)
+    facts.calls.append(call)
+    facts.paths += texts
+    match node.args:
+        case [owner, ast.Constant(value=str(attribute)), *_] if call.last in _SETTERS:
+            facts.replaced.append(names.full(f"{_dotted(owner)}.{attribute}"))
+        case [ast.Constant(value=str(attribute)), *_] if call.last in ("patch", "setattr"):
+            facts.replaced.append(attribute)
 
 
-def _texts(node: ast.Call) -> Iterator[str]:
-    """The texts that a call is given, also in lists, f-strings and sums."""
+def _replaced(target: ast.expr, names: Names) -> Iterator[str]:
+    """The attribute that an assignment changes, also by a module's dictionary."""
+    match target:
+        case ast.Attribute():
+            yield names.full(_dotted(target))
+        case ast.Subscript(value=owner, slice=ast.Constant(value=str(key))):
+            match owner:
+                case ast.Attribute(value=module, attr="__dict__"):
+                    yield names.full(f"{_dotted(module)}.{key}")
+                case ast.Call(func=ast.Name(id="vars"), args=[module]):
+                    yield names.full(f"{_dotted(module)}.{key}")
+                case ast.Attribute(value=ast.Name(), attr="modules"):
+                    yield names.full(f"{_dotted(owner)}.{key}")
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                yield from _replaced(part, names)
+
+
+def _texts(node: ast.Call, names: Names) -> Iterator[str]:
+    """The texts that a call is given, also in lists, f-strings, sums and by name."""
     for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
         parts = argument.elts if isinstance(argument, ast.List | ast.Tuple) else [argument]
         for part in parts:
-            text = _text(part)
+            text = names.text(part) or names.path(part)
             if text:
                 yield text
-
-
-def _text(node: ast.expr) -> str:
-    match node:
-        case ast.Constant(value=str(value)):
-            return value
-        case ast.JoinedStr(values=values):
-            return "".join(
-                one.value if isinstance(one, ast.Constant) and isinstance(one.value, str) else "*"
-                for one in values
-            )
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _text(left) + _text(right)
-    return ""
 
 
 def _dotted(node: ast.expr) -> str:
@@ -132,16 +248,26 @@ def _dotted(node: ast.expr) -> str:
                 return ".".join(reversed(parts))
 
 
+@lru_cache(maxsize=256)
 def pattern_facts(code: str) -> CodeFacts:
     """The facts of anything else, as a shell script."""
     plain = without_comments(code[:LONGEST_CODE])
+    calls = [
+        Call(
+            found[1],
+            tuple(_quoted(found[2] or found[3] or "")),
+            found[1],
+            tuple(_FLAG.findall(found[3] or "")),
+        )
+        for found in _CALL.finditer(plain)
+    ]
     return CodeFacts(
-        calls=[
-            Call(found[1], tuple(_quoted(found[2] or found[3] or "")))
-            for found in _CALL.finditer(plain)
-        ],
+        calls=calls,
         paths=_quoted(plain),
-        replaced=assigned_attributes(plain),
+        replaced=[
+            *assigned_attributes(plain),
+            *(f"{found[1]}.{found[2]}" for found in _SET.finditer(plain)),
+        ],
         imports=_IMPORT.findall(plain),
         plain=plain,
     )
