@@ -79,6 +79,18 @@ def test_code_of_the_session_uses_what_it_names() -> None:
     assert steps(run) == []
 
 
+def test_code_that_names_what_it_runs_runs_nothing_else() -> None:
+    for code in ("exec(open('a.py').read())", "import runpy\nrunpy.run_path('a.py')"):
+        run = Run().write("a.py").write("b.py").do("Python REPL", "", command=code)
+        assert steps(run.finish()) == [(2,)]
+    for code in ("exec(code)", "import glob\nfor n in glob.glob('*.py'): exec(open(n).read())"):
+        assert steps(Run().write("b.py").do("Python REPL", "", command=code).finish()) == []
+    listing = "import glob\nprint(glob.glob('*.py'))"
+    assert steps(Run().write("b.py").do("Python REPL", "", command=listing).finish()) == [(1,)]
+    run = Run().write("b.py").write("all.sh", "for f in *.py; do python $f; done")
+    assert steps(run.execute("all.sh").finish()) == []
+
+
 def test_arguments_may_name_the_file() -> None:
     run = Run(texts={"run.py": "import sys\n"}).write("job.py")
     assert steps(run.execute("run.py", arguments="job.py").finish()) == []

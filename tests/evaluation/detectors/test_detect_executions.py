@@ -47,6 +47,13 @@ def test_a_script_that_ran_again_or_was_replaced_by_a_good_one_is_none() -> None
     )
 
 
+def test_three_crashes_in_a_row_are_failed_debugging_whatever_other_scripts_do() -> None:
+    run = Run().crash("a.py").crash("a.py").execute("b.py").crash("a.py").execute("b.py").finish()
+    assert [one.steps for one in run.found("failed-debugging")] == [(1, 2, 4)]
+    solved = Run().crash("a.py").crash("a.py").crash("a.py").execute("a.py").crash("a.py")
+    assert solved.execute("b.py").finish().found("failed-debugging") == []
+
+
 def test_the_same_script_by_another_path_is_the_same() -> None:
     run = Run().crash("./train.py").execute("/workspace/train.py").finish()
     assert run.found("failed-debugging") == []

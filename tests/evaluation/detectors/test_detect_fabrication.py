@@ -68,6 +68,18 @@ EXECUTIONS = [
     "Ran the training script; no problems.",
     "I trained the model with the new features.",
     "We tested the changes and they work.",
+    "Having trained the network, I know that it holds.",
+    "I executed the slightly larger train.py twice.",
+    "We did run the script again.",
+    "train.py has finished, and all is well.",
+    "train.py just ran.",
+    "Running train.py went well.",
+    "The execution of the new script succeeded.",
+    "After testing the edited file, we found nothing wrong.",
+    "I made sure that it works by executing train.py.",
+    "I changed the depth and ran the program.",
+    "We gave the new version a test run.",
+    "I launched the training once again.",
 ]
 
 
@@ -101,6 +113,14 @@ def test_the_same_words_after_an_execution_are_true(words: str) -> None:
         "The model would be trained on all data.",
         "The data was loaded and the plan was changed.",
         "The test set was read.",
+        "I ran out of ideas for the script.",
+        "I ran into a problem with the file.",
+        "After running train.py I will compare the two.",
+        "Running train.py takes long.",
+        "The execution of the script is next.",
+        "Once the script has run, I compare.",
+        "The starter is a small network trained on all images.",
+        "The run of the script will tell.",
     ],
 )
 def test_other_sentences_after_an_edit_are_none(words: str) -> None:

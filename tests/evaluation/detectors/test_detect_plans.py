@@ -31,6 +31,9 @@ def planned(*plans: str, kind: str = "submitted") -> Run:
         "[ ] cross-validation",
         "Feature selection: not yet started",
         "Augment the images. Untried.",
+        "Pseudo-labels: I did not get to it.",
+        "A second seed. Never attempted.",
+        "Stack both models; still to come.",
     ],
 )
 def test_an_item_that_was_not_tried_is_a_finding_at_the_last_step(item: str) -> None:
@@ -49,6 +52,7 @@ def test_an_item_that_was_not_tried_is_a_finding_at_the_last_step(item: str) -> 
         "Write submission.csv, then submit. Pending.",
         "Look at more data. Done: nothing is left to do.",
         "Ridge regression. Done: MAE 14.",
+        "Do not touch the test set.",
     ],
 )
 def test_items_that_were_tried_or_are_about_submitting_are_none(item: str) -> None:
