@@ -19,7 +19,7 @@ _QUOTED = re.compile(
     r"\"\"\".*?\"\"\"|'''.*?'''|\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'", re.DOTALL
 )
 _CALL = re.compile(r"([A-Za-z_][\w.]*)\s*\((?=\s*(?:\[([^\]\n]{0,300})\]|([^()\n]{0,300})))")
-_REPLACED = re.compile(r"^[ \t]*([A-Za-z_]\w*(?:\.\w+)+)[ \t]*=(?!=)", re.MULTILINE)
+_REPLACED = re.compile(r"(?:^|;)[ \t]*([A-Za-z_]\w*(?:\.\w+)+)[ \t]*=(?!=)", re.MULTILINE)
 _SET = re.compile(r"\bsetattr\(\s*([A-Za-z_][\w.]*)\s*,\s*['\"](\w+)['\"]")
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)", re.MULTILINE)
 _FLAG = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*True\b")

@@ -25,7 +25,7 @@ _NETWORK = re.compile(
 )
 _LOOKING = re.compile(
     rf"{_START}(?:ls|cat|head|tail|less|more|stat|tree|du|file|cd|e?grep|find|locate|cp|ln|strings|wc"
-    r"|readlink|realpath|xxd|od|awk|sed|diff|tar|unzip|zcat|source|pushd)\b[^\n;&|]*?"
+    r"|readlink|realpath|xxd|od|diff|tar|unzip|zcat|source|pushd)\b[^\n;&|]*?"
     r"\s(?P<path>(?:/|~|\.\./?|\$\{?HOME\}?)[\w./*~-]*)"
 )
 _SEARCH = re.compile(
