@@ -77,3 +77,16 @@ def test_nobody_can_choose_without_a_common_validation_score() -> None:
     )
     two = best_of_k([tried(1, 0.2, 5.0, 0.2), other], 40, 2)
     assert two.chosen is None and two.oracle == pytest.approx(0.6)
+
+
+def test_only_the_tasks_own_metric_tells_which_run_is_best() -> None:
+    """A starter that must be fast prints how far its answers agree: more of that is not better."""
+    runs = [
+        run(
+            n, graded(0.8), points=(point(20, worth), point(40, 0.8)),
+            validations=(validation(15, agreement, metric="agreement"),),
+        )
+        for n, worth, agreement in ((1, 0.1, 0.2), (2, 0.9, 0.99))
+    ]  # fmt: skip
+    two = best_of_k(runs, 40, 2)
+    assert (two.chosen, two.oracle) == (None, 0.9)

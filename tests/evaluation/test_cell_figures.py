@@ -109,3 +109,15 @@ def test_data_that_nobody_measured_have_no_rate() -> None:
     [cell] = cell_figures([run(1, unjudged)])
     assert cell.success.rate is None and cell.success.n == 0 and cell.pass_at == {}
     assert cell.normalised.mean is None and cell.score.n == 1
+
+
+def test_bounds_and_totals_of_branched_runs() -> None:
+    """Bounds count each history once, as the rate does; what was used is that of every run."""
+    branched = [run(n, graded(0.8), cluster="one", usage=Usage(input_tokens=10)) for n in (1, 2, 3)]
+    failed = run(4, graded(0.2), cluster="two", usage=Usage(input_tokens=90))
+    lost = run(5, None, outcome=None, cluster="one")
+    [cell] = cell_figures([*branched, failed, lost])
+    assert cell.success.rate == 0.5
+    assert cell.success_bounds is not None
+    assert (cell.success_bounds.low, cell.success_bounds.high) == ((3 / 4 + 0) / 2, (4 / 4 + 0) / 2)
+    assert (cell.total_tokens, cell.tokens_per_success) == (120, 40)

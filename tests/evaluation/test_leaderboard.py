@@ -7,11 +7,11 @@ import pytest
 from made_runs import graded, run
 
 from mlagentbench.evaluation.cells import cell_figures
-from mlagentbench.evaluation.leaderboard import IMPORTED, AgentFigures, Board, boards
+from mlagentbench.evaluation.leaderboard import APART, IMPORTED, AgentFigures, Board, boards
 from mlagentbench.evaluation.rulers import FROM_MEASURED
 from mlagentbench.evaluation.stats import stratified_rate_interval, stratum_of
 from mlagentbench.evaluation.summary import RunSummary
-from mlagentbench.records import Outcome
+from mlagentbench.records import Outcome, Usage
 from mlagentbench.tasks.task import load_task
 
 TASKS = ("house-price", "vectorization")
@@ -168,3 +168,33 @@ def test_what_nobody_measured_is_said() -> None:
     ]
     assert any("not measured on this data" in text for text in texts)
     assert any("unknown task 'no-such-task'" in text for text in texts)
+
+
+def test_imported_runs_that_saw_other_data_have_rows_of_their_own() -> None:
+    """Each row has a task once, so that its mean gives no task more weight than others."""
+    imported = {"agent": "legacy-agent", "task_version": 0, "tier": "full", "limits": {}}
+    runs = [
+        *runs_of("react", {"a": [0.9], "b": [0.9]}),
+        run(1, graded(0.9), task="a", data_hash="legacy:1", **imported),
+        *(run(n, graded(0.1), task="a", data_hash="legacy:2", **imported) for n in (2, 3)),
+        run(1, graded(0.9), task="b", data_hash="legacy:3", **imported),
+    ]
+    [board] = boards(cell_figures(runs))
+    rows = [one for one in board.rows if one.agent == "legacy-agent"]
+    found = {tuple((cell.key.task, cell.runs) for cell in one.cells): one for one in rows}
+    assert set(found) == {(("a", 2), ("b", 1)), (("a", 1),)}
+    assert found[("a", 2), ("b", 1)].success.mean == 0.5
+    assert f"{APART} (2)" in found[("a", 1),].marks
+
+
+def test_a_rows_totals_are_those_of_its_runs() -> None:
+    """Also where runs share a history; what is unknown for one run is unknown for all."""
+    used = Usage(input_tokens=10, cost=1.0, seconds=5.0)
+    runs = [
+        *(run(n, graded(0.8), cluster="one", usage=used) for n in (1, 2, 3)),
+        run(4, graded(0.2), cluster="two", usage=Usage(input_tokens=90, seconds=85.0)),
+    ]
+    [board] = boards(cell_figures(runs))
+    react = row(board, "react")
+    assert (react.tokens, react.working_seconds, react.tokens_per_success) == (120, 100.0, 40)
+    assert react.cost is None and react.cost_per_success is None

@@ -5,7 +5,8 @@ import statistics
 from collections.abc import Sequence
 from itertools import groupby
 
-from mlagentbench.evaluation.summary import RunSummary, ScorePoint
+from mlagentbench.evaluation.detectors.milestones import is_same_metric
+from mlagentbench.evaluation.summary import RunSummary, ScorePoint, ValidationPoint
 from mlagentbench.records import Record
 
 
@@ -75,9 +76,21 @@ def _expected_best(ranks: Sequence[float], attempts: Sequence[Attempt], k: int) 
 
 
 def _told_alike(runs: Sequence[RunSummary], cut: int) -> bool:
-    """Whether the runs told validation scores by then, all of the same metric."""
-    metrics = {one.metric for run in runs for one in run.validations if one.step <= cut}
-    return len(metrics) == 1
+    """Whether the runs that told validation scores by then all told the task's metric, by one name.
+
+    A run that told another metric alone would otherwise pass for one that told nothing.
+    """
+    speaking = [run for run in runs if any(one.step <= cut for one in run.validations)]
+    told = [{one.metric for one in _told_by(run, cut)} for run in speaking]
+    return all(told) and len(set().union(*told)) == 1
+
+
+def _told_by(run: RunSummary, cut: int) -> list[ValidationPoint]:
+    """Its validation scores up to a step; of another metric nobody knows whether more is better."""
+    metric = run.result.record.disclosure.metric
+    return [
+        one for one in run.validations if one.step <= cut and is_same_metric(one.metric, metric)
+    ]
 
 
 def _cut_off(run: RunSummary, cut: int) -> Attempt | None:
@@ -88,7 +101,7 @@ def _cut_off(run: RunSummary, cut: int) -> Attempt | None:
     if grade is None or grade.success is None or not looked_at:
         return None
     better = 1.0 if run.result.record.disclosure.better == "higher" else -1.0
-    told = [better * one.value for one in run.validations if one.step <= cut]
+    told = [better * one.value for one in _told_by(run, cut)]
     return Attempt(normalised=_last_valid(points), validation=told[-1] if told else None)
 
 

@@ -129,6 +129,10 @@ class CellFigures(Record):
     tokens_per_success: float | None
     """All tokens of counted runs, also of failures, by their successes."""
     cost_per_success: float | None
+    total_tokens: float | None = None
+    """Of all counted runs together, and so are the next two; None when unknown for some of them."""
+    total_cost: float | None = None
+    total_seconds: float | None = None
     marks: tuple[str, ...]
     """What a reader must see beside the figures: who answered, isolation, ceiling, tool model."""
     from_measured: bool = False
@@ -214,6 +218,11 @@ class _Counted:
     def mean(self, value: Callable[[RunSummary], float | None]) -> Mean:
         return mean_of(self.values(value))
 
+    def total(self, value: Callable[[RunSummary], float | None]) -> float | None:
+        """Over all runs, each by itself; None when unknown for some of them."""
+        known = [number for run in self.runs if (number := value(run)) is not None]
+        return sum(known) if len(known) == len(self.runs) else None
+
     def records(self) -> tuple[History, ...]:
         return tuple(_history(cluster, runs) for cluster, runs in self.histories.items())
 
@@ -230,13 +239,12 @@ def _history(cluster: str, runs: Sequence[RunSummary]) -> History:
 
 
 def _cell(key: CellKey, summaries: Sequence[RunSummary]) -> CellFigures:
-    causes = [cause_of(summary.result) for summary in summaries]
-    pairs = zip(summaries, causes, strict=True)
-    counted = _Counted([one for one, cause in pairs if cause.verdict == "counts"])
-    missing = [cause for cause in causes if cause.verdict == "missing"]
+    causes = [(summary, cause_of(summary.result)) for summary in summaries]
+    counted = _Counted([one for one, cause in causes if cause.verdict == "counts"])
+    missing = [(one, cause) for one, cause in causes if cause.verdict == "missing"]
     graded = [one.result.grade for one in summaries if one.result.grade is not None]
     success = counted.rate(_success)
-    tokens, cost = counted.mean(_tokens), counted.mean(_cost)
+    total_tokens, total_cost = counted.total(_tokens), counted.total(_cost)
     looked_at = _Counted([run for run in counted.runs if _has_graded_steps(run)])
     facts = summaries[0].result.record.disclosure
     return CellFigures(
@@ -247,7 +255,7 @@ def _cell(key: CellKey, summaries: Sequence[RunSummary]) -> CellFigures:
         runs=len(summaries),
         counted=len(counted.runs),
         missing=len(missing),
-        missing_reasons=_reasons(missing),
+        missing_reasons=_reasons([cause for _, cause in missing]),
         greyed=len(missing) / len(summaries) > GREYED_ABOVE,
         metric=facts.metric,
         better=facts.better,
@@ -256,7 +264,7 @@ def _cell(key: CellKey, summaries: Sequence[RunSummary]) -> CellFigures:
         bar=graded[0].bar if graded else None,
         reference=graded[0].reference if graded else None,
         success=success,
-        success_bounds=_bounds(success, len(missing)),
+        success_bounds=_bounds(counted.runs, [one for one, _ in missing]),
         paper_success=counted.rate(_paper_success),
         paper_improvement=counted.mean(_paper_improvement),
         valid=counted.rate(_valid),
@@ -267,12 +275,15 @@ def _cell(key: CellKey, summaries: Sequence[RunSummary]) -> CellFigures:
         pass_at=_pass_at(counted, success),
         best_of=_best_of(counted, key.conditions.limits.get("steps")),
         test_set_interval=_test_set_interval(counted.runs),
-        tokens=tokens,
-        cost=cost,
-        working_seconds=counted.mean(lambda run: run.result.usage.seconds),
+        tokens=counted.mean(_tokens),
+        cost=counted.mean(_cost),
+        working_seconds=counted.mean(_seconds),
         steps=counted.mean(lambda run: run.result.usage.steps),
-        tokens_per_success=_per_success(counted, _tokens, success),
-        cost_per_success=_per_success(counted, _cost, success),
+        tokens_per_success=_per_success(total_tokens, success),
+        cost_per_success=_per_success(total_cost, success),
+        total_tokens=total_tokens,
+        total_cost=total_cost,
+        total_seconds=counted.total(_seconds),
         marks=cell_marks(summaries),
     )
 
@@ -334,15 +345,26 @@ def _cost(run: RunSummary) -> float | None:
     return run.result.usage.cost
 
 
+def _seconds(run: RunSummary) -> float:
+    return run.result.usage.seconds
+
+
 def _reasons(missing: Sequence[Cause]) -> dict[str, int]:
     return dict(Counter(cause.reason for cause in missing).most_common())
 
 
-def _bounds(success: Rate, missing: int) -> Interval | None:
-    if missing == 0:
+def _bounds(counted: Sequence[RunSummary], missing: Sequence[RunSummary]) -> Interval | None:
+    if not missing:
         return None
-    n = success.n + missing
-    return Interval(low=success.successes / n, high=(success.successes + missing) / n)
+    judged = [(run.cluster, flag) for run in counted if (flag := _success(run)) is not None]
+
+    def rate(of_missing: float) -> float:
+        histories: dict[str, list[float]] = defaultdict(list)
+        for cluster, flag in (*judged, *((run.cluster, of_missing) for run in missing)):
+            histories[cluster].append(flag)
+        return statistics.fmean(statistics.fmean(flags) for flags in histories.values())
+
+    return Interval(low=rate(0.0), high=rate(1.0))
 
 
 def _pass_at(counted: _Counted, success: Rate) -> dict[int, float]:
@@ -367,12 +389,6 @@ def _test_set_interval(runs: Sequence[RunSummary]) -> Interval | None:
     return None if interval is None else Interval(low=interval[0], high=interval[1])
 
 
-def _per_success(
-    counted: _Counted, value: Callable[[RunSummary], float | None], success: Rate
-) -> float | None:
+def _per_success(total: float | None, success: Rate) -> float | None:
     """What a success costs with all the failures it takes; None when unknown for some runs."""
-    used = [value(run) for run in counted.runs]
-    known = [one for one in used if one is not None]
-    if success.successes == 0 or len(known) < len(used):
-        return None
-    return sum(known) / success.successes
+    return None if total is None or success.successes == 0 else total / success.successes

@@ -28,6 +28,7 @@ from mlagentbench.records import Record
 ROW_CONDITIONS = ("limits", "sandbox", "feedback", "protocol")
 """In what results on one board may differ, with a mark."""
 IMPORTED = "imported from the original's logs: task version, data, limits and sandbox unknown"
+APART = "runs of this agent with other data or limits"
 PROFILE_AT = tuple(round(-0.5 + 0.05 * step, 2) for step in range(41))
 
 
@@ -71,8 +72,8 @@ class AgentFigures(Record):
     missing: int
     greyed: bool
     tokens: int | None
-    """Unknown for runs imported from the original's logs."""
-    """Of all counted runs together, and so are the next three."""
+    """Of all counted runs together, and so are the next three; unknown for runs imported from the
+    original's logs."""
     cost: float | None
     working_seconds: float
     successes: int
@@ -151,11 +152,7 @@ def _edition(cell: CellFigures) -> tuple[str, int, str]:
 def _board(kind: str, place: int, cells: Sequence[CellFigures]) -> Board:
     common = {task: _common(group) for task, group in _by_task(cells).items()}
     with_rulers, unknown = _with_rulers(cells, common)
-    rows: dict[str, list[CellFigures]] = defaultdict(list)
-    for cell in with_rulers:
-        key = [cell.key.agent, cell.key.model, cell.key.roles, _deviations(cell, common)]
-        rows[json.dumps(key)].append(cell)
-    figures = [_row(members, common, len(common)) for members in rows.values()]
+    figures = [_row(members, len(common)) for members in _by_row(with_rulers, common)]
     limits = {limits_text(conditions.limits) for conditions in common.values()}
     name = kind if len(limits) > 1 else f"{kind}, {limits.pop()}"
     return Board(
@@ -219,18 +216,48 @@ def _deviations(cell: CellFigures, common: dict[str, Conditions]) -> tuple[str, 
     return tuple(f"{name}: {text(own)}" for name, text in texts.items() if text(own) != text(usual))
 
 
-def _row(cells: Sequence[CellFigures], common: dict[str, Conditions], tasks: int) -> AgentFigures:
+class _RowCells(Record):
+    """The cells of one row, at most one a task, and in what they differ from most others."""
+
+    cells: tuple[CellFigures, ...]
+    deviations: tuple[str, ...]
+
+
+def _by_row(cells: Sequence[CellFigures], common: dict[str, Conditions]) -> list[_RowCells]:
+    """Cells by agent and conditions; where a task has several, those with fewer runs stand apart.
+
+    That is so for imported runs: those that saw other data are told apart only within a task.
+    """
+    rows: dict[str, list[CellFigures]] = defaultdict(list)
+    deviations: dict[str, tuple[str, ...]] = {}
+    places: Counter[str] = Counter()
+    for cell in sorted(cells, key=lambda one: -one.runs):
+        differs = _deviations(cell, common)
+        same = [cell.key.agent, cell.key.model, cell.key.roles, differs]
+        place = places[json.dumps([cell.key.task, *same])]
+        places[json.dumps([cell.key.task, *same])] += 1
+        row = json.dumps([place, *same])
+        rows[row].append(cell)
+        deviations[row] = differs if place == 0 else (*differs, f"{APART} ({place + 1})")
+    return [
+        _RowCells(
+            cells=tuple(sorted(members, key=lambda one: one.key.task)), deviations=deviations[row]
+        )
+        for row, members in rows.items()
+    ]
+
+
+def _row(row: _RowCells, tasks: int) -> AgentFigures:
+    cells = row.cells
     key = cells[0].key
     runs, missing = sum(cell.runs for cell in cells), sum(cell.missing for cell in cells)
     successes = sum(cell.success.successes for cell in cells if not cell.from_measured)
-    spent = round(sum(_total(cell.tokens, cell) or 0.0 for cell in cells))
-    tokens = None if _is_imported(cells[0]) else spent
-    costs = [_total(cell.cost, cell) for cell in cells if cell.counted]
-    cost = sum(one for one in costs if one is not None) if None not in costs and costs else None
+    tokens = None if _is_imported(cells[0]) else round(_sum([c.total_tokens for c in cells]) or 0)
+    cost = _sum([cell.total_cost for cell in cells if cell.counted])
     return AgentFigures(
         agent=key.agent,
         model=key.model,
-        cells=tuple(cells),
+        cells=cells,
         success=_suite_rate(cells, lambda cell: cell.success, lambda one: one.success, bounds=True),
         paper_success=_suite_rate(
             cells, lambda cell: cell.paper_success, lambda one: one.paper_success
@@ -244,17 +271,19 @@ def _row(cells: Sequence[CellFigures], common: dict[str, Conditions], tasks: int
         greyed=runs > 0 and missing / runs > GREYED_ABOVE,
         tokens=tokens,
         cost=cost,
-        working_seconds=sum(_total(cell.working_seconds, cell) or 0.0 for cell in cells),
+        working_seconds=_sum([cell.total_seconds for cell in cells]) or 0.0,
         successes=successes,
         tokens_per_success=None if tokens is None or not successes else tokens / successes,
         cost_per_success=None if cost is None or not successes else cost / successes,
-        marks=_row_marks(cells, _deviations(cells[0], common), tasks),
+        marks=_row_marks(cells, row.deviations, tasks),
         is_ruler=_is_ruler(cells[0]),
     )
 
 
-def _total(mean: Mean, cell: CellFigures) -> float | None:
-    return None if mean.mean is None else mean.mean * cell.counted
+def _sum(totals: Sequence[float | None]) -> float | None:
+    """Together; None when one of them is unknown, or there are none."""
+    known = [one for one in totals if one is not None]
+    return sum(known) if known and len(known) == len(totals) else None
 
 
 def _suite_rate(

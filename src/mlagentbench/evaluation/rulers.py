@@ -106,7 +106,8 @@ def _empty_cell(beside: CellFigures, agent: str) -> CellFigures:
         "key": key, "paths": (), "histories": (), "runs": 0, "counted": 0, "missing": 0,
         "missing_reasons": {}, "greyed": False, "success_bounds": None, "pass_at": {},
         "best_of": (), "test_set_interval": None, "tokens_per_success": None,
-        "cost_per_success": None, "marks": (FROM_MEASURED,), "from_measured": True,
+        "cost_per_success": None, "total_tokens": 0.0, "total_cost": None, "total_seconds": 0.0,
+        "marks": (FROM_MEASURED,), "from_measured": True,
     }  # fmt: skip
     return beside.model_copy(update=nothing)
 
