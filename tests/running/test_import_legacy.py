@@ -1,4 +1,6 @@
 import asyncio
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -29,7 +31,12 @@ from mlagentbench.evaluation.leaderboard import boards
 from mlagentbench.evaluation.results import RunResult, collect, find_run, read_run
 from mlagentbench.evaluation.summarising import summarise
 from mlagentbench.records import Grade, Observation
-from mlagentbench.running.import_legacy import ImportChoices, ImportedLog, import_logs
+from mlagentbench.running.import_legacy import (
+    TOO_DEEP,
+    ImportChoices,
+    ImportedLog,
+    import_logs,
+)
 from mlagentbench.running.legacy_log import read_log
 from mlagentbench.running.legacy_observations import observation_of, our_name
 from mlagentbench.running.legacy_replies import match_replies, read_replies
@@ -440,3 +447,34 @@ def test_a_directory_without_logs_is_a_persons_mistake(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "missing"):
         with pytest.raises(UsageError):
             imported(place, tmp_path / "out")
+
+
+def test_links_out_of_the_logs_are_not_followed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "diary.txt").write_text("nobody's business")
+    env_log = write_log(tmp_path / "logs" / "run1", files=()) / "env_log"
+    (env_log / "traces").mkdir()
+    for name in ("step_0_files", "step_final_files"):
+        (env_log / "traces" / name).symlink_to(elsewhere)
+    (env_log / "error.txt").symlink_to(elsewhere / "diary.txt")
+    out = tmp_path / "out"
+    (result,) = imported(tmp_path / "logs", out)
+    assert result.words == "4 steps, 4 replies, ended: submitted"
+    stored = [file.read_bytes() for file in out.rglob("*") if file.is_file()]
+    assert not any(b"diary" in contents or b"business" in contents for contents in stored)
+
+
+def test_files_nested_too_deeply_cost_only_their_own_run(tmp_path: Path) -> None:
+    deep = write_log(tmp_path / "logs" / "deep") / "env_log" / "traces" / "step_0_files"
+    place = os.open(deep, os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("d", dir_fd=place)
+        place, above = os.open("d", os.O_RDONLY, dir_fd=place), place
+        os.close(above)
+    os.close(place)
+    write_log(tmp_path / "logs" / "good")
+    bad, good = imported(tmp_path / "logs", tmp_path / "out")
+    subprocess.run(["rm", "-r", deep], check=True)  # what cleans up after tests is recursive, too
+    assert (bad.run, bad.words) == (None, TOO_DEEP)
+    assert good.run == only_run(tmp_path / "out").path

@@ -25,6 +25,7 @@ from mlagentbench.running.legacy_log import AGENTS, LegacyRun, find_logs, read_l
 from mlagentbench.tasks.task import Task, load_task
 
 SANDBOX = "none (original)"
+TOO_DEEP = "its files lie in too many directories within each other"
 PROGRAMS = (".py", ".sh", ".ipynb", ".log", ".pyc")
 """What the agent works on, and what it leaves behind: no data."""
 
@@ -77,6 +78,9 @@ def import_logs(directory: Path, out: Path, choices: ImportChoices) -> Iterator[
             run, words = _import(log, task, out.absolute(), choices)
         except (UsageError, PermissionError) as error:
             yield ImportedLog(source=source, run=None, is_new=False, words=str(error))
+            continue
+        except RecursionError:
+            yield ImportedLog(source=source, run=None, is_new=False, words=TOO_DEEP)
             continue
         known[log.trace_hash] = run
         yield ImportedLog(source=source, run=run, is_new=True, words=words)

@@ -146,7 +146,7 @@ def read_log(directory: Path) -> LegacyRun:
         actions=tuple(_object(trace.get("action_infos"))),
         settings=_settings(agent_log),
         files=dict(_step_files(traces)),
-        final_files=final if final.is_dir() else None,
+        final_files=final if _is_own_directory(final) else None,
         seconds=_amount(_text(env_log / "overall_time.txt")),
         error=_text(env_log / "error.txt"),
         main_log=_text(agent_log / "main_log") or "",
@@ -214,8 +214,13 @@ def _observation(value: Json) -> str:
 def _step_files(traces: Path) -> Iterator[tuple[int, Path]]:
     for path in sorted(traces.iterdir()) if traces.is_dir() else []:
         named = _STEP_FILES.fullmatch(path.name)
-        if named and path.is_dir():
+        if named and _is_own_directory(path):
             yield int(named[1]), path
+
+
+def _is_own_directory(path: Path) -> bool:
+    """A link could lead out of the logs, to files that the run never had."""
+    return path.is_dir() and not path.is_symlink()
 
 
 def _settings(agent_log: Path) -> LegacySettings:
@@ -290,6 +295,6 @@ def _amount(value: Json) -> float | None:
 
 
 def _text(path: Path) -> str | None:
-    if not path.is_file():
+    if path.is_symlink() or not path.is_file():
         return None
     return path.read_bytes().decode("utf-8", "replace")
