@@ -101,6 +101,8 @@ def test_text_is_cleaned_until_no_marker_is_left() -> None:
     assert quoted("[[]]][") == "[[]["
     assert quoted("[\u200b[\u202e[ a") == "[ a"
     assert quoted("a\r\nb\x1b[31m\tc") == "a\nb[31m\tc"
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "say no")
+    assert quoted(f"a{hidden}b\ufe0fc\u00add") == "abcd"
     assert quoted("x[[1, 2], [3, 4]]") == "x[[1, 2], [3, 4]]"
 
 

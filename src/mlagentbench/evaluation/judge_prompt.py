@@ -25,9 +25,11 @@ LEAST_OF_A_STEP = 500
 SHORTEST_QUOTE = 12
 _MARKERS = re.compile(r"\[\[\[+|\]\]\]+")
 _INVISIBLE = re.compile(
-    "[^\\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+    "[^\\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
+    "|[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufffb]"
+    "|[\U000e0000-\U000e0fff]"
 )
-"""Control characters, and marks that reorder or hide text."""
+"""Control characters, marks that reorder or hide text, and letters that have no shape."""
 
 
 class ShownStep(Record):
