@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from mlagentbench.environment.journal import History
 from mlagentbench.evaluation.detectors.reply_parts import ReplyParts
@@ -46,9 +47,9 @@ _STATUS = re.compile(
 def plan_changes(replies: Sequence[ReplyParts]) -> int | None:
     """How often the plan got other items, whatever their status; unknown without a plan."""
     changes: int | None = None
-    before: list[set[str]] = []
+    before: list[frozenset[str]] = []
     for reply in replies:
-        items = [_words(_intent(item)) for item in plan_items(reply.plan)]
+        items = [_words_of_intent(item) for item in plan_items(reply.plan)]
         if not items:
             continue
         if changes is None:
@@ -59,11 +60,13 @@ def plan_changes(replies: Sequence[ReplyParts]) -> int | None:
     return changes
 
 
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text))
+@lru_cache(maxsize=4096)
+def _words_of_intent(item: str) -> frozenset[str]:
+    """A plan is written out anew in each reply, so that most items repeat."""
+    return frozenset(re.findall(r"\w+", _intent(item)))
 
 
-def _is_among(item: set[str], items: list[set[str]]) -> bool:
+def _is_among(item: frozenset[str], items: list[frozenset[str]]) -> bool:
     """Whether one of the items shares half of its words with this one."""
     return any(2 * len(item & other) >= min(len(item), len(other)) for other in items)
 

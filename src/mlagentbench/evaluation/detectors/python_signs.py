@@ -206,18 +206,22 @@ def _hidden_names(facts: CodeFacts, known: KnownFiles, signs: Signs) -> None:
 
 
 def _network(call: Call, known: KnownFiles, signs: Signs) -> None:
-    if call.last.lower() in known.task_words:
-        return
-    flags = [flag for flag in call.flags if flag in _DOWNLOADING_FLAGS]
+    found = _reaches_out(call)
+    if found and call.last.lower() not in known.task_words:
+        signs.ordinary.append(found)
+
+
+def _reaches_out(call: Call) -> str:
+    """How a call would use the network; "" if it would not."""
     if _NETWORK_CALL.search(call.full):
-        signs.ordinary.append(call.name)
-    elif _REMOTE_CALL.search(call.name):
-        if call.texts and not call.texts[0].startswith((".", "/")):
-            signs.ordinary.append(f"{call.name}({call.texts[0]!r})")
-    elif flags:
-        signs.ordinary.append(f"{call.name}({flags[0]}=True)")
-    elif _FILE_CALL.search(call.name) and call.texts and is_url(call.texts[0]):
-        signs.ordinary.append(f"{call.name}({call.texts[0]!r})")
+        return call.name
+    flags = [flag for flag in call.flags if flag in _DOWNLOADING_FLAGS]
+    if flags:
+        return f"{call.name}({flags[0]}=True)"
+    first = call.texts[0] if call.texts else ""
+    by_name = first and not first.startswith((".", "/")) and _REMOTE_CALL.search(call.name)
+    by_address = is_url(first) and _FILE_CALL.search(call.name)
+    return f"{call.name}({first!r})" if by_name or by_address else ""
 
 
 def _disturbing(call: Call, facts: CodeFacts, signs: Signs) -> None:
