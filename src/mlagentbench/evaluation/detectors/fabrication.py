@@ -56,10 +56,10 @@ _ADVERB = (
     r"(?:\s+(?:just|now|then|already|successfully|also|again|quickly|have|had|fully|finally|indeed"
     r"|since|actually|both|even|next|duly|carefully|only|locally|once|twice))*"
 )
-_NAME_OF_SCRIPT = r"[\w./-]+\.(?:py|sh)\b"
+_NAME_OF_SCRIPT = r"(?<![\w./-])[\w./-]{1,80}\.(?:py|sh)\b"
 _THING = (
     rf"(?!(?:out|into|over|across|low|away|behind)\b)(?:(?!(?:on|in|of|with|for|from|to|by|at|a|an"
-    rf"|using|against|and|or|but)\b)[\w'’-]+\s+){{0,4}}?(?:{_NAME_OF_SCRIPT}|(?:scripts?|programs?"
+    rf"|using|against|and|or|but)\b)(?<![\w'’-])[\w'’-]{{1,40}}\s+){{0,4}}?(?:{_NAME_OF_SCRIPT}|(?:scripts?|programs?"
     r"|code|model|training|experiment|network|pipeline|file|version|it|that|this|them|both"
     r"|everything|changes?|edit|modification)\b)"
 )
