@@ -20,9 +20,10 @@ ObservationStatus = Literal["ok", "error", "refused", "limit", "interrupted"]
 
 
 class Record(BaseModel):
-    """Base of all records: frozen, and an unknown field is an error."""
+    """Base of all records: frozen; an unknown field, or a number that JSON has no word for, is an
+    error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Action(Record):

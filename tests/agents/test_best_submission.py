@@ -17,6 +17,7 @@ from mlagentbench.tasks.task import load_task, task_folders
         ("validation bits  per byte=-.5, as before", "bits per byte", -0.5),
         ("validation accuracy=81.3%", "accuracy", None),
         ("validation accuracy=nan", "accuracy", None),
+        ("validation accuracy=0.5\nvalidation accuracy=1e999", "accuracy", 0.5),
         ("validation accuracy=", "accuracy", None),
         ("validation accuracy of fold 1=0.5", "accuracy", None),
         ("validation score=0.5", None, 0.5),

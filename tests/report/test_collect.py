@@ -1,6 +1,7 @@
 """Collecting runs: what is read, what is kept, and how each kind of damage is reported."""
 
 import json
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -282,3 +283,38 @@ def test_a_directory_without_runs_is_the_persons_mistake(
         (tmp_path / "given" / made).mkdir(parents=True)
     with pytest.raises(UsageError, match=said):
         collect([tmp_path / "given"])
+
+
+def test_numbers_that_are_none_do_not_break_the_report(out: Path) -> None:
+    """A clock that is no number damages its journal, a score that is none is no grade."""
+    clock, score = runs_of(out)[0], runs_of(out)[1]
+    lines = clock.journal.read_text()
+    clock.journal.write_text(re.sub(r'"seconds": ?[0-9.e-]+', '"seconds":NaN', lines))
+    score.grades.write_text(
+        re.sub(r'"score": ?[0-9.e-]+', '"score":Infinity', score.grades.read_text())
+    )
+    found = collect([out])
+    assert len(found.runs) == 7 and "journal.jsonl" in reason_of(found)
+    [summary] = [run.summary for run in found.runs if run.directory == score.path]
+    assert summary.result.grade is None
+
+
+def test_a_name_that_no_file_can_bear_is_cut(out: Path) -> None:
+    model = runs_of(out)[0].path.parent
+    for letter in "ab":
+        other = model.parent / ("m" * 220 + letter)
+        shutil.copytree(model, other)
+        for file in other.glob("*/run.json"):
+            file.write_text(json.dumps(json.loads(file.read_text()) | {"created": letter}))
+    names = [run.name for run in collect([out]).runs]
+    assert len(set(names)) == 12 and max(map(len, names)) < 220
+
+
+def test_a_run_copied_to_another_number_of_its_cell_counts_once(out: Path) -> None:
+    """Copied by hand, or linked: it is no second run of the agent."""
+    first = runs_of(out)[0].path
+    shutil.copytree(first, first.parent / "7")
+    (first.parent / "8").symlink_to(first)
+    found = collect([out])
+    assert len(found.runs) == 8
+    assert len(found.copies) == 2

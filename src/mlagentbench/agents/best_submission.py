@@ -16,6 +16,7 @@ Only what would be the best is checked for its format, with the task's own funct
 the run's time.
 """
 
+import math
 import re
 import shlex
 
@@ -53,8 +54,9 @@ class Validation(Record):
 def read_validation(text: str, metric: str | None) -> Validation | None:
     """The last score of that metric in what a script printed, or of any if it is `None`."""
     for name, number in reversed(_LINE.findall(text)):
-        if metric is None or _folded(name) == _folded(metric):
-            return Validation(metric=name.strip(), value=float(number))
+        is_meant = metric is None or _folded(name) == _folded(metric)
+        if is_meant and math.isfinite(value := float(number)):
+            return Validation(metric=name.strip(), value=value)
     return None
 
 

@@ -1,5 +1,6 @@
 """From a run directory to the one small record that tables, plots and overviews need."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 from mlagentbench.environment.journal import EndLine, ReplyLine
@@ -99,7 +100,7 @@ def _used_by_step(files: RunFiles) -> dict[int, Usage]:
 def _test_set_interval(grade: Grade | None) -> tuple[float, float] | None:
     said = None if grade is None else grade.extra.get(TEST_SET_INTERVAL)
     match said:
-        case [float() | int() as low, float() | int() as high]:
+        case [float() | int() as low, float() | int() as high] if math.isfinite(low + high):
             return float(low), float(high)
         case _:
             return None

@@ -24,6 +24,9 @@ from mlagentbench.report.summary_cache import CachedRun, SummaryCache
 BATCH = 500
 """Runs that are kept at once: stopping a long report loses no more than these."""
 
+LONGEST_NAME = 200
+"""Characters of a run's name: a file's may have 255 with what is added to it."""
+
 Progress = Callable[[int, int], None]
 """Called with how many runs have been read, of how many."""
 
@@ -129,7 +132,10 @@ def _collected(
 
 def _file_name(path: str) -> str:
     """A run's place as one word: house-price--mini--react-1a2b3c4d--openai_gpt-5--1."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", path.removeprefix("runs/").replace("/", "--"))
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", path.removeprefix("runs/").replace("/", "--"))
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[:LONGEST_NAME]}--{hashlib.sha256(path.encode()).hexdigest()[:8]}"
 
 
 def _with_unique_names(runs: Sequence[CollectedRun]) -> Iterator[CollectedRun]:
@@ -147,13 +153,16 @@ def _without_copies(
     runs: Sequence[CollectedRun],
 ) -> tuple[list[CollectedRun], list[CopiedRun]]:
     """Leave out runs that are there again, as they are or as they were at an earlier time."""
-    by_place: dict[str, list[CollectedRun]] = defaultdict(list)
+    alike: dict[tuple[str, ...], list[CollectedRun]] = defaultdict(list)
     for run in runs:
-        by_place[run.summary.result.path].append(run)
+        record = run.summary.result.record
+        facts = record.disclosure
+        same = (record.created, str(record.epoch), facts.task, facts.agent, facts.model)
+        alike[same].append(run)
     copy_of: dict[Path, Path] = {}
-    for same_place in by_place.values():
-        if len(same_place) > 1:
-            copy_of |= _copies(same_place)
+    for group in alike.values():
+        if len(group) > 1:
+            copy_of |= _copies(group)
     copies = [
         CopiedRun(
             out=run.summary.out,
