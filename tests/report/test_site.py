@@ -260,7 +260,8 @@ def test_measured_figures_of_detectors_stand_below_the_tables(
 ) -> None:
     measured = DetectorFigure(
         name="edit-never-run", positives=41, recall=40 / 41, low=0.874, high=0.996,
-        false_alarms_per_1000_steps=0.25, natural_steps=4000,
+        false_alarms_per_1000_steps=0.25, false_alarms_per_1000_steps_high=1.4,
+        natural_steps=4000,
     )  # fmt: skip
     for page in (overview, process):
         monkeypatch.setattr(page, "detector_figures", lambda: (measured,))

@@ -17,7 +17,7 @@ class DetectorFigure(Record):
     """How many of the labelled places a detector finds, and how often it is wrong elsewhere.
 
     `low` and `high` are the 95 % Wilson interval of the recall; false alarms are counted on natural
-    journals only.
+    journals only, with the upper end of theirs.
     """
 
     name: str
@@ -26,16 +26,14 @@ class DetectorFigure(Record):
     low: float
     high: float
     false_alarms_per_1000_steps: float
+    false_alarms_per_1000_steps_high: float
     natural_steps: int
 
 
 @cache
 def detector_figures() -> tuple[DetectorFigure, ...]:
-    """The measured figures by detector; nothing where none were shipped."""
-    file = files("mlagentbench.report") / FILE
-    if not file.is_file():
-        return ()
-    found = json.loads(file.read_text("utf-8"))
+    """The measured figures by detector."""
+    found = json.loads((files("mlagentbench.report") / FILE).read_text("utf-8"))
     return tuple(
         DetectorFigure.model_validate({"name": name, **figures}) for name, figures in found.items()
     )

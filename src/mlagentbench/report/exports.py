@@ -14,6 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from mlagentbench.errors import UsageError
 from mlagentbench.files import write_atomically
 from mlagentbench.records import Record
+from mlagentbench.report.clipping import visible
 from mlagentbench.report.export_tables import TABLES, ExportTable
 from mlagentbench.report.grids import Grid, grids
 from mlagentbench.report.report_data import ReportData
@@ -24,6 +25,7 @@ _LATEX_SIGNS = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$", '"': "''", "|": r"\textbar{}",
+    "⟨": r"$\langle$", "⟩": r"$\rangle$",
 }  # fmt: skip
 _LATEX_SPECIAL = re.compile("[" + re.escape("".join(_LATEX_SIGNS)) + "]")
 
@@ -132,7 +134,7 @@ def _latex_row(label: str, figures: tuple[str, ...]) -> str:
 
 
 def _escaped(text: str) -> str:
-    escaped = _LATEX_SPECIAL.sub(lambda sign: _LATEX_SIGNS[sign[0]], text)
+    escaped = _LATEX_SPECIAL.sub(lambda sign: _LATEX_SIGNS[sign[0]], visible(text))
     return re.sub(r"^\[", "{[}", re.sub(r"^-(?=\d)", "$-$", escaped))
 
 
@@ -151,5 +153,5 @@ def _markdown_row(texts: tuple[str, ...]) -> str:
 
 def _markdown_text(text: str) -> str:
     """The text as it is: nothing in it makes a cell, a tag, a link or an emphasis."""
-    escaped = re.sub(r"([\\|*_`<>])", r"\\\1", " ".join(text.split()))
+    escaped = re.sub(r"([\\|*_`<>])", r"\\\1", " ".join(visible(text).split()))
     return escaped.replace("](", r"]\(")

@@ -30,9 +30,9 @@ def environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
+        finalize=_shown,
     )
     jinja.filters |= {
-        "visible": visible,
         "preview": preview,
         "exact": formats.exact,
         "figure": formats.figure_text,
@@ -50,6 +50,11 @@ def environment() -> "Environment":
         "task_page": task_page,
     }
     return jinja
+
+
+def _shown(value: object) -> object:
+    """What stands on a page of a value: of plain texts, also what cannot be seen."""
+    return visible(value) if type(value) is str else value
 
 
 def render(template: str, **values: object) -> str:
