@@ -96,7 +96,8 @@ def _print_table(outcome: SuiteOutcome, lines: Sequence[CellFigures], console: C
         )
     out, logs = shown_path(outcome.out), shown_path(outcome.out / "logs")
     console.print(
-        f"\nruns: {out}   to look into them: mlagentbench report {out}, inspect view --log-dir {logs}",
+        f"\nruns: {out}   to look into them: mlagentbench report {out}\n"
+        f"raw transcripts: inspect view --log-dir {logs}",
         highlight=False,
         soft_wrap=True,
     )
