@@ -14,8 +14,9 @@ UNKNOWN = "unknown"
 """What a record says of something that it must name and that nobody knows."""
 
 Tier = Literal["mini", "full"]
-Origin = Literal["run", "legacy"]
-"""legacy: imported from the original MLAgentBench's logs; what these do not say is unknown."""
+Origin = Literal["run", "legacy", "replay"]
+"""legacy: imported from the original MLAgentBench's logs; what these do not say is unknown.
+replay: a run's actions carried out again to check it; never a result of its own."""
 ObservationStatus = Literal["ok", "error", "refused", "limit", "interrupted"]
 
 
@@ -144,6 +145,8 @@ class Disclosure(Record):
     isolation: str
     network: bool = False
     limits: dict[str, Json]
+    first_limits: dict[str, Json] | None = None
+    """The limits that the run was started with, where they were raised later."""
     feedback: str = "none"
     protocol: str = "ours"
     interactive: bool = False
@@ -158,6 +161,8 @@ class BranchPoint(Record):
 
     run: str
     step: int
+    edited: str | None = None
+    """The hash of the text that stands in place of that step's observation, where one does."""
 
 
 class RunRecord(Record):
@@ -173,6 +178,8 @@ class RunRecord(Record):
     origin: Origin = "run"
     imported_trace: str | None = None
     """Of an imported run, the hash of the trace that it was made from."""
+    replay_of: str | None = None
+    """Of a replay, the directory of the run that it repeats."""
 
     def directory(self, settings_hash: str) -> PurePosixPath:
         """The run's place below OUT."""

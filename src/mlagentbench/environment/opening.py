@@ -5,11 +5,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlagentbench.environment.actions.action import ActionSpec
+from mlagentbench.environment.actions.action import ActionSpec, AskPerson
 from mlagentbench.environment.budget import Budget, BudgetLimits
 from mlagentbench.environment.current import publish
 from mlagentbench.environment.environment import Environment
-from mlagentbench.environment.feedback import hold_out
+from mlagentbench.environment.feedback import Feedback, hold_out
+from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.run_record import disclose, find_or_create_run
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.task_process import call_task
@@ -17,8 +18,8 @@ from mlagentbench.environment.services.tool_model import ROLE, InspectTool
 from mlagentbench.environment.services.tool_services import run_services, serving
 from mlagentbench.environment.workspace import sandbox_spec
 from mlagentbench.records import Tier
-from mlagentbench.tasks.data import require_prepared
-from mlagentbench.tasks.python_env import require_python_env
+from mlagentbench.tasks.data import PreparedData, require_prepared
+from mlagentbench.tasks.python_env import PythonEnv, require_python_env
 from mlagentbench.tasks.task import Task, load_task
 
 if TYPE_CHECKING:
@@ -50,16 +51,40 @@ async def open_environment(
         roles=None if task.spec.tool_model is None else {ROLE: task.spec.tool_model},
     )  # fmt: skip
     run = find_or_create_run(out.absolute(), task, epoch, disclosure)
-    spec = sandbox_spec(task, run, data, python_env, task.run_seed(epoch), feedback)
+    async with open_run(
+        task, run, data, python_env, limits, actions,
+        seed=task.run_seed(epoch), feedback=feedback, tool=task.spec.tool_model, models=models,
+    ) as environment:  # fmt: skip
+        yield environment
+
+
+@asynccontextmanager
+async def open_run(
+    task: Task,
+    run: RunDirectory,
+    data: PreparedData,
+    python_env: PythonEnv,
+    limits: BudgetLimits,
+    actions: Sequence[ActionSpec],
+    *,
+    seed: int,
+    feedback: Feedback | None = None,
+    tool: str | None = None,
+    models: "Mapping[str, str | Model] | None" = None,
+    ask_person: AskPerson | None = None,
+) -> AsyncIterator[Environment]:
+    """The run in this directory, started or continued, in the default sandbox."""
+    spec = sandbox_spec(task, run, data, python_env, seed, feedback)
     budget = Budget(limits)
     services = None
-    if task.spec.tool_model is not None:
-        services = run_services(task, data.private, InspectTool(task.spec.tool_model), budget)
+    if tool is not None:
+        services = run_services(task, data.private, InspectTool(tool), budget)
     with run.locked():
         sandbox = BubblewrapSandbox(spec, services)
         environment = Environment(
-            task, run, sandbox, budget, data, python_env, call_task, actions, feedback, models
-        )
+            task, run, sandbox, budget, data, python_env, call_task, actions, feedback, models,
+            ask_person,
+        )  # fmt: skip
         try:
             environment.start()
             async with serving(services), sandbox:

@@ -8,6 +8,7 @@
 | an address in memory, as 0x7f3a          | `#`              |
 | an absolute path                         | its last part    |
 
+Where figures matter, `without_times` leaves numbers as they are, and `numbers_in` gives them.
 Words, punctuation and the order of lines stay. Digits that are a part of a name, as in
 train2.py, are no number. Normalising twice changes nothing more.
 """
@@ -34,11 +35,27 @@ _NUMBER = re.compile(
     """,
     re.VERBOSE,
 )
-_BECOMES = {_TIMESTAMP: "#", _ADDRESS: "#", _PATH: "/", _DURATION: " #", _NUMBER: " #"}
+_FIGURE = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_TIMES = {_TIMESTAMP: "#", _ADDRESS: "#", _PATH: "/", _DURATION: " #"}
 
 
 def normalised(prompt: str) -> str:
     """The prompt without what may change from one machine to the next."""
-    for pattern, placeholder in _BECOMES.items():
-        prompt = pattern.sub(placeholder, prompt)
-    return prompt
+    return _NUMBER.sub(" #", without_times(prompt))
+
+
+def without_times(text: str) -> str:
+    """A text without times, addresses and the places of files, but with its other numbers."""
+    for pattern, placeholder in _TIMES.items():
+        text = pattern.sub(placeholder, text)
+    return text
+
+
+def numbers_in(text: str) -> list[float]:
+    """The numbers that `normalised` takes out of a text without times, in their order.
+
+    A comma parts two numbers: in a table it does, and nobody can tell in a text.
+    """
+    return [
+        float(figure) for found in _NUMBER.finditer(text) for figure in _FIGURE.findall(found[0])
+    ]

@@ -15,7 +15,7 @@ runs that failed or were interrupted can be recorded as well.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -93,9 +93,15 @@ _LINE: TypeAdapter[RunLine | RecordedReply] = TypeAdapter(
 )
 
 
-def record_run(run: RunDirectory, answered_by: str | None = None) -> RecordedRun | None:
-    """The replies of a run, as far as it has come; None when no model has answered in it."""
-    lines = read_journal(run.journal).replies
+def record_run(
+    run: RunDirectory, answered_by: str | None = None, only: Collection[int] | None = None
+) -> RecordedRun | None:
+    """The replies of a run, as far as it has come; None when no model has answered in it.
+
+    `only` names those lines of the journal whose replies are wanted.
+    """
+    replies = read_journal(run.journal).replies
+    lines = [line for line in replies if only is None or line.n in only]
     if not lines:
         return None
     record = RunRecord.model_validate_json(run.run_json.read_bytes())
