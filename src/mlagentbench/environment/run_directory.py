@@ -25,6 +25,7 @@ class RunDirectory:
         outputs/                   the submission, copied out for grading
         work/                      the workspace, as the host sees it
         failure.txt                why the run could not be brought to its grade, until it is
+        replay.json replay.html    of a replay, how it compares to the run that it repeats
         sandbox.json               the sandbox's process, while there is one
         lock                       held by the process that works here; its pid is in it
     """
@@ -76,6 +77,14 @@ class RunDirectory:
     @property
     def failure(self) -> Path:
         return self.path / "failure.txt"
+
+    @property
+    def replay_json(self) -> Path:
+        return self.path / "replay.json"
+
+    @property
+    def replay_page(self) -> Path:
+        return self.path / "replay.html"
 
     @property
     def sandbox_json(self) -> Path:

@@ -56,7 +56,7 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> Grade:
     record = read_record(run)
     task = load_task(record.task_path)
     facts = record.disclosure
-    data = _data_of(run, record, task)
+    data = data_of(run, record, task)
     python_env = require_python_env(task)
     history = read_journal(run.journal)
     number, snapshot = _snapshot_after(run, history, step)
@@ -82,7 +82,7 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> Grade:
     return grade
 
 
-def _data_of(run: RunDirectory, record: RunRecord, task: Task) -> PreparedData:
+def data_of(run: RunDirectory, record: RunRecord, task: Task) -> PreparedData:
     """The data that a run worked on; those of an imported run are not here, ours may fit."""
     if record.origin == "legacy":
         return data_for_imported(run, task)

@@ -3,6 +3,7 @@
 from mlagentbench.environment.actions.action import ActionContext, action
 from mlagentbench.errors import ActionError
 
+ANSWER = "The person answers: "
 NOBODY = "Nobody answered. Go on with what you know."
 
 
@@ -19,4 +20,4 @@ async def request_help(at: ActionContext, request: str) -> str:
         raise ActionError("nobody can be asked in this run")
     with at.budget.halted(), suspend_working_limit():
         answer = (await at.ask_person(request)).strip()
-    return f"The person answers: {answer}" if answer else NOBODY
+    return f"{ANSWER}{answer}" if answer else NOBODY

@@ -1,0 +1,219 @@
+"""`mlagentbench replay`: a run's recorded actions, carried out again without a model, and compared.
+
+    read_source       the run, its task, the very data, a python environment
+    open_run          a fresh workspace in a fresh sandbox, with the run's seed and no limits
+    Replayer          one step after the other; what an action asked a model then, it is told again
+    grade_run         where the run was graded, the replay is, too
+    Replay            how both compare, in replay.json of the replay's own run directory
+
+A replay lies below OUT/replays, or where --out says, and replaces an earlier one of the same run.
+Its record says that it is one: no table and no report counts it.
+"""
+
+import asyncio
+import hashlib
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+
+from mlagentbench.environment.actions.standard import choose_actions
+from mlagentbench.environment.budget import BudgetLimits
+from mlagentbench.environment.disclosure import hardware, packages
+from mlagentbench.environment.joined_objects import JoinedObjects
+from mlagentbench.environment.opening import open_run
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.environment.run_record import settings_hash
+from mlagentbench.environment.sandbox.prerequisites import isolation
+from mlagentbench.errors import UsageError
+from mlagentbench.evaluation.grading import grade_run
+from mlagentbench.evaluation.replays import Replay, ScoreComparison, SetupDifference, StepComparison
+from mlagentbench.evaluation.results import find_run, read_grades
+from mlagentbench.files import write_atomically
+from mlagentbench.records import Disclosure, Grade, Outcome, RunRecord
+from mlagentbench.running.output import own_output
+from mlagentbench.running.replay_comparing import Comparing
+from mlagentbench.running.replay_source import RecordedStep, Source, read_source
+from mlagentbench.running.replay_steps import Replayer, recorded_model
+
+REPLAYS = "replays"
+UNFINISHED = Outcome(kind="interrupted", detail="the run that is replayed did not end")
+ON_ANOTHER = {
+    "python_env": "python environment",
+    "hardware": "hardware",
+    "packages": "packages of the harness",
+    "isolation": "isolation",
+}
+"""What of a disclosure may be different where a run is replayed."""
+
+Announce = Callable[[str], None]
+
+
+def replay_run(path: Path, out: Path | None, tolerance: float, announce: Announce) -> Replay:
+    """Replay a run below `out`; a UsageError says what is missing, before anything is written."""
+    if tolerance < 0:
+        raise UsageError(f"--tolerance {tolerance:g}: it should not be below 0")
+    source = read_source(find_run(path))
+    where = source.run.out / REPLAYS if out is None else out
+    with own_output(where.absolute()):
+        run = _fresh_run(where.absolute(), source)
+        replay = asyncio.run(_replay(source, run, tolerance, announce))
+        write_atomically(run.replay_json, replay.model_dump_json(indent=2).encode())
+    return replay
+
+
+def _fresh_run(out: Path, source: Source) -> RunDirectory:
+    """The replay's own directory, with its record; an earlier replay of the run is removed."""
+    facts = source.record.disclosure
+    here = facts.model_copy(
+        update={
+            "sandbox": "bubblewrap",
+            "isolation": isolation(),
+            "limits": BudgetLimits().model_dump(),
+            "python_env": source.python_env.hash,
+            "hardware": hardware(),
+            "packages": packages(),
+        }
+    )
+    record = RunRecord(
+        task_path=source.record.task_path,
+        epoch=source.record.epoch,
+        seed=source.record.seed,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        disclosure=here,
+        origin="replay",
+        replay_of=str(source.run.path),
+    )
+    # Of another place than the run's, even below the same OUT, and than other runs' replays.
+    name = f"replay of {settings_hash(facts)} in {source.run.path}"
+    place = record.directory(hashlib.sha256(name.encode()).hexdigest())
+    run = RunDirectory(out, Path(place))
+    with run.locked():
+        shutil.rmtree(run.path)
+    write_atomically(run.run_json, record.model_dump_json(indent=2).encode())
+    return run
+
+
+async def _replay(
+    source: Source, run: RunDirectory, tolerance: float, announce: Announce
+) -> Replay:
+    comparing = Comparing(tolerance, JoinedObjects(source.run.objects, run.objects))
+    steps = await _replay_steps(source, run, comparing, announce)
+    facts = source.record.disclosure
+    return Replay(
+        run=str(source.run.path),
+        replay=str(run.path),
+        task=facts.task,
+        agent=facts.agent,
+        model=facts.model,
+        tolerance=tolerance,
+        setup=tuple(_setup_differences(facts, source)),
+        steps=tuple(steps),
+        scores=tuple(await _scores(source, run, steps, comparing, announce)),
+    )
+
+
+async def _replay_steps(
+    source: Source, run: RunDirectory, comparing: Comparing, announce: Announce
+) -> list[StepComparison]:
+    """Where the run was interrupted and gone on with, so is the replay."""
+    feedback = await source.feedback()
+    compared: list[StepComparison] = []
+    parts = _between_interruptions(source.steps) or [[]]
+    for number, part in enumerate(parts, start=1):
+        replayer = Replayer(source, comparing)
+        async with open_run(
+            source.task, run, source.data, source.python_env, BudgetLimits(),
+            choose_actions(source.first.actions),
+            seed=source.record.seed, feedback=feedback, tool=source.tool,
+            models=recorded_model(source, run), ask_person=replayer.answer_as_then,
+        ) as environment:  # fmt: skip
+            for step in part:
+                announce(f"step {step.n} of {len(source.steps)}: {step.begin.action.name}")
+                compared.append(await replayer.replay(environment, step))
+            if number == len(parts):
+                taken_back = source.taken_back()
+                if taken_back is not None:
+                    environment.hand_in(environment.steps[taken_back - 1])
+                environment.finish(source.outcome.outcome if source.outcome else UNFINISHED)
+    return compared
+
+
+def _between_interruptions(steps: tuple[RecordedStep, ...]) -> list[list[RecordedStep]]:
+    seen = 0
+
+    def part_of(step: RecordedStep) -> int:
+        nonlocal seen
+        seen += step.resumed
+        return seen
+
+    return [list(part) for _, part in groupby(steps, key=part_of)]
+
+
+def _setup_differences(then: Disclosure, source: Source) -> Iterator[SetupDifference]:
+    now = {
+        "python_env": source.python_env.hash,
+        "hardware": hardware(),
+        "packages": packages(),
+        "isolation": isolation(),
+    }
+    for field, name in ON_ANOTHER.items():
+        old, new = getattr(then, field), now[field]
+        if not isinstance(old, dict) or not isinstance(new, dict):
+            if old != new:
+                yield SetupDifference(what=name, then=str(old), now=str(new))
+            continue
+        for key in sorted(old.keys() | new.keys() - {"speed_probe"}):
+            if old.get(key) != new.get(key) and key != "speed_probe":
+                yield SetupDifference(
+                    what=f"{name}: {key}", then=str(old.get(key)), now=str(new.get(key))
+                )
+
+
+async def _scores(
+    source: Source,
+    run: RunDirectory,
+    steps: list[StepComparison],
+    comparing: Comparing,
+    announce: Announce,
+) -> list[ScoreComparison]:
+    """Grade the replay after each step after which the run was graded, by its newest grades."""
+    newest = {grade.step: grade for grade in read_grades(source.run)}
+    if source.run.replies.is_file():
+        shutil.copyfile(source.run.replies, run.replies)
+    compared = []
+    for number, then in sorted(newest.items()):
+        announce(f"grading as it was after step {number}")
+        now = await grade_run(run, number)
+        taken_over = any(step.taken_over and step.step <= number for step in steps)
+        timed = source.task.spec.kind == "timed"
+        compared.append(compare_grades(then, now, comparing, timed=timed, taken_over=taken_over))
+    return compared
+
+
+def compare_grades(
+    then: Grade, now: Grade, comparing: Comparing, *, timed: bool, taken_over: bool
+) -> ScoreComparison:
+    """How two grades of one step compare; of a timed task only whether both are valid."""
+    agreement, reason = "same", ""
+    if taken_over:
+        agreement, reason = "not replayable", "files were taken over from the record"
+    elif then.score is None or now.score is None:
+        if then.valid != now.valid:
+            agreement, reason = (
+                "different",
+                f"{then.reason or 'valid'}; now {now.reason or 'valid'}",
+            )
+    elif timed:
+        reason = "measured time: only that both are valid is compared"
+    elif not comparing.close(then.score, now.score):
+        agreement, reason = "different", f"by {abs(now.score - then.score):.3g}"
+    elif then.score != now.score:
+        agreement = "within tolerance"
+    return ScoreComparison.model_validate(
+        {
+            "step": then.step, "then": then.score, "now": now.score,
+            "agreement": agreement, "reason": reason,
+        }
+    )  # fmt: skip

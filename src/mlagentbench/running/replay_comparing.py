@@ -1,0 +1,140 @@
+"""Comparing a step with its replay: what it said, what it printed, and the files it changed.
+
+Times, memory addresses and the directories of files are not compared. Numbers may differ by the
+tolerance, relative to the larger one; everything else must be the same.
+"""
+
+import math
+from collections.abc import Iterator
+
+from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.snapshot_trees import Entry, changes
+from mlagentbench.evaluation.replays import RANK, Agreement, Compared
+from mlagentbench.models.normalising import normalised, numbers_in, without_times
+from mlagentbench.records import Observation
+
+LARGEST_TEXT = 20_000_000
+"""Bytes up to which files are compared as texts."""
+SHOWN = 100
+SMALLEST = 1e-12
+"""Numbers that differ by less are the same, also next to 0."""
+COMPILED = ".pyc"
+"""Files of this kind hold the time at which they were made."""
+
+Pair = tuple[Entry | None, Entry | None]
+"""The entry that the record has at a path, and the one that the replay has."""
+
+
+def worst(compared: list[Compared]) -> Agreement:
+    """The agreement of several things together."""
+    return max((one.agreement for one in compared), key=RANK.__getitem__, default="same")
+
+
+class Comparing:
+    """Compares step after step; a file that differs is named once, not in every later step."""
+
+    def __init__(self, tolerance: float, objects: ObjectStore) -> None:
+        self._tolerance = tolerance
+        self._objects = objects
+        self._known: dict[str, Pair] = {}
+
+    def observations(self, then: Observation, now: Observation) -> Iterator[Compared]:
+        """What differs between two observations."""
+        if (then.status, then.exit_code) != (now.status, now.exit_code):
+            reason = f"was {_status(then)}, is {_status(now)}"
+            yield Compared(what="status", agreement="different", reason=reason)
+        yield from self.texts("observation", then.text, now.text)
+
+    def texts(self, what: str, then: str, now: str) -> Iterator[Compared]:
+        """What differs between two texts; nothing when they are the same but for times."""
+        then, now = without_times(then), without_times(now)
+        if then == now:
+            return
+        old_numbers, new_numbers = numbers_in(then), numbers_in(now)
+        if normalised(then) != normalised(now) or len(old_numbers) != len(new_numbers):
+            yield Compared(what=what, agreement="different", reason=_first_difference(then, now))
+            return
+        pairs = list(zip(old_numbers, new_numbers, strict=True))
+        off = [pair for pair in pairs if not self.close(*pair)]
+        if off:
+            old, new = off[0]
+            reason = f"{len(off)} of {len(pairs)} numbers, the first was {old:g}, is {new:g}"
+            yield Compared(what=what, agreement="different", reason=reason)
+        elif any(old != new for old, new in pairs):
+            most = max(abs(old - new) / max(abs(old), abs(new), SMALLEST) for old, new in pairs)
+            reason = f"numbers differ by up to {most:.1g} of their size"
+            yield Compared(what=what, agreement="within tolerance", reason=reason)
+
+    def close(self, then: float, now: float) -> bool:
+        return math.isclose(then, now, rel_tol=self._tolerance, abs_tol=SMALLEST)
+
+    def files(self, then: str, now: str) -> Iterator[Compared]:
+        """Files that differ between two snapshots, unless they differed so before."""
+        differing = {
+            change.path: (change.before, change.after)
+            for change in changes(self._objects, then, now)
+            if not change.path.endswith(COMPILED) and _contents(change.before, change.after)
+        }
+        for path, pair in differing.items():
+            if self._known.get(path) != pair:
+                yield from self._file(path, *pair)
+        self._known = differing
+
+    def _file(self, path: str, then: Entry | None, now: Entry | None) -> Iterator[Compared]:
+        what = f"file {path}"
+        if then is None or now is None or then.kind != now.kind:
+            reason = f"was {_kind(then)}, is {_kind(now)}"
+            yield Compared(what=what, agreement="different", reason=reason)
+            return
+        texts = [self._text(then), self._text(now)]
+        if texts[0] is None or texts[1] is None:
+            yield Compared(what=what, agreement="different", reason="other bytes")
+        else:
+            yield from self.texts(what, texts[0], texts[1])
+
+    def _text(self, entry: Entry) -> str | None:
+        """What a file holds, as a text; None when it is none, or too large."""
+        if entry.kind == "link":
+            return entry.value
+        if self._objects.size(entry.value) > LARGEST_TEXT:
+            return None
+        try:
+            return self._objects.read(entry.value).decode()
+        except UnicodeDecodeError:
+            return None
+
+
+def _contents(then: Entry | None, now: Entry | None) -> bool:
+    """Whether the difference is more than one of modes, or of what is in a directory."""
+    kinds = {entry.kind for entry in (then, now) if entry is not None}
+    if kinds == {"directory"}:
+        return then is None or now is None
+    return then is None or now is None or (then.kind, then.value) != (now.kind, now.value)
+
+
+def _kind(entry: Entry | None) -> str:
+    return "not there" if entry is None else f"a {entry.kind}"
+
+
+def _status(observation: Observation) -> str:
+    code = "" if observation.exit_code is None else f", exit code {observation.exit_code}"
+    return f"{observation.status}{code}"
+
+
+def _first_difference(then: str, now: str) -> str:
+    old, new = then.splitlines(), now.splitlines()
+    pairs = enumerate(zip(old, new, strict=False), start=1)
+    parted = next(
+        (number for number, (one, other) in pairs if normalised(one) != normalised(other)), None
+    )
+    if parted is not None:
+        return f"line {parted} was {_short(old[parted - 1])}, is {_short(new[parted - 1])}"
+    more, what = (old, "is missing") if len(old) > len(new) else (new, "is new")
+    place = min(len(old), len(new))
+    shown = f": {_short(more[place])}" if place < len(more) else ""
+    return f"line {place + 1} {what}{shown}"
+
+
+def _short(line: str) -> str:
+    line = line.strip()
+    return repr(line if len(line) <= SHOWN else f"{line[:SHOWN]}…")

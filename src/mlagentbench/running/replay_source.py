@@ -1,0 +1,165 @@
+"""What a replay starts from: a recorded run, step by step, and all that it stood on."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mlagentbench.environment.feedback import Feedback, hold_out
+from mlagentbench.environment.journal import (
+    AnyLine,
+    BeginLine,
+    EndLine,
+    EventLine,
+    OutcomeLine,
+    ReplyLine,
+    RunLine,
+    read_lines,
+)
+from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.environment.sandbox.task_process import call_task
+from mlagentbench.environment.services.tool_model import tool_model_name
+from mlagentbench.errors import UsageError
+from mlagentbench.evaluation.grading import data_of
+from mlagentbench.evaluation.results import read_record
+from mlagentbench.records import Observation, RunRecord
+from mlagentbench.running.settings import RunSettings
+from mlagentbench.tasks.data import PreparedData
+from mlagentbench.tasks.python_env import PythonEnv, require_python_env
+from mlagentbench.tasks.task import Task, load_task
+
+READER = "mlagentbench/reader"
+"""The one tool model that says the same again, and needs nobody to answer."""
+
+
+@dataclass(frozen=True)
+class RecordedStep:
+    """A step as the journal has it; `replies` are the lines of what its action asked models."""
+
+    begin: BeginLine
+    end: EndLine
+    observation: Observation
+    replies: tuple[int, ...]
+    resumed: bool
+    """Whether the run was interrupted, and gone on with, since the step before."""
+    before: str
+    """The workspace after the step before, or at the start."""
+
+    @property
+    def n(self) -> int:
+        return self.begin.step
+
+
+@dataclass(frozen=True)
+class Source:
+    """A recorded run whose task, data and python environment are here."""
+
+    run: RunDirectory
+    record: RunRecord
+    task: Task
+    data: PreparedData
+    python_env: PythonEnv
+    tool: str | None
+    first: RunLine
+    steps: tuple[RecordedStep, ...]
+    outcome: OutcomeLine | None
+    objects: ObjectStore
+
+    async def feedback(self) -> Feedback | None:
+        """What the run's agent was told of held-out data."""
+        settings = RunSettings(feedback=self.record.disclosure.feedback)
+        calls = settings.feedback_calls()
+        if not calls:
+            return None
+        return await hold_out(self.task, self.data, self.python_env, call_task, calls)
+
+    def taken_back(self) -> int | None:
+        """The earlier step whose workspace the agent handed in; None when it was the last one."""
+        handed_in = None if self.outcome is None else self.outcome.snapshot
+        if not self.steps or handed_in in (None, self.steps[-1].end.snapshot):
+            return None
+        same = (step.n for step in reversed(self.steps) if step.end.snapshot == handed_in)
+        return next(same, None)
+
+
+def read_source(run: RunDirectory) -> Source:
+    """Read a run that is to be replayed; a UsageError says what is missing for that."""
+    record = read_record(run)
+    if record.origin == "legacy":
+        raise UsageError(
+            f"{run.path} was imported from the original MLAgentBench, whose actions are others; "
+            "only runs of this one are replayed"
+        )
+    task = load_task(record.task_path)
+    data = data_of(run, record, task)
+    lines = read_lines(run.journal) if run.journal.exists() else []
+    first = next((line for line in lines if isinstance(line, RunLine)), None)
+    if first is None:
+        raise UsageError(f"{run.path}: the run has not started; there is nothing to replay")
+    objects = ObjectStore(run.objects)
+    if not objects.has(first.snapshot):
+        raise UsageError(
+            f"{run.objects}: the snapshots of the run are not there; "
+            "a run is replayed where its objects/ are"
+        )
+    outcomes = [line for line in lines if isinstance(line, OutcomeLine)]
+    return Source(
+        run=run,
+        record=record,
+        task=task,
+        data=data,
+        python_env=require_python_env(task),
+        tool=_tool(run, record, task),
+        first=first,
+        steps=tuple(_steps(lines, first, objects)),
+        outcome=outcomes[-1] if outcomes else None,
+        objects=objects,
+    )
+
+
+def _tool(run: RunDirectory, record: RunRecord, task: Task) -> str | None:
+    name = tool_model_name(task, record.disclosure.roles, record.disclosure.model)
+    if name not in (None, READER):
+        raise UsageError(
+            f"{run.path}: its programs asked the model {name} while they ran, and what it said is "
+            f"not kept; runs of {task.id} can be replayed that used --role tool={READER}"
+        )
+    return name
+
+
+def _steps(
+    lines: Sequence[AnyLine], first: RunLine, objects: ObjectStore
+) -> Iterator[RecordedStep]:
+    begun: BeginLine | None = None
+    replies: list[int] = []
+    resumed = False
+    before = first.snapshot
+    for line in lines:
+        match line:
+            case BeginLine():
+                begun, replies = line, []
+            case ReplyLine():
+                replies.append(line.n)
+            case EventLine(event="resumed"):
+                resumed = True
+            case EndLine() if begun is not None:
+                yield RecordedStep(
+                    begin=begun,
+                    end=line,
+                    observation=_whole(line, objects),
+                    replies=tuple(replies),
+                    resumed=resumed,
+                    before=before,
+                )
+                begun, resumed, before = None, False, line.snapshot
+
+
+def _whole(end: EndLine, objects: ObjectStore) -> Observation:
+    if end.text is None:
+        return end.observation
+    return end.observation.model_copy(update={"text": objects.read(end.text).decode()})
+
+
+def last_end(run: RunDirectory) -> EndLine:
+    """How the newest step of a run ended."""
+    ends = (line for line in reversed(read_lines(run.journal)) if isinstance(line, EndLine))
+    return next(ends)

@@ -1,0 +1,177 @@
+"""Carrying out recorded steps again, one by one."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from mlagentbench.agents.agent import UNUSABLE_REPLY
+from mlagentbench.environment.actions.help import ANSWER
+from mlagentbench.environment.actions.memory import append_summary_to_research_log
+from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.research_log import LOG
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.environment.sandbox.sandbox import Sandbox
+from mlagentbench.environment.snapshot_trees import Entry, changes, entry_at
+from mlagentbench.errors import ActionError, RunEnded, RunFailed
+from mlagentbench.evaluation.replays import Compared, StepComparison
+from mlagentbench.models.recording import record_run, write_recording
+from mlagentbench.records import Observation
+from mlagentbench.running.replay_comparing import Comparing, worst
+from mlagentbench.running.replay_source import RecordedStep, Source, last_end
+
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
+
+RECORDING = "replay-replies.jsonl"
+MOST_PATIENT = float("inf")
+
+
+class Noted(NamedTuple):
+    """Why a step is not carried out again; `nothing_done` says that it never was."""
+
+    reason: str
+    nothing_done: bool = False
+
+
+def recorded_model(source: Source, run: RunDirectory) -> "Mapping[str, Model] | None":
+    """What stands for every model: it says what the actions of the run were told then."""
+    from inspect_ai.model import get_model
+
+    asked = {line for step in source.steps for line in step.replies}
+    recording = record_run(source.run, only=asked)
+    if recording is None:
+        return None
+    file = run.path / RECORDING
+    write_recording(file, [recording])
+    model = get_model(
+        "mlagentbench/recorded", file=str(file), on_mismatch="continue", memoize=False
+    )
+    return {"main": model}
+
+
+class Replayer:
+    """Carries out the steps of a run again and compares each with what the journal says."""
+
+    def __init__(self, source: Source, comparing: Comparing) -> None:
+        self._source = source
+        self._comparing = comparing
+        self._step: RecordedStep | None = None
+
+    async def replay(self, environment: Environment, step: RecordedStep) -> StepComparison:
+        """Carry out one step, or note why not, and compare."""
+        self._step = step
+        noted = _why_not(environment, step)
+        if noted is None:
+            await self._lay_in_research_log(environment, step)
+            try:
+                return self._compared(step, await self._execute(environment, step), environment)
+            except RunFailed as failure:
+                if failure.cause != "model":
+                    raise
+                noted = Noted(f"a model is asked for more than then: {failure.detail}")
+        return await self._take_over(environment, step, noted)
+
+    async def answer_as_then(self, _request: str) -> str:
+        """What a person answered in the step that is being replayed."""
+        text = "" if self._step is None else self._step.observation.text
+        return text.removeprefix(ANSWER) if text.startswith(ANSWER) else ""
+
+    async def _execute(self, environment: Environment, step: RecordedStep) -> Observation:
+        """A command that was ended by its time is given as long again."""
+        timed_out = step.observation.limit == "wall time"
+        patience = step.end.seconds if timed_out else MOST_PATIENT
+        try:
+            return await environment.execute(step.begin.action, patience=patience)
+        except RunEnded:
+            return environment.steps[-1].observation
+
+    def _compared(
+        self, step: RecordedStep, now: Observation, environment: Environment
+    ) -> StepComparison:
+        done = environment.steps[-1]
+        found = [
+            *self._comparing.observations(step.observation, now),
+            *self._outputs(step, environment),
+            *self._comparing.files(step.end.snapshot, done.snapshot),
+        ]
+        return StepComparison(
+            step=step.n,
+            action=step.begin.action,
+            agreement=worst(found),
+            reason="; ".join(f"{one.what}: {one.reason}" for one in found),
+            compared=tuple(found),
+        )
+
+    def _outputs(self, step: RecordedStep, environment: Environment) -> Iterator[Compared]:
+        """What differs in all that a command printed, where its observation shows only a part."""
+        then = step.end.output
+        now = last_end(environment.run).output if then is not None else None
+        if then is not None and now is not None:
+            texts = self._source.objects.read(then), environment.store.read(now)
+            yield from self._comparing.texts(
+                "output", *(text.decode("utf-8", "replace") for text in texts)
+            )
+
+    async def _take_over(
+        self, environment: Environment, step: RecordedStep, noted: Noted
+    ) -> StepComparison:
+        """Count the step without doing it; what it did to the workspace is copied."""
+        laid_in = 0
+        if environment.ended is not None:
+            return _not_done(step, noted)
+        for change in changes(self._source.objects, step.before, step.end.snapshot):
+            await _lay_in(environment.sandbox, self._source.objects, change.path, change.after)
+            laid_in += 1
+        await environment.note_step(step.begin.action, step.observation)
+        taken_over = laid_in > 0 and not noted.nothing_done
+        return _not_done(step, noted).model_copy(update={"taken_over": taken_over})
+
+    async def _lay_in_research_log(self, environment: Environment, step: RecordedStep) -> None:
+        """An agent that keeps a research log writes it between its steps."""
+        if step.begin.action.name == append_summary_to_research_log.name:
+            return
+        objects = self._source.objects
+        entry = entry_at(objects, step.end.snapshot, LOG)
+        if entry is not None and entry != entry_at(objects, step.before, LOG):
+            await _lay_in(environment.sandbox, objects, LOG, entry)
+
+
+def _not_done(step: RecordedStep, noted: Noted) -> StepComparison:
+    return StepComparison(
+        step=step.n,
+        action=step.begin.action,
+        agreement="same" if noted.nothing_done else "not replayable",
+        reason=noted.reason,
+    )
+
+
+def _why_not(environment: Environment, step: RecordedStep) -> Noted | None:
+    """Why a step cannot be carried out again; None when it can."""
+    if environment.ended is not None:
+        return Noted("the replay has ended before it")
+    if step.begin.action.name == UNUSABLE_REPLY.name:
+        return Noted("an unusable reply: nothing was carried out", nothing_done=True)
+    if step.observation.status == "interrupted":
+        return Noted("it was interrupted", nothing_done=step.end.snapshot == step.before)
+    try:
+        environment.actions.find(step.begin.action.name)
+    except ActionError:
+        if step.observation.status == "ok":
+            return Noted("a foreign agent did it by itself")
+    return None
+
+
+async def _lay_in(sandbox: Sandbox, objects: ObjectStore, path: str, entry: Entry | None) -> None:
+    """Make a path of the workspace what the record has there, as the sandbox's own user."""
+    if entry is None or entry.kind == "link":
+        await sandbox.run(["rm", "-rf", "--", path])
+    if entry is None:
+        return
+    if entry.kind == "directory":
+        await sandbox.run(["mkdir", "-p", "--", path])
+    elif entry.kind == "link":
+        await sandbox.run(["ln", "-s", "--", entry.value, path])
+    else:
+        await sandbox.write(path, objects.read(entry.value))
+    if entry.kind != "link":
+        await sandbox.run(["chmod", f"{entry.mode & 0o777:o}", "--", path])
