@@ -1,6 +1,5 @@
 """The command line: each verb says what it does and hands the work to a module."""
 
-import errno
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.files import PERSONS_DISK, disk_trouble
 
 
 class InterruptibleGroup(TyperGroup):
@@ -51,13 +51,6 @@ SuiteOption = Annotated[
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="All tasks there are: --suite all.")]
 OutOption = Annotated[Path, typer.Option("--out", help="Where runs, logs and snapshots go.")]
-PERSONS_DISK = {
-    errno.ENOSPC: "free some space",
-    errno.EDQUOT: "free some space",
-    errno.EROFS: "make it writable",
-    errno.EACCES: "make it accessible to you",
-}
-"""What only the person can mend, wherever it comes up."""
 ToolOption = Annotated[
     list[str] | None, typer.Option("--role", help="tool=MODEL: for tasks whose programs use one.")
 ]
@@ -418,9 +411,5 @@ def main() -> None:
         if error.errno not in PERSONS_DISK:
             raise
         where = f"{error.filename}: " if error.filename else ""
-        typer.echo(
-            f"mlagentbench: {where}{error.strerror}; {PERSONS_DISK[error.errno]}, then type the "
-            "same command again",
-            err=True,
-        )
+        typer.echo(f"mlagentbench: {where}{disk_trouble(error)}", err=True)
         sys.exit(1)

@@ -1,11 +1,27 @@
 """Writing files so that a crash leaves the old one or the new one, and removing them for sure."""
 
+import errno
 import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+PERSONS_DISK = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EROFS: "make it writable",
+    errno.EACCES: "make it accessible to you",
+}
+"""What only the person can mend, wherever it comes up."""
+
+
+def disk_trouble(error: OSError) -> str:
+    """What went wrong on a disk and, where a person can mend it, the next step."""
+    if error.errno not in PERSONS_DISK:
+        return str(error.strerror)
+    return f"{error.strerror}; {PERSONS_DISK[error.errno]}, then type the same command again"
 
 
 def write_atomically(path: Path, contents: bytes) -> None:

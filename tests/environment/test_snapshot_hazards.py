@@ -16,6 +16,7 @@ from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.scanning import CLOCK_TICK_NS
 from mlagentbench.environment.snapshot_trees import entry_at
 from mlagentbench.environment.snapshots import Snapshots
+from mlagentbench.errors import RunFailed
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_what_cannot_be_stored_is_a_failure_and_not_left_out(
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
     try:
-        with pytest.raises(OSError, match="File too large"):
+        with pytest.raises(RunFailed, match=r"cannot store in .*objects: File too large"):
             snapshots.take()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -12,7 +12,7 @@ from mlagentbench.environment.journal import EndLine, RunLine
 from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.snapshot_trees import Entry, put_tree
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import RunFailed
 from mlagentbench.running.regrade import steps_of
 
 
@@ -66,5 +66,5 @@ def test_without_its_snapshots_a_run_cannot_be_graded(tmp_path: Path) -> None:
     for file in run.objects.rglob("*"):
         if file.is_file():
             file.unlink()
-    with pytest.raises(UsageError, match="a run is graded where its objects/ are"):
+    with pytest.raises(RunFailed, match="is missing; copy it from a backup of"):
         steps_of(run, "changed")

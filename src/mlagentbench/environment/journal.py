@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter
 
 from mlagentbench.environment.object_store import ObjectStore, write_all
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.files import fsync_directory
+from mlagentbench.files import disk_trouble, fsync_directory
 from mlagentbench.records import Action, Json, Observation, Outcome, Record, Step, Tier, Usage
 
 VERSION = 1
@@ -28,8 +28,10 @@ ReplyFault = Literal["empty", "fields", "action", "json", "cut off", "no tool ca
 arguments are no JSON, it was cut off, calls no tool, or has no code where that was asked for."""
 EventName = Literal[
     "resumed", "interrupted", "sandbox restarted", "refused", "failed", "feedback", "note",
-    "unreadable",
+    "unreadable", "limits", "branched", "taken over", "edited",
 ]  # fmt: skip
+"""limits: other ones hold from here on. branched: what stands above is another run's history.
+taken over: it is another agent's, too. edited: the last observation is not what was observed."""
 
 
 class Line(Record):
@@ -118,6 +120,7 @@ class EventLine(Line):
     """Something worth knowing that is no step.
 
     An unreadable reply is named by the number of its line, with what was wrong with its form.
+    `limits` are those that hold from here on.
     """
 
     kind: Literal["event"] = "event"
@@ -125,6 +128,7 @@ class EventLine(Line):
     detail: str = ""
     reply: int | None = None
     form: ReplyFault | None = None
+    limits: dict[str, Json] | None = None
 
 
 class OutcomeLine(Line):
@@ -174,13 +178,21 @@ class Journal:
                 os.fdatasync(self._handle)
         except OSError as error:
             os.ftruncate(self._handle, self._size)
-            raise RunFailed("harness", f"cannot write {self.path}: {error.strerror}") from error
+            reason = f"cannot write {self.path}: {disk_trouble(error)}"
+            raise RunFailed("harness", reason) from error
         self._next += 1
         self._size += len(raw)
         return line
 
     def close(self) -> None:
         os.close(self._handle)
+
+
+class LimitsFrom(Record):
+    """The limits that hold after a step, until others do."""
+
+    step: int
+    limits: dict[str, Json]
 
 
 class WriteLine(Protocol):
@@ -205,6 +217,10 @@ class History:
         self.undo: dict[str, list[str]] = {}
         """For each edited file, the snapshots before each edit that can be taken back."""
         self.usage = Usage()
+        self.limits: list[LimitsFrom] = []
+        """All that held, in their order."""
+        self.taken_over = 0
+        """The steps that another agent did, at the beginning."""
         self._store = store
         for line in lines:
             self._add(line)
@@ -214,6 +230,7 @@ class History:
         match line:
             case RunLine():
                 self.run, self.snapshot = line, line.snapshot
+                self.limits.append(LimitsFrom(step=0, limits=line.limits))
             case ReplyLine():
                 self.replies.append(line)
                 used |= _with_reply(self.usage, line)
@@ -224,20 +241,34 @@ class History:
                 used |= _tokens(line.usage)
                 used["steps"] = len(self.steps)
             case EventLine():
-                self.events.append(line)
-                if line.event == "resumed":
-                    self.outcome = None
+                self._event(line)
             case OutcomeLine():
                 self.outcome, self.snapshot = line.outcome, line.snapshot
                 used |= _tokens(line.usage)
         self.usage = self.usage.model_copy(update=used)
+
+    def _event(self, line: EventLine) -> None:
+        self.events.append(line)
+        if line.limits is not None:
+            self.limits.append(LimitsFrom(step=len(self.steps), limits=line.limits))
+        if line.event == "taken over":
+            self.taken_over = len(self.steps)
+        if line.event == "resumed":
+            self.outcome, self.snapshot = None, self.last_steps_snapshot
+
+    @property
+    def last_steps_snapshot(self) -> str | None:
+        """The workspace as the last step left it; what is handed in may be an earlier one."""
+        if self.steps:
+            return self.steps[-1].snapshot
+        return None if self.run is None else self.run.snapshot
 
     def _end(self, line: EndLine) -> None:
         if self.interrupted is None or self.interrupted.step != line.step:
             raise UsageError(f"the journal is damaged: step {line.step} ends but never began")
         observation = line.observation
         if line.text is not None and self._store is not None:
-            text = self._store.read(line.text).decode()
+            text = self._store.read(line.text, f"what step {line.step} showed").decode()
             observation = observation.model_copy(update={"text": text})
         self.steps.append(
             Step(

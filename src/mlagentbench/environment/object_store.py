@@ -1,7 +1,11 @@
 """Contents by their sha256: stored once, never changed, shared by all runs below one OUT.
 
 A new object is written beside its place, synced and renamed into it, so that a name that exists
-holds the right bytes whatever crashed, and two processes that store the same are both right.
+holds the right bytes whatever crashed, and two processes that store the same are both right. What
+a disk does to it later is found when it is read: nobody is given bytes that do not fit their name.
+
+Who stores holds `lock` together with all others that do; who removes objects holds it alone, so
+that nothing goes away between being found there and being named in a journal.
 """
 
 import ctypes
@@ -10,15 +14,32 @@ import fcntl
 import hashlib
 import os
 import secrets
+import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.files import disk_trouble
+
 FICLONE = 0x40049409
-CHUNK = 1 << 20
+CHUNK = 1 << 18
 SMALL = 4 << 20
 _HOLE = bytes(CHUNK)
 SYNC_EACH = 16
 """Up to so many new files are synced one by one; more of them with one syncfs."""
+
+
+class ObjectLost(RunFailed):
+    """An object is gone, or holds other bytes than were stored; `needed_for` says what it is."""
+
+    def __init__(self, path: Path, trouble: str, needed_for: str = "") -> None:
+        what = f" ({needed_for})" if needed_for else ""
+        super().__init__(
+            "harness",
+            f"{path}{what} {trouble}; copy it from a backup of {path.parents[1]}, or start again "
+            "with another --out",
+        )
 
 
 class ObjectStore:
@@ -27,37 +48,105 @@ class ObjectStore:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._waiting: dict[str, Path] = {}
+        self._sound: set[str] = set()
+        """What this process has stored, or read and found right."""
         self._known_shards: set[str] = set()
+        self._release: weakref.finalize[[int], ObjectStore] | None = None
 
     def path(self, digest: str) -> Path:
         return self.directory / digest[:2] / digest[2:]
 
+    # Reading
+
+    def read(self, digest: str, needed_for: str = "") -> bytes:
+        """The bytes of an object; ObjectLost when they are not there, or not right."""
+        with self._opened(digest, needed_for) as source:
+            contents = _read_all(source)
+            self._require(digest, hashlib.sha256(contents).hexdigest(), needed_for)
+        return contents
+
+    def size(self, digest: str, needed_for: str = "") -> int:
+        path = self._place(digest)
+        try:
+            return path.stat().st_size
+        except OSError as error:
+            raise self._lost(path, error, needed_for) from error
+
+    def copy_to(self, digest: str, target: int, needed_for: str = "") -> None:
+        """Write an object's bytes to an empty file, sharing its blocks where that is possible.
+
+        The file is open for reading, too. On ObjectLost it is the caller's to remove.
+        """
+        with self._opened(digest, needed_for) as source:
+            self._require(digest, _copy(source, target), needed_for)
+
+    def verify(self, digest: str, needed_for: str = "") -> None:
+        """Raise ObjectLost unless the object is there with the right bytes."""
+        with self._opened(digest, needed_for) as source:
+            self._require(digest, _hash(source), needed_for)
+        self._sound.add(digest)
+
+    @contextmanager
+    def _opened(self, digest: str, needed_for: str) -> Iterator[int]:
+        path = self._place(digest)
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise self._lost(path, error, needed_for) from error
+        try:
+            yield handle
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            raise self._lost(path, error, needed_for) from error
+        finally:
+            os.close(handle)
+
+    def _place(self, digest: str) -> Path:
+        return self._waiting.get(digest) or self.path(digest)
+
+    def _lost(self, path: Path, error: OSError, needed_for: str) -> ObjectLost:
+        if not isinstance(error, FileNotFoundError):
+            return ObjectLost(path, f"cannot be read: {error.strerror}", needed_for)
+        alone = "" if self.directory.is_dir() else ": objects/ is not beside the run"
+        return ObjectLost(path, f"is missing{alone}", needed_for)
+
+    def _require(self, digest: str, found: str, needed_for: str) -> None:
+        if found != digest:
+            trouble = "is damaged: its bytes are not those that were stored"
+            raise ObjectLost(self.path(digest), trouble, needed_for)
+
+    # Storing
+
     def has(self, digest: str) -> bool:
-        return digest in self._waiting or self.path(digest).exists()
+        """Whether an object is there with the right bytes; it stays until `close()`.
 
-    def read(self, digest: str) -> bytes:
-        """The bytes of an object; FileNotFoundError when it is not there."""
-        return self._place(digest).read_bytes()
-
-    def size(self, digest: str) -> int:
-        return self._place(digest).stat().st_size
-
-    def open(self, digest: str) -> int:
-        """A descriptor to read an object from."""
-        return os.open(self._place(digest), os.O_RDONLY | os.O_CLOEXEC)
+        One that is damaged is not there, and so it is mended by who stores the same again.
+        """
+        self._hold()
+        if digest in self._waiting:
+            return True
+        if digest in self._sound:
+            return self.path(digest).exists()
+        try:
+            self.verify(digest)
+        except ObjectLost:
+            return False
+        return True
 
     def put(self, contents: bytes) -> str:
         """Store bytes; they last once `commit()` has returned."""
         digest = hashlib.sha256(contents).hexdigest()
         if not self.has(digest):
-            temporary, handle = self._temporary()
-            try:
-                write_all(handle, contents)
-            except BaseException:
-                temporary.unlink()
-                raise
-            finally:
-                os.close(handle)
+            with self._storing():
+                temporary, handle = self._temporary()
+                try:
+                    write_all(handle, contents)
+                except BaseException:
+                    temporary.unlink()
+                    raise
+                finally:
+                    os.close(handle)
             self._waiting[digest] = temporary
         return digest
 
@@ -65,14 +154,16 @@ class ObjectStore:
         """Store what a descriptor reads from its start, as it is while it is being read."""
         if size <= SMALL:
             return self.put(_read_all(source))
-        temporary, handle = self._temporary()
-        try:
-            digest = _copy(source, handle)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        finally:
-            os.close(handle)
+        self._hold()
+        with self._storing():
+            temporary, handle = self._temporary()
+            try:
+                digest = _copy(source, handle)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+            finally:
+                os.close(handle)
         if self.has(digest):
             temporary.unlink()
         else:
@@ -83,24 +174,38 @@ class ObjectStore:
         """Give the objects put since the last commit their names, once their bytes are on disk."""
         if not self._waiting:
             return
-        _sync(list(self._waiting.values()), self.directory)
         shards = {digest[:2] for digest in self._waiting}
-        for shard in shards - self._known_shards:
-            (self.directory / shard).mkdir(exist_ok=True)
-            self._known_shards.add(shard)
-        for digest, temporary in self._waiting.items():
-            temporary.rename(self.path(digest))
+        with self._storing():
+            _sync(list(self._waiting.values()), self.directory)
+            for shard in shards - self._known_shards:
+                (self.directory / shard).mkdir(exist_ok=True)
+                self._known_shards.add(shard)
+            for digest in list(self._waiting):
+                self._waiting[digest].rename(self.path(digest))
+                del self._waiting[digest]
+                self._sound.add(digest)
+            _sync([self.directory / shard for shard in shards], self.directory)
+
+    def close(self) -> None:
+        """Forget what was not committed, and let others remove what nobody refers to."""
+        for temporary in self._waiting.values():
+            with suppress(OSError):
+                temporary.unlink()
         self._waiting.clear()
-        _sync([self.directory / shard for shard in shards], self.directory)
+        self._sound.clear()
+        self._known_shards.clear()
+        if self._release is not None:
+            self._release()
+            self._release = None
 
-    def remove_leftovers(self) -> None:
-        """Remove what processes that are gone had begun to store."""
-        for path in (self.directory / "new").glob("*-*"):
-            if not Path("/proc", path.name.partition("-")[0]).exists():
-                path.unlink(missing_ok=True)
-
-    def _place(self, digest: str) -> Path:
-        return self._waiting.get(digest) or self.path(digest)
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        """A disk that is full or broken is a RunFailed that says what to do."""
+        try:
+            yield
+        except OSError as error:
+            reason = f"cannot store in {self.directory}: {disk_trouble(error)}"
+            raise RunFailed("harness", reason) from error
 
     def _temporary(self) -> tuple[Path, int]:
         folder = self.directory / "new"
@@ -111,6 +216,45 @@ class ObjectStore:
         except FileNotFoundError:
             folder.mkdir(parents=True, exist_ok=True)
             return path, os.open(path, flags, 0o444)
+
+    # Removing
+
+    def remove_leftovers(self) -> None:
+        """Remove what processes that are gone had begun to store."""
+        for path in (self.directory / "new").glob("*-*"):
+            if not Path("/proc", path.name.partition("-")[0]).exists():
+                path.unlink(missing_ok=True)
+
+    def _hold(self) -> None:
+        """Let nobody remove objects from now on; waits while somebody does."""
+        if self._release is None:
+            with self._storing():
+                handle = self._open_lock()
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_SH)
+                except BaseException:
+                    os.close(handle)
+                    raise
+                self._release = weakref.finalize(self, os.close, handle)
+
+    @contextmanager
+    def held_alone(self) -> Iterator[None]:
+        """Let nobody store meanwhile; a UsageError when somebody does."""
+        handle = self._open_lock()
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(
+                    f"{self.directory} is being written to by a run; wait for it to end"
+                ) from None
+            yield
+        finally:
+            os.close(handle)
+
+    def _open_lock(self) -> int:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        return os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
 def _read_all(source: int) -> bytes:
@@ -131,33 +275,45 @@ def clone_blocks(source: int, target: int) -> bool:
     return True
 
 
-def write_all(target: int, contents: bytes) -> None:
+def write_all(target: int, contents: bytes | memoryview) -> None:
     view = memoryview(contents)
     while view:
         view = view[os.write(target, view) :]
 
 
-def copy_bytes(source: int, target: int) -> Iterator[bytes]:
-    """Copy to an empty file part by part, each of which is given; holes stay holes."""
-    while part := os.read(source, CHUNK):
-        if part == _HOLE:
+def _copy(source: int, target: int) -> str:
+    """Copy to an empty file, and give the hash of what is in the copy; holes stay holes.
+
+    The source may change meanwhile, so that only what was written counts.
+    """
+    if clone_blocks(source, target):
+        return _hash(target)
+    sha = hashlib.sha256()
+    buffer = _buffer_for(source)
+    view = memoryview(buffer)
+    while count := os.readv(source, [buffer]):
+        part = view[:count]
+        sha.update(part)
+        if count == CHUNK and buffer == _HOLE:
             os.lseek(target, CHUNK, os.SEEK_CUR)
         else:
             write_all(target, part)
-        yield part
     os.ftruncate(target, os.lseek(target, 0, os.SEEK_CUR))
-
-
-def _copy(source: int, target: int) -> str:
-    """Copy, then name the copy by what is in it: the source may change in between."""
-    sha = hashlib.sha256()
-    if clone_blocks(source, target):
-        while part := os.read(target, CHUNK):
-            sha.update(part)
-    else:
-        for part in copy_bytes(source, target):
-            sha.update(part)
     return sha.hexdigest()
+
+
+def _hash(file: int) -> str:
+    """The hash of what a descriptor reads from its start."""
+    sha = hashlib.sha256()
+    buffer = _buffer_for(file)
+    view = memoryview(buffer)
+    while count := os.readv(file, [buffer]):
+        sha.update(view[:count])
+    return sha.hexdigest()
+
+
+def _buffer_for(file: int) -> bytearray:
+    return bytearray(min(CHUNK, os.fstat(file).st_size + 1))
 
 
 def _sync(files: list[Path], directory: Path) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
-from mlagentbench.environment.object_store import ObjectStore, clone_blocks, copy_bytes
+from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.errors import MLAgentBenchError
 
 Kind = Literal["file", "directory", "link"]
@@ -79,7 +79,8 @@ def _stored_file(store: ObjectStore, path: Path, size: int) -> str:
 
 def read_tree(store: ObjectStore, digest: str) -> list[Entry]:
     """The entries of a directory."""
-    return [Entry(*json.loads(line)) for line in store.read(digest).splitlines()]
+    listing = store.read(digest, "the listing of a directory in a snapshot")
+    return [Entry(*json.loads(line)) for line in listing.splitlines()]
 
 
 def entry_at(store: ObjectStore, snapshot: str, path: str) -> Entry | None:
@@ -147,7 +148,7 @@ def materialise(
         if entry.kind == "link":
             raise NotCollected(f"{path} is a symbolic link; only regular files are collected")
         if entry.kind == "file":
-            total += store.size(entry.value)
+            total += store.size(entry.value, path)
     if max_bytes is not None and total > max_bytes:
         raise NotCollected(
             f"{', '.join(paths)}: {total:,} bytes, more than the {max_bytes:,.0f} allowed"
@@ -158,24 +159,15 @@ def materialise(
             target.mkdir(parents=True, exist_ok=True)
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
-            copy_object(store, entry.value, target)
+            _copy_object(store, entry.value, target, path)
 
 
-def copy_object(store: ObjectStore, digest: str, target: Path) -> None:
-    handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
+def _copy_object(store: ObjectStore, digest: str, target: Path, path: str) -> None:
+    handle = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
     try:
-        copy_to(store, digest, handle)
+        store.copy_to(digest, handle, path)
+    except BaseException:
+        target.unlink()
+        raise
     finally:
         os.close(handle)
-
-
-def copy_to(store: ObjectStore, digest: str, target: int) -> None:
-    """Write an object's bytes to an empty file, sharing its blocks where that is possible."""
-    source = store.open(digest)
-    try:
-        if clone_blocks(source, target):
-            return
-        for _ in copy_bytes(source, target):
-            continue
-    finally:
-        os.close(source)

@@ -1,30 +1,18 @@
 """Taking and restoring snapshots of a workspace, at a cost that follows what changed."""
 
 import os
-import stat
-import subprocess
 import time
 from collections.abc import Collection
-from contextlib import suppress
 from pathlib import Path
 
 from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.restoring import Restore
 from mlagentbench.environment.sandbox.ownership import open_up
-from mlagentbench.environment.scanning import (
-    CLOCK_TICK_NS,
-    MAX_DEPTH,
-    OPEN_DIRECTORY,
-    KnownDirectory,
-    KnownFile,
-    Scan,
-    opened,
-)
-from mlagentbench.environment.snapshot_trees import Entry, copy_to, read_tree
+from mlagentbench.environment.scanning import CLOCK_TICK_NS, OPEN_DIRECTORY, KnownDirectory, Scan
 from mlagentbench.environment.watching import Watch, WatchImpossible
+from mlagentbench.errors import RunFailed
+from mlagentbench.files import disk_trouble
 from mlagentbench.records import Record
-
-SET_ID = stat.S_ISUID | stat.S_ISGID
-"""Never restored: we may be another user than the one whose file it was."""
 
 
 class Snapshot(Record):
@@ -108,104 +96,21 @@ class Snapshots:
         self._forget_watch()
 
     def restore(self, snapshot: str) -> None:
-        """Make the workspace what it was: bytes, modes, links, and nothing else."""
+        """Make the workspace what it was: bytes, modes, links, and nothing else.
+
+        ObjectLost when a part of the snapshot is missing or damaged: then the files that were to
+        be replaced by that part are there still.
+        """
         self._forget_watch()
-        top = self._open_top()
         try:
-            self._known = self._restore(top, snapshot, self._known, self.skip)
-        finally:
-            os.close(top)
+            top = self._open_top()
+            try:
+                known, self._known = self._known, KnownDirectory()
+                self._known = Restore(self.store, self.owner).run(top, snapshot, known, self.skip)
+            finally:
+                os.close(top)
+        except OSError as error:
+            reason = f"cannot restore {self.workspace}: {disk_trouble(error)}"
+            raise RunFailed("harness", reason) from error
         # A change from now on bears another ctime than what was just written.
         time.sleep(CLOCK_TICK_NS / 1e9)
-
-    def _restore(
-        self, here: int, digest: str, known: KnownDirectory, skip: Collection[str]
-    ) -> KnownDirectory:
-        wanted = {entry.name: entry for entry in read_tree(self.store, digest)}
-        result = KnownDirectory()
-        result.digest = digest
-        present = {name for name in os.listdir(here) if name not in skip}
-        for name in present - wanted.keys():
-            _remove(here, name)
-        for name, entry in wanted.items():
-            if entry.kind == "directory":
-                result.folder_lines[name] = entry.line()
-                old = known.directories.get(name) or KnownDirectory()
-                result.directories[name] = self._restore_directory(here, entry, old)
-            elif name in present and _is_unchanged(here, known.files.get(name), entry):
-                result.files[name] = known.files[name]
-            else:
-                result.files[name] = self._restore_file(here, entry, name in present)
-        return result
-
-    def _restore_directory(self, here: int, entry: Entry, known: KnownDirectory) -> KnownDirectory:
-        if not _is_directory(here, entry.name):
-            _remove(here, entry.name)
-            os.mkdir(entry.name, 0o700, dir_fd=here)
-        with opened(here, entry.name, OPEN_DIRECTORY) as (inside, _):
-            os.fchmod(inside, 0o700)
-            result = self._restore(inside, entry.value, known, ())
-            if self.owner is not None:
-                os.fchown(inside, self.owner, self.owner)
-        os.chmod(entry.name, entry.mode, dir_fd=here)
-        return result
-
-    def _restore_file(self, here: int, entry: Entry, present: bool) -> KnownFile:
-        if present:
-            _remove(here, entry.name)
-        if entry.kind == "link":
-            os.symlink(entry.value, entry.name, dir_fd=here)
-            if self.owner is not None:
-                os.chown(entry.name, self.owner, self.owner, dir_fd=here, follow_symlinks=False)
-        else:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            handle = os.open(entry.name, flags, 0o600, dir_fd=here)
-            try:
-                copy_to(self.store, entry.value, handle)
-                if self.owner is not None:
-                    os.fchown(handle, self.owner, self.owner)
-                os.fchmod(handle, entry.mode & ~SET_ID)
-            finally:
-                os.close(handle)
-        status = os.stat(entry.name, dir_fd=here, follow_symlinks=False)
-        return KnownFile(status, entry, clean=True)
-
-
-def _is_directory(here: int, name: str) -> bool:
-    try:
-        return stat.S_ISDIR(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode)
-    except FileNotFoundError:
-        return False
-
-
-def _is_unchanged(here: int, known: KnownFile | None, entry: Entry) -> bool:
-    if known is None or known.entry != entry:
-        return False
-    return known.is_still(os.stat(entry.name, dir_fd=here, follow_symlinks=False))
-
-
-def _remove(here: int, name: str, depth: int = 0) -> None:
-    """Remove whatever has this name, without following links."""
-    if not _is_directory(here, name):
-        with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=here)
-        return
-    with opened(here, name, OPEN_DIRECTORY) as (inside, _):
-        os.fchmod(inside, 0o700)
-        if depth < MAX_DEPTH:
-            for child in os.listdir(inside):  # noqa: PTH208
-                _remove(inside, child, depth + 1)
-        else:
-            _remove_deep(inside)
-    os.rmdir(name, dir_fd=here)
-
-
-def _remove_deep(here: int) -> None:
-    """Empty a directory of any depth; rm needs neither a descriptor nor a frame per level."""
-    subprocess.run(
-        ["find", ".", "-mindepth", "1", "-delete"],
-        cwd=f"/proc/self/fd/{here}",
-        pass_fds=[here],
-        check=True,
-        capture_output=True,
-    )

@@ -67,7 +67,7 @@ def evidence_from(files: RunFiles) -> RunEvidence:
         problem=words.problem,
         submission=words.submission,
         texts=words.texts,
-        texts_lost=files.texts_lost,
+        texts_lost=bool(files.texts_lost),
     )
 
 

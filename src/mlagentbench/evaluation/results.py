@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from mlagentbench.environment.journal import AnyLine, History, ReplyLine, read_lines
-from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.object_store import ObjectLost, ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Grade, Outcome, Record, RunRecord, Usage
@@ -89,8 +89,8 @@ def find_run(path: Path) -> RunDirectory:
 class RunFiles:
     """What the files of a run say, each read once.
 
-    Of long observations, `history` has the whole text, unless `texts_lost`: then the object store
-    is not there, as beside a run that was copied without it.
+    Of long observations, `history` has the whole text, unless `texts_lost` says why it has not:
+    then an object is damaged, or the store is not there, as beside a run copied without it.
     """
 
     path: str
@@ -99,7 +99,7 @@ class RunFiles:
     history: History
     grades: tuple[Grade, ...]
     failure: str | None
-    texts_lost: bool = False
+    texts_lost: str = ""
     torn: bool = False
     """Whether the journal's last line is half written; it is left out."""
 
@@ -112,14 +112,14 @@ class RunFiles:
 def read_files(run: RunDirectory, *, with_texts: bool = True) -> RunFiles:
     """Read a run's directory; UsageError when its record or its journal is damaged."""
     lines = tuple(read_lines(run.journal)) if run.journal.exists() else ()
-    texts_lost = False
+    texts_lost = ""
     try:
         history = History(lines, ObjectStore(run.objects) if with_texts else None)
-    except FileNotFoundError:
-        history, texts_lost = History(lines), True
+    except ObjectLost as lost:
+        history, texts_lost = History(lines), lost.detail
     return RunFiles(
         path=run.relative.as_posix(),
-        record=read_record(run),
+        record=_with_last_limits(read_record(run), history),
         lines=lines,
         history=history,
         grades=tuple(read_grades(run)),
@@ -127,6 +127,15 @@ def read_files(run: RunDirectory, *, with_texts: bool = True) -> RunFiles:
         texts_lost=texts_lost,
         torn=bool(lines) and _is_torn(run.journal),
     )
+
+
+def _with_last_limits(record: RunRecord, history: History) -> RunRecord:
+    """The record with the limits that the run has now; run.json has those that it began with."""
+    first = record.disclosure.limits
+    if not history.limits or history.limits[-1].limits == first:
+        return record
+    limits = {"limits": history.limits[-1].limits, "first_limits": first}
+    return record.model_copy(update={"disclosure": record.disclosure.model_copy(update=limits)})
 
 
 def _is_torn(journal: Path) -> bool:

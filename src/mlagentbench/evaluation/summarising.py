@@ -117,5 +117,5 @@ def _marks(files: RunFiles) -> Sequence[str]:
     if files.torn:
         marks.append("the journal's last line is half written: cut off, or still under way")
     if files.texts_lost:
-        marks.append("objects/ is not beside the run: long observations are analysed as cut")
+        marks.append(f"long observations are analysed as cut: {files.texts_lost}")
     return marks

@@ -142,7 +142,9 @@ def _replies(lines: Sequence[ReplyLine], store: ObjectStore) -> Iterator[Recorde
             step=line.step,
             role=line.role,
             number=counts[line.step, line.role],
-            prompt=normalised(store.read(line.prompt_hash).decode()),
+            prompt=normalised(
+                store.read(line.prompt_hash, f"a prompt of step {line.step}").decode()
+            ),
             reply=line.reply,
             message=line.message,
             stop_reason=_STOP_REASON.validate_python(line.stop_reason),

@@ -208,8 +208,9 @@ async def undo_edit_script(at: ActionContext, script_name: str) -> str:
     elif before.kind != "file":
         raise ActionError(f"{script_name} was not a file before its last change")
     else:
-        at.require_text_size(f"{script_name} before its last change", store.size(before.value))
-        await at.write(script_name, found, store.read(before.value))
+        what = f"{script_name} before its last change"
+        at.require_text_size(what, store.size(before.value, what))
+        await at.write(script_name, found, store.read(before.value, what))
         done = f"{script_name} is again as it was before its last change"
     at.notes.edited, at.notes.undone = None, found
     left = len(at.undo[found]) - 1

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.object_store import ObjectLost, ObjectStore
 from mlagentbench.environment.snapshot_trees import Entry, PathChange, changes
 from mlagentbench.report.clipping import visible
 
@@ -94,10 +94,9 @@ def workspace_change(
         return WorkspaceChange()
     try:
         changed = list(_files(changes(store, before, after)))
-        shown = [_file_change(store, change, most_lines) for change in changed[:MOST_FILES]]
-    except FileNotFoundError as error:
-        name = str(error.filename or "")
-        return WorkspaceChange(missing=f"the object {name} is not there any more")
+    except ObjectLost as lost:
+        return WorkspaceChange(missing=lost.detail)
+    shown = [_file_change(store, change, most_lines) for change in changed[:MOST_FILES]]
     return WorkspaceChange(tuple(shown), max(0, len(changed) - MOST_FILES))
 
 
@@ -109,6 +108,13 @@ def _files(found: Iterator[PathChange]) -> Iterator[PathChange]:
 
 
 def _file_change(store: ObjectStore, change: PathChange, most_lines: int) -> FileChange:
+    try:
+        return _compared(store, change, most_lines)
+    except ObjectLost as lost:
+        return FileChange(visible(change.path), f"not known: {lost.detail}")
+
+
+def _compared(store: ObjectStore, change: PathChange, most_lines: int) -> FileChange:
     was, now = _described(store, change.before), _described(store, change.after)
     if change.before is None:
         words = f"new, {now}"
@@ -131,16 +137,20 @@ def _described(store: ObjectStore, entry: Entry | None) -> str:
         return ""
     if entry.kind == "link":
         return f"a link to {visible(entry.value)}"
-    return "a directory" if entry.kind == "directory" else f"{store.size(entry.value):,} bytes"
+    return (
+        "a directory"
+        if entry.kind == "directory"
+        else f"{store.size(entry.value, entry.name):,} bytes"
+    )
 
 
 def _lines(store: ObjectStore, entry: Entry | None) -> list[str] | None:
     """A text file's lines; None for what is no text, or too large."""
     if entry is None:
         return []
-    if entry.kind != "file" or store.size(entry.value) > MOST_BYTES:
+    if entry.kind != "file" or store.size(entry.value, entry.name) > MOST_BYTES:
         return None
-    contents = store.read(entry.value)
+    contents = store.read(entry.value, entry.name)
     if b"\0" in contents:
         return None
     try:

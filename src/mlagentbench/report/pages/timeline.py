@@ -14,7 +14,7 @@ from mlagentbench.environment.journal import (
     ReplyLine,
     RunLine,
 )
-from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.object_store import ObjectLost, ObjectStore
 from mlagentbench.evaluation.detectors.reply_parts import MAIN, PLAN, parts_of
 from mlagentbench.evaluation.findings import Finding
 from mlagentbench.evaluation.summary import RunSummary, ScorePoint, ValidationPoint
@@ -205,8 +205,8 @@ class TimelineBuilder:
         path = self._store.path(end.text)
         try:
             text = self._store.read(end.text).decode("utf-8", "replace")
-        except FileNotFoundError:
-            return Clipped(head=f"[This text stood in {path}, which is not there any more.]")
+        except ObjectLost as lost:
+            return Clipped(head=f"[This text cannot be shown: {lost.detail}.]")
         return clip(text, self._most, str(path))
 
     def _changed(self, snapshot: str) -> WorkspaceChange:
