@@ -1,6 +1,7 @@
 """A run step by step: what the agent said and did, what it saw, and what changed."""
 
 import json
+import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -90,10 +91,11 @@ class Timeline:
 class TimelineBuilder:
     """Goes through a journal once, line by line."""
 
-    def __init__(self, summary: RunSummary, store: ObjectStore, steps: int, journal: str) -> None:
-        share = PAGE_CHARACTERS // max(1, 3 * steps)
-        self._most = max(LEAST_CHARACTERS, min(MOST_CHARACTERS, share))
-        self._most_lines = max(20, min(MOST_LINES, self._most // 25))
+    def __init__(
+        self, summary: RunSummary, store: ObjectStore, journal: str, most: int, most_lines: int
+    ) -> None:
+        self._most = most
+        self._most_lines = most_lines
         self._store = store
         self._journal = journal
         self._steps: list[StepView] = []
@@ -173,7 +175,7 @@ class TimelineBuilder:
             StepView(
                 n=begun.step,
                 action=visible(begun.action.name),
-                subject=_subject(begun.action),
+                subject=subject_of(begun.action),
                 arguments=arguments,
                 observation=None if end is None else self._observation(end),
                 status="interrupted" if end is None else end.observation.status,
@@ -219,13 +221,25 @@ def timeline(
 ) -> Timeline:
     """The timeline of a journal's lines; `journal` is its path, for readers."""
     steps = sum(isinstance(line, BeginLine) for line in lines)
-    builder = TimelineBuilder(summary, store, steps, journal)
+    share = PAGE_CHARACTERS // max(1, 3 * steps)
+    most = max(LEAST_CHARACTERS, min(MOST_CHARACTERS, share))
+    most_lines = max(20, min(MOST_LINES, most // 25))
+    return _built(lines, TimelineBuilder(summary, store, journal, most, most_lines))
+
+
+def whole_timeline(lines: Sequence[AnyLine], summary: RunSummary, store: ObjectStore) -> Timeline:
+    """The same with nothing left out."""
+    return _built(lines, TimelineBuilder(summary, store, "", sys.maxsize, sys.maxsize))
+
+
+def _built(lines: Sequence[AnyLine], builder: TimelineBuilder) -> Timeline:
     for line in lines:
         builder.add(line)
     return builder.timeline()
 
 
-def _subject(action: Action) -> str:
+def subject_of(action: Action) -> str:
+    """What an action is about: its first argument, where that is short."""
     first = next(iter(action.arguments.values()), None)
     text = first if isinstance(first, str) else "" if first is None else json.dumps(first)
     return visible(text) if len(text) <= SHORT_ARGUMENT and "\n" not in text else ""

@@ -1,0 +1,162 @@
+"""What `mlagentbench show` prints: a run at a glance, or one of its steps whole."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import TypeAdapter
+from rich.console import Console
+
+from mlagentbench.environment.journal import read_lines
+from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.errors import UsageError
+from mlagentbench.evaluation.causes import cause_of
+from mlagentbench.evaluation.results import find_run
+from mlagentbench.evaluation.summarising import summarise
+from mlagentbench.evaluation.summary import RunSummary
+from mlagentbench.report.formats import (
+    dollars_text,
+    duration_text,
+    figure_text,
+    normalised_text,
+    tokens_text,
+)
+from mlagentbench.report.json_page import print_json
+from mlagentbench.report.pages.timeline import Reply, StepView, Timeline, whole_timeline
+from mlagentbench.report.series import who_ran
+from mlagentbench.report.templating import finding_name
+from mlagentbench.report.terminal import (
+    plain,
+    plain_table,
+    print_blocks,
+    print_change,
+    print_heading,
+)
+
+STYLES = {"ok": "", "error": "red", "refused": "red", "limit": "yellow", "interrupted": "yellow"}
+_STEP: TypeAdapter[StepView] = TypeAdapter(StepView)
+
+
+def print_run(path: Path, step: int | None, *, as_json: bool) -> None:
+    """Print a run, or one of its steps; a UsageError when there is no such step."""
+    run = find_run(path)
+    summary = summarise(run, str(run.out))
+    lines = read_lines(run.journal) if run.journal.exists() else []
+    told = whole_timeline(lines, summary, ObjectStore(run.objects))
+    console = Console(highlight=False)
+    if step is not None:
+        one = _chosen(path, told, step)
+        if as_json:
+            print_json(_STEP.dump_python(one, mode="json"))
+        else:
+            _print_step(console, one)
+    elif as_json:
+        steps = [_STEP.dump_python(one, mode="json") for one in told.steps]
+        print_json({"summary": summary.model_dump(mode="json"), "steps": steps})
+    else:
+        _print_overview(console, summary, told)
+
+
+def _chosen(path: Path, told: Timeline, number: int) -> StepView:
+    found = [step for step in told.steps if step.n == number]
+    if not found:
+        last = told.steps[-1].n if told.steps else 0
+        there = f"its steps are 1 to {last}" if last else "it has taken none"
+        raise UsageError(f"--step {number}: {path} has no such step; {there}")
+    return found[-1]
+
+
+def _print_overview(console: Console, summary: RunSummary, told: Timeline) -> None:
+    for line in run_header(summary):
+        console.print(plain(line))
+    console.print()
+    table = plain_table(
+        "step", "action", "about", "status", "time", "result", "findings", right=("step", "time")
+    )
+    for step in told.steps:
+        table.add_row(
+            str(step.n),
+            plain(step.action),
+            plain(step.subject),
+            plain(step.status, STYLES[step.status]),
+            duration_text(step.seconds),
+            plain(", ".join(_results(step))),
+            plain(", ".join(dict.fromkeys(map(finding_name, step.findings))), "yellow"),
+        )
+    console.print(table)
+    for event in told.last_events:
+        console.print(plain(f"then: {event}"))
+    for reply in told.last_words:
+        console.print(plain(f"last words ({reply.role}): {reply.preview}"))
+
+
+def run_header(summary: RunSummary) -> Iterator[str]:
+    """A run in a few lines: what it is, how it ended, what it is worth and what it used."""
+    result, efficiency = summary.result, summary.efficiency
+    facts, grade = result.record.disclosure, result.grade
+    yield f"{facts.task} ({facts.tier}): {who_ran(summary)}, run {result.record.epoch}"
+    if result.record.replay_of is not None:
+        yield f"a replay of {result.record.replay_of}, not a result"
+    if result.record.branched_from is not None:
+        point = result.record.branched_from
+        yield f"branched from {point.run} after step {point.step}"
+    outcome = "not ended" if result.outcome is None else result.outcome.kind
+    cause = cause_of(result)
+    yield f"outcome: {outcome}" + ("" if cause.reason == outcome else f" ({cause.reason})")
+    if grade is not None and grade.score is not None:
+        success = {True: "success", False: "no success", None: "success unknown"}[grade.success]
+        score = f"{facts.metric} {figure_text(grade.score)} ({facts.better} is better)"
+        yield f"score: {score}, normalised {normalised_text(grade.normalised)}, {success}"
+    else:
+        yield f"score: none ({'not graded' if grade is None else grade.reason})"
+    used = [f"{result.usage.steps} steps", duration_text(efficiency.working_seconds)]
+    if efficiency.tokens:
+        used.append(f"{tokens_text(efficiency.tokens)} tokens")
+    if efficiency.cost is not None:
+        used.append(dollars_text(efficiency.cost))
+    yield f"used: {', '.join(used)}"
+    yield from (f"note: {mark}" for mark in summary.marks)
+
+
+def _results(step: StepView) -> Iterator[str]:
+    """What was measured in a step, and the grade of the workspace after it."""
+    for one in step.validations:
+        yield f"{one.metric} {figure_text(one.value)}"
+    if step.point is not None:
+        valid = step.point.score is not None
+        yield f"graded {figure_text(step.point.score)}" if valid else "graded: not valid"
+
+
+def _print_step(console: Console, step: StepView) -> None:
+    ended = [step.status]
+    if step.exit_code:
+        ended.append(f"exit code {step.exit_code}")
+    if step.limit:
+        ended.append(f"limit on {step.limit}")
+    began = f"began after {duration_text(step.clock)}"
+    console.print(plain(f"step {step.n}: {step.action} {step.subject}".rstrip(), "bold"))
+    console.print(plain(f"{', '.join(ended)}; took {duration_text(step.seconds)}, {began}"))
+    for text in (*_results(step), *step.events, *(f"snapshot: {note}" for note in step.notes)):
+        console.print(plain(text))
+    for finding in step.findings:
+        console.print(plain(f"finding: {finding_name(finding)}: {finding.detail}", "yellow"))
+    for reply in step.replies:
+        _print_reply(console, reply)
+    for argument in step.arguments:
+        print_heading(console, f"argument {argument.name}")
+        console.print(plain(argument.value.head), soft_wrap=True)
+    print_heading(console, "observation")
+    never = "the action was begun and never ended"
+    shown = plain(never, "dim") if step.observation is None else plain(step.observation.head)
+    console.print(shown, soft_wrap=True)
+    if step.change.files or step.change.missing:
+        print_heading(console, "changes in the workspace")
+        print_change(console, step.change)
+
+
+def _print_reply(console: Console, reply: Reply) -> None:
+    fault = f", {reply.fault}" if reply.fault else ""
+    print_heading(console, f"reply ({reply.role}, {tokens_text(reply.tokens)} tokens{fault})")
+    console.print(plain(reply.text.head), soft_wrap=True)
+    if reply.plan is not None:
+        print_heading(console, "plan" if reply.plan.first else "changes of the plan")
+        print_blocks(console, reply.plan.blocks, reply.plan.left_out)
