@@ -13,7 +13,8 @@ MAX_FILE_LINES = 450
 MAX_FUNCTION_LINES = 60
 
 LAYERS = {
-    "cli": {"running", "report", "evaluation", "tasks"},
+    "cli": {"cli_runs", "running", "report", "evaluation", "tasks"},
+    "cli_runs": {"running", "report", "evaluation"},
     "inspect_plugin": {"running", "agents", "environment", "models", "tasks", "evaluation"},
     "running": {"agents", "evaluation", "environment", "models", "tasks"},
     "report": {"evaluation", "environment", "tasks"},

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
+from mlagentbench.cli_runs import diff, replay, show
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.files import PERSONS_DISK, disk_trouble
 
@@ -58,6 +59,12 @@ ModelArguments = Annotated[
     list[str] | None,
     typer.Option("-M", metavar="KEY=VALUE", help="An argument of a model; repeatable."),
 ]
+MaxSteps = Annotated[int | None, typer.Option("--max-steps", min=1, help="Actions per run.")]
+MaxTime = Annotated[str | None, typer.Option("--max-time", help="Per run, e.g. 30m or 5h.")]
+MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=1, help="Per run.")]
+MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0.0, help="Dollars per run.")]
+Prices = Annotated[Path | None, typer.Option("--prices", help="Model prices for --max-cost.")]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Runs side by side.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -134,15 +141,15 @@ def run(
     runs: Annotated[int | None, typer.Option("--runs", min=1, help="Runs per cell.")] = None,
     tier: TierOption = "mini",
     out: OutOption = Path("results"),
-    max_steps: Annotated[int | None, typer.Option(min=1, help="Actions per run.")] = None,
-    max_time: Annotated[str | None, typer.Option(help="Per run, e.g. 30m or 5h.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Per run.")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0.0, help="Dollars per run.")] = None,
-    prices: Annotated[Path | None, typer.Option(help="Model prices for --max-cost.")] = None,
+    max_steps: MaxSteps = None,
+    max_time: MaxTime = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    prices: Prices = None,
     max_retries: Annotated[
         int | None, typer.Option(min=0, help="Ask a failing provider again; 11: for 81 minutes.")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Runs side by side.")] = 1,
+    jobs: Jobs = 1,
     sandbox: Annotated[
         str, typer.Option(help="bubblewrap, or local: no isolation.")
     ] = "bubblewrap",
@@ -179,6 +186,79 @@ def run(
     )  # fmt: skip
     outcome = run_suite(request, Console(file=sys.stderr if json_output else sys.stdout))
     record_outcome(outcome, record, lambda text: typer.echo(text, err=True))
+    raise typer.Exit(print_suite(outcome, as_json=json_output))
+
+
+@app.command()
+def resume(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
+    max_steps: MaxSteps = None,
+    max_time: MaxTime = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    prices: Prices = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", help="FILE.py, where the agent is yours.")
+    ] = None,
+    model_argument: ModelArguments = None,
+    jobs: Jobs = 1,
+    json_output: JsonOption = False,
+) -> None:
+    """Let runs go on: broken off, out of budget that you now raise, or only not graded."""
+    from rich.console import Console
+
+    from mlagentbench.report.suite_page import print_suite
+    from mlagentbench.running.resume import GoingOn, resume_runs
+
+    how = GoingOn.read(
+        model_arguments=model_argument or [], agent=agent, prices=prices, jobs=jobs,
+        max_steps=max_steps, max_time=max_time, max_tokens=max_tokens, max_cost=max_cost,
+    )  # fmt: skip
+    console = Console(file=sys.stderr if json_output else sys.stdout)
+    outcome = resume_runs(runs, how, lambda text: typer.echo(text, err=True), console)
+    raise typer.Exit(print_suite(outcome, as_json=json_output))
+
+
+@app.command()
+def branch(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    step: Annotated[int, typer.Option(min=0, help="The last step that is shared.")],
+    runs: Annotated[int, typer.Option("--runs", min=1, help="How many branches.")] = 1,
+    agent: Annotated[str | None, typer.Option(help="Another one, e.g. act.")] = None,
+    model: Annotated[str | None, typer.Option(help="Another Inspect model.")] = None,
+    role: Annotated[list[str] | None, typer.Option(help="ROLE=MODEL, repeatable.")] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", help="KEY=VALUE of the agent, repeatable.")
+    ] = None,
+    edit_observation: Annotated[
+        Path | None, typer.Option(help="What the step shows instead, in a file.")
+    ] = None,
+    max_steps: MaxSteps = None,
+    max_time: MaxTime = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    prices: Prices = None,
+    model_argument: ModelArguments = None,
+    jobs: Jobs = 1,
+    json_output: JsonOption = False,
+) -> None:
+    """Start new runs from a step of another run, with or without changes."""
+    from rich.console import Console
+
+    from mlagentbench.report.suite_page import print_suite
+    from mlagentbench.running.branch import Changes, branch_run
+    from mlagentbench.running.resume import GoingOn
+
+    changes = Changes.read(
+        agent=agent, settings=setting or [], model=model, roles=role or [],
+        observation=edit_observation,
+    )  # fmt: skip
+    how = GoingOn.read(
+        model_arguments=model_argument or [], prices=prices, jobs=jobs,
+        max_steps=max_steps, max_time=max_time, max_tokens=max_tokens, max_cost=max_cost,
+    )  # fmt: skip
+    say, console = sys.stderr.write, Console(file=sys.stderr if json_output else sys.stdout)
+    outcome = branch_run(run, step, runs, changes, how, lambda text: say(f"{text}\n"), console)
     raise typer.Exit(print_suite(outcome, as_json=json_output))
 
 
@@ -299,6 +379,10 @@ def _judge_runs(directories: list[Path], model: str, arguments: list[str]) -> No
 
     runs = [run for place in find_places(directories) for run in place.runs]
     say(judge_runs(runs, ModelChoice(name=model, arguments=parse_arguments(arguments)), say).text)
+
+
+for command in (show, diff, replay):
+    app.command()(command)
 
 
 @app.command()
