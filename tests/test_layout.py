@@ -13,7 +13,8 @@ MAX_FILE_LINES = 450
 MAX_FUNCTION_LINES = 60
 
 LAYERS = {
-    "cli": {"cli_runs", "running", "report", "evaluation", "tasks"},
+    "cli": {"cli_continuing", "cli_runs", "running", "report", "evaluation", "tasks"},
+    "cli_continuing": {"running", "report"},
     "cli_runs": {"running", "report", "evaluation"},
     "inspect_plugin": {"running", "agents", "environment", "models", "tasks", "evaluation"},
     "running": {"agents", "evaluation", "environment", "models", "tasks"},

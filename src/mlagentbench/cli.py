@@ -7,6 +7,17 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
+from mlagentbench.cli_continuing import (
+    Jobs,
+    MaxCost,
+    MaxSteps,
+    MaxTime,
+    MaxTokens,
+    ModelArguments,
+    Prices,
+    branch,
+    resume,
+)
 from mlagentbench.cli_runs import diff, replay, show
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.files import PERSONS_DISK, disk_trouble
@@ -55,16 +66,6 @@ OutOption = Annotated[Path, typer.Option("--out", help="Where runs, logs and sna
 ToolOption = Annotated[
     list[str] | None, typer.Option("--role", help="tool=MODEL: for tasks whose programs use one.")
 ]
-ModelArguments = Annotated[
-    list[str] | None,
-    typer.Option("-M", metavar="KEY=VALUE", help="An argument of a model; repeatable."),
-]
-MaxSteps = Annotated[int | None, typer.Option("--max-steps", min=1, help="Actions per run.")]
-MaxTime = Annotated[str | None, typer.Option("--max-time", help="Per run, e.g. 30m or 5h.")]
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=1, help="Per run.")]
-MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0.0, help="Dollars per run.")]
-Prices = Annotated[Path | None, typer.Option("--prices", help="Model prices for --max-cost.")]
-Jobs = Annotated[int, typer.Option("--jobs", min=1, help="Runs side by side.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -190,79 +191,6 @@ def run(
 
 
 @app.command()
-def resume(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
-    max_steps: MaxSteps = None,
-    max_time: MaxTime = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
-    prices: Prices = None,
-    agent: Annotated[
-        str | None, typer.Option("--agent", help="FILE.py, where the agent is yours.")
-    ] = None,
-    model_argument: ModelArguments = None,
-    jobs: Jobs = 1,
-    json_output: JsonOption = False,
-) -> None:
-    """Let runs go on: broken off, out of budget that you now raise, or only not graded."""
-    from rich.console import Console
-
-    from mlagentbench.report.suite_page import print_suite
-    from mlagentbench.running.resume import GoingOn, resume_runs
-
-    how = GoingOn.read(
-        model_arguments=model_argument or [], agent=agent, prices=prices, jobs=jobs,
-        max_steps=max_steps, max_time=max_time, max_tokens=max_tokens, max_cost=max_cost,
-    )  # fmt: skip
-    console = Console(file=sys.stderr if json_output else sys.stdout)
-    outcome = resume_runs(runs, how, lambda text: typer.echo(text, err=True), console)
-    raise typer.Exit(print_suite(outcome, as_json=json_output))
-
-
-@app.command()
-def branch(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
-    step: Annotated[int, typer.Option(min=0, help="The last step that is shared.")],
-    runs: Annotated[int, typer.Option("--runs", min=1, help="How many branches.")] = 1,
-    agent: Annotated[str | None, typer.Option(help="Another one, e.g. act.")] = None,
-    model: Annotated[str | None, typer.Option(help="Another Inspect model.")] = None,
-    role: Annotated[list[str] | None, typer.Option(help="ROLE=MODEL, repeatable.")] = None,
-    setting: Annotated[
-        list[str] | None, typer.Option("--set", help="KEY=VALUE of the agent, repeatable.")
-    ] = None,
-    edit_observation: Annotated[
-        Path | None, typer.Option(help="What the step shows instead, in a file.")
-    ] = None,
-    max_steps: MaxSteps = None,
-    max_time: MaxTime = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
-    prices: Prices = None,
-    model_argument: ModelArguments = None,
-    jobs: Jobs = 1,
-    json_output: JsonOption = False,
-) -> None:
-    """Start new runs from a step of another run, with or without changes."""
-    from rich.console import Console
-
-    from mlagentbench.report.suite_page import print_suite
-    from mlagentbench.running.branch import Changes, branch_run
-    from mlagentbench.running.resume import GoingOn
-
-    changes = Changes.read(
-        agent=agent, settings=setting or [], model=model, roles=role or [],
-        observation=edit_observation,
-    )  # fmt: skip
-    how = GoingOn.read(
-        model_arguments=model_argument or [], prices=prices, jobs=jobs,
-        max_steps=max_steps, max_time=max_time, max_tokens=max_tokens, max_cost=max_cost,
-    )  # fmt: skip
-    say, console = sys.stderr.write, Console(file=sys.stderr if json_output else sys.stdout)
-    outcome = branch_run(run, step, runs, changes, how, lambda text: say(f"{text}\n"), console)
-    raise typer.Exit(print_suite(outcome, as_json=json_output))
-
-
-@app.command()
 def record(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")],
     to: Annotated[Path, typer.Option("--to", help="The file to write.")],
@@ -381,7 +309,7 @@ def _judge_runs(directories: list[Path], model: str, arguments: list[str]) -> No
     say(judge_runs(runs, ModelChoice(name=model, arguments=parse_arguments(arguments)), say).text)
 
 
-for command in (show, diff, replay):
+for command in (resume, branch, show, diff, replay):
     app.command()(command)
 
 

@@ -11,6 +11,7 @@ from inspect_ai.solver import Solver, solver
 
 from mlagentbench.agents.agent import as_solver
 from mlagentbench.agents.bridged import FOLDER, MODEL, run_inside
+from mlagentbench.agents.past_words import with_past
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.sandbox.layout import HOME
 from mlagentbench.environment.sandbox.sandbox import WORKSPACE
@@ -96,7 +97,7 @@ def _description(environment: Environment) -> str:
     names = (re.split(r"[^\w.-]", requirement)[0] for requirement in spec.python.requirements)
     return prompt(
         "aide",
-        problem=environment.problem,
+        problem=with_past(environment, len(environment.steps)),
         submission=spec.submission.path,
         metric=spec.metric.name,
         better=spec.metric.better,

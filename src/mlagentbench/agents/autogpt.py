@@ -75,10 +75,9 @@ class AutoGptAgent:
     ) -> None:
         self.memory = memory
         self._run = ResumableRun(environment, "autogpt")
-        self._limits = environment.budget.limits
         self._relevant = relevant
         self._retries = retries
-        self._system = _system_prompt(environment, memory.tokens)
+        self._system = _system_prompt(self._run, memory.tokens)
         self._thoughts = ""
 
     async def turn(self) -> None:
@@ -117,7 +116,7 @@ class AutoGptAgent:
 
         relevant = self.memory.relevant(self._thoughts, self._relevant)
         recalled = "\n\n".join(map(step_in_words, relevant))
-        left = left_in_words(self._limits, self._run.used)
+        left = left_in_words(self._run.limits, self._run.used)
         asked = prompt("autogpt_next", recalled=recalled or "(nothing yet)", left=left)
         messages: list[ChatMessage] = [
             ChatMessageSystem(content=self._system),
@@ -178,14 +177,14 @@ def _shown(reply: str) -> str:
     return clipped(reply, SHOWN_REPLY).strip() or "(an empty reply)"
 
 
-def _system_prompt(environment: Environment, memory_tokens: int) -> str:
+def _system_prompt(run: ResumableRun, memory_tokens: int) -> str:
     commands = (
         f"{number}. {spec.name}: {spec.description} args: {spec.example()}"
-        for number, spec in enumerate(environment.actions.specs.values(), start=1)
+        for number, spec in enumerate(run.environment.actions.specs.values(), start=1)
     )
     return prompt(
         "autogpt",
-        problem=environment.problem.strip(),
+        problem=run.problem.strip(),
         commands="\n".join(commands),
         words=f"{memory_tokens * CHARACTERS_PER_TOKEN // 6:,}",
     )

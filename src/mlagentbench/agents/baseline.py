@@ -47,7 +47,8 @@ def oracle() -> Solver:
 
 async def _follow(environment: Environment, script: list[Action]) -> None:
     """Carry out what is left of a script, then submit; an interrupted step is done again."""
-    done = sum(step.observation.status != "interrupted" for step in environment.steps)
+    own = environment.steps[environment.taken_over :]
+    done = sum(step.observation.status != "interrupted" for step in own)
     for action in [*script, FINAL_ANSWER][done:]:
         await environment.execute(action)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from mlagentbench.agents.past_words import with_past
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.layout import HOME
@@ -68,7 +69,8 @@ async def run_inside(
         raise RunFailed("sandbox", "an agent that lives inside the sandbox needs our own one")
     if environment.steps or environment.models.replies:
         environment.note("the agent starts again, on the workspace as it is")
-    await environment.sandbox.write(PROBLEM, environment.problem.encode())
+    told = with_past(environment, len(environment.steps))
+    await environment.sandbox.write(PROBLEM, told.encode("utf-8", "replace"))
     for name, contents in (files or {}).items():
         await environment.sandbox.write(f"{FOLDER}/{name}", contents)
     if archive is not None:

@@ -61,7 +61,7 @@ async def act(environment: Environment) -> None:
     async with agent_bridge(filter=_asking(run)):
         try:
             await agent.ainvoke(
-                {"messages": [{"role": "user", "content": environment.problem}]},
+                {"messages": [{"role": "user", "content": run.problem}]},
                 {"recursion_limit": 2 * turns},
             )
         except GraphRecursionError as error:

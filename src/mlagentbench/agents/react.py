@@ -21,7 +21,7 @@ from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.journal import ReplyFault, ReplyLine
 from mlagentbench.errors import ContextOverflow, UsageError
 from mlagentbench.prompts import prompt
-from mlagentbench.records import Action, Observation, Usage
+from mlagentbench.records import Action, Observation
 
 if TYPE_CHECKING:
     from inspect_ai.tool import ToolCall, ToolInfo
@@ -71,11 +71,10 @@ class ReactAgent:
 
     def __init__(self, environment: Environment, context_tokens: int = CONTEXT_TOKENS) -> None:
         self._run = ResumableRun(environment, "react")
-        self._limits = environment.budget.limits
         self._best = BestSubmission(environment)
         self._context_tokens = context_tokens
         self._tools = {spec.tool_name: spec for spec in environment.actions.specs.values()}
-        self._conversation = _opening(environment)
+        self._conversation = _opening(self._run)
         self._idle_replies = 0
 
     async def act(self, _environment: Environment) -> None:
@@ -173,11 +172,12 @@ class ReactAgent:
         return f" {said}\n\n{self._standing()}"
 
     def _standing(self) -> str:
-        left = left_in_words(self._limits, self._run.used)
+        left = left_in_words(self._run.limits, self._run.used)
         return f"[Left: {left}. {self._best.in_words()}]"
 
 
-def _opening(environment: Environment) -> Conversation:
+def _opening(run: ResumableRun) -> Conversation:
+    environment = run.environment
     spec = environment.task.spec
     system = prompt(
         "react",
@@ -186,8 +186,8 @@ def _opening(environment: Environment) -> Conversation:
         better=spec.metric.better,
         validation=validation_metric(environment.task) or "METRIC",
     )
-    budget = left_in_words(environment.budget.limits, Usage())
-    return Conversation(system, f"{environment.problem.strip()}\n\n[Left: {budget}.]")
+    budget = left_in_words(run.limits, run.used)
+    return Conversation(system, f"{run.problem.strip()}\n\n[Left: {budget}.]")
 
 
 def _tool_info(spec: ActionSpec) -> "ToolInfo":

@@ -8,8 +8,10 @@ and gets the same answers, up to the place where it was interrupted.
 import hashlib
 from collections import defaultdict, deque
 
+from mlagentbench.agents.conversation import reply_message
 from mlagentbench.environment.asking import MAIN, Models, prompt_text
 from mlagentbench.environment.journal import ReplyLine
+from mlagentbench.environment.provider_answers import refuses
 from mlagentbench.errors import ContextOverflow
 
 
@@ -21,7 +23,7 @@ class Recall:
         self._max_tokens = max_reply_tokens
         self._said: dict[tuple[int, str, str], deque[ReplyLine]] = defaultdict(deque)
         for line in models.replies:
-            if line.stop_reason != "content_filter":
+            if not refuses(reply_message(line), line.stop_reason):
                 self._said[line.step, line.role, line.prompt_hash].append(line)
 
     async def ask(self, prompt: str, role: str = MAIN, step: int | None = None) -> ReplyLine:

@@ -12,7 +12,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mlagentbench.agents.conversation import reply_message
+from mlagentbench.agents.past_words import with_past
 from mlagentbench.environment.asking import MAIN
+from mlagentbench.environment.budget import BudgetLimits
+from mlagentbench.environment.continuing import limits_after
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.journal import ReplyLine
 from mlagentbench.environment.provider_answers import refuses
@@ -34,12 +37,27 @@ class ResumableRun:
     def __init__(self, environment: Environment, agent: str, asks_first: bool = True) -> None:
         self.environment = environment
         self._mark = {"agent": agent}
-        replies = [line for line in environment.models.replies if line.state == self._mark]
+        others = environment.taken_over
+        replies = [
+            line
+            for line in environment.models.replies
+            if line.state == self._mark and line.step > others
+        ]
         asked = replies[0].step if replies else len(environment.steps) + 1
+        if asks_first:
+            others = max(others, asked - 1)
         self._replies = deque(replies)
-        self._steps = deque(environment.steps[asked - 1 if asks_first else 0 :])
-        self.used = Usage()
+        self._steps = deque(environment.steps[others:])
+        self._told = others
+        self.problem = with_past(environment, others)
+        """What the agent is told: the problem, and what another agent did before it."""
+        self.used = _used(environment, others)
         """What the run had used after the step that was told last."""
+
+    @property
+    def limits(self) -> BudgetLimits:
+        """The run's limits as they were after the step that was told last."""
+        return limits_after(self.environment.limits_held, self._told)
 
     async def ask(
         self,
@@ -83,7 +101,13 @@ class ResumableRun:
         if step.action.model_dump_json() != action.model_dump_json():
             raise _other_way(step.n, f"it was {step.action.name}, not {action.name}")
         self.used = step.usage or self.used
+        self._told = step.n
         return step
+
+
+def _used(environment: Environment, steps: int) -> Usage:
+    """What the run had used after its first steps, which are another agent's."""
+    return (environment.steps[steps - 1].usage if steps else None) or Usage(steps=steps)
 
 
 def _other_way(step: int, difference: str) -> RunFailed:

@@ -92,13 +92,12 @@ class TreeAgent:
     def __init__(self, environment: Environment, settings: TreeSettings | None = None) -> None:
         self.tree = Tree()
         self._settings = settings or TreeSettings()
-        self._limits = environment.budget.limits
         self._command_time = environment.task.spec.limits.command_time
         self._metric = environment.task.spec.metric
         self._shown_metric = validation_metric(environment.task) or "METRIC"
         self._layout = layout_of(environment.task.spec, environment.workspace.protected)
         self._bench = Workbench(environment, self._layout)
-        self._questions = Questions(environment, self._layout, self._bench.run)
+        self._questions = Questions(self._layout, self._bench.run)
         self._final: Step | None = None
 
     async def act(self, _environment: Environment) -> None:
@@ -130,7 +129,7 @@ class TreeAgent:
             tree=self.tree,
             best=tuple(self.tree.ranked(self._metric)),
             metric=self._shown_metric,
-            left=left_in_words(self._limits, self._bench.run.used),
+            left=left_in_words(self._bench.run.limits, self._bench.run.used),
             limit=duration(min(patience, self._command_time)),
         )
         proposal = await self._questions.propose(kind, parent, situation)
@@ -156,11 +155,15 @@ class TreeAgent:
         return tuple({file.name: file for file in layers}.values())
 
     def _left(self) -> BudgetLimits:
-        return self._limits.left(self._bench.run.used)
+        return self._bench.run.limits.left(self._bench.run.used)
 
     def _reserve(self) -> float:
         """Seconds that the search leaves for the final fit, once there is something to fit."""
-        return (self._limits.time or 0.0) * self._settings.final_share if self.tree.good else 0.0
+        return (
+            (self._bench.run.limits.time or 0.0) * self._settings.final_share
+            if self.tree.good
+            else 0.0
+        )
 
     def _patience(self) -> float:
         """How long the next solution may run."""

@@ -28,14 +28,15 @@ BLENDED = 3
 """How many of the best solutions an ensemble is made of."""
 
 
-def system_prompt(environment: Environment, layout: Layout) -> str:
+def system_prompt(run: ResumableRun, layout: Layout) -> str:
     """What stays the same in a whole run."""
+    environment = run.environment
     spec = environment.task.spec
     return prompt(
         "tree",
         metric=spec.metric.name,
         better=spec.metric.better,
-        problem=environment.problem.strip(),
+        problem=run.problem.strip(),
         files=workspace_view(environment),
         rules=_rules(environment, layout),
     )
@@ -110,10 +111,10 @@ class Situation(Record):
 class Questions:
     """Asks for solutions, and again when a reply has none."""
 
-    def __init__(self, environment: Environment, layout: Layout, run: ResumableRun) -> None:
+    def __init__(self, layout: Layout, run: ResumableRun) -> None:
         self._main = layout.main
         self._run = run
-        self._system = ChatMessageSystem(content=system_prompt(environment, layout))
+        self._system = ChatMessageSystem(content=system_prompt(run, layout))
         self._dearest_tokens = 0
         self._dearest_cost = 0.0
 

@@ -44,6 +44,14 @@ from mlagentbench.environment.actions.standard import STANDARD_ACTIONS
 from mlagentbench.environment.actions.submission import SubmissionCheck
 from mlagentbench.environment.asking import Models
 from mlagentbench.environment.budget import Budget, BudgetLimits
+from mlagentbench.environment.continuing import (
+    CUT_OFF,
+    INTERRUPTED,
+    changed_limits,
+    goes_on,
+    last_limits,
+    require_same,
+)
 from mlagentbench.environment.feedback import Feedback, explanation
 from mlagentbench.environment.journal import (
     LONG_TEXT,
@@ -54,6 +62,7 @@ from mlagentbench.environment.journal import (
     History,
     Journal,
     L,
+    LimitsFrom,
     OutcomeLine,
     RunLine,
     note_edit,
@@ -64,7 +73,7 @@ from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.sandbox import Sandbox
 from mlagentbench.environment.snapshots import Snapshots
 from mlagentbench.environment.workspace import Refused, workspace_of
-from mlagentbench.errors import ActionError, RunEnded, RunFailed, UsageError
+from mlagentbench.errors import ActionError, RunEnded, RunFailed
 from mlagentbench.records import Action, Json, Observation, Outcome, Step, Tier, Usage
 from mlagentbench.tasks.data import PreparedData
 from mlagentbench.tasks.python_env import PythonEnv
@@ -74,23 +83,13 @@ from mlagentbench.tasks.task_call import CallTask
 if TYPE_CHECKING:
     from inspect_ai.model import Model
 
-INTERRUPTED = (
-    "This action was interrupted from outside before it ended. It was not run again, and the "
-    "workspace is as it was before it."
-)
-CUT_OFF = (
-    "This action was cut off before it ended, because the run was stopped. The workspace is as the "
-    "action left it."
-)
-CAN_GO_ON = ("failed", "interrupted")
-"""Outcomes after which a run is continued when it is opened again."""
-
 
 class Environment:
     """One run's workspace, sandbox, actions, budget and journal; see the module's docstring.
 
     The caller holds the run's lock, calls `start()`, then starts the sandbox (which gives the files
-    to its own user), and calls `close()` before it stops the sandbox.
+    to its own user), and calls `close()` before it stops the sandbox. `limits_held` are all limits
+    that held in the run; of a branch, the first `taken_over` steps are another agent's.
     """
 
     def __init__(
@@ -118,6 +117,8 @@ class Environment:
         self.outcome: Outcome | None = None
         self.on_step: list[Callable[[Step], None]] = []
         self.on_output: list[Callable[[bytes], None]] = []
+        self.limits_held = [LimitsFrom(step=0, limits=budget.limits.model_dump())]
+        self.taken_over = 0
         self.foreign_at_work = False
         """Whether a foreign agent's programs work in the workspace between its steps, too."""
         self.store = ObjectStore(run.objects)
@@ -182,35 +183,39 @@ class Environment:
         )
 
     def _continue(self, history: History, first: RunLine) -> None:
-        found = (first.task, first.task_version, first.data_hash)
-        if found != (self.task.id, self.task.spec.version, self.data.hash):
-            raise UsageError(
-                f"{self.run.path} holds a run of {first.task} version {first.task_version} on "
-                f"data {first.data_hash[:8]}; choose another --out"
-            )
+        require_same(self.run.path, first, self.task, self.data)
         self.steps += history.steps
         self.models.replies += history.replies
-        self._snapshot = history.snapshot or first.snapshot
+        self.taken_over = history.taken_over
+        self.limits_held = history.limits
+        self._snapshot = history.last_steps_snapshot or first.snapshot
         self._context.undo = history.undo
         told = sum(line.event == "feedback" for line in history.events)
         self._context.submission.told = told
         used_repl = any(step.action.name == python_repl.name for step in self.steps)
         self._context.repl = Repl(self.sandbox, self.python_env.python, used_before=used_repl)
         self.budget.resume_from(history.usage)
-        if history.outcome is not None and history.outcome.kind not in CAN_GO_ON:
+        if history.outcome is not None and not goes_on(history, self.budget.limits):
             self.outcome = history.outcome
             self._ended = RunEnded(history.outcome.kind, history.outcome.detail)
             return
         self.snapshots.restore(self._snapshot)
         self._event("resumed", f"after step {len(self.steps)}")
+        self._note_limits(last_limits(history) or self.budget.limits)
         if history.interrupted is not None:
             self._close_interrupted(history.interrupted)
         self._ended = self._submitted_already()
 
+    def _note_limits(self, before: BudgetLimits) -> None:
+        if changed := changed_limits(before, self.budget.limits):
+            now = self.budget.limits.model_dump()
+            self._write(EventLine, event="limits", detail=changed, limits=now)
+            self.limits_held.append(LimitsFrom(step=len(self.steps), limits=now))
+
     def _close_interrupted(self, begun: BeginLine) -> None:
         self._event("interrupted", f"step {begun.step}: {begun.action.name}")
         self.budget.add_step()
-        self._end(begun.step, begun.action, begun.at, 0.0, _interrupted())
+        self._end(begun.step, begun.action, begun.at, 0.0, INTERRUPTED)
 
     def _submitted_already(self) -> RunEnded | None:
         """A run whose Final Answer is in the journal is over, even if its outcome is not there."""
@@ -225,6 +230,7 @@ class Environment:
             await self._context.repl.stop()
         self.budget.stop()
         self.snapshots.close()
+        self.store.close()
         if self._journal is not None and self._output_log is not None:
             self._journal.close()
             self._output_log.close()
@@ -312,8 +318,7 @@ class Environment:
         try:
             observation = await self._observe(action)
         except anyio.get_cancelled_exc_class():
-            cut_off = Observation(text=CUT_OFF, status="interrupted")
-            self._end(number, action, started, time.monotonic() - clock, cut_off)
+            self._end(number, action, started, time.monotonic() - clock, CUT_OFF)
             raise
         except RunFailed as failure:
             self._event("failed", str(failure))
@@ -442,7 +447,3 @@ class Environment:
         from mlagentbench.environment.opening import open_environment
 
         return open_environment(task, out, tier, epoch, limits, actions, feedback_calls, models)
-
-
-def _interrupted() -> Observation:
-    return Observation(text=INTERRUPTED, status="interrupted")

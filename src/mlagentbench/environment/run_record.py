@@ -10,7 +10,7 @@ from mlagentbench.environment.disclosure import hardware, packages
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.prerequisites import isolation
 from mlagentbench.files import write_atomically
-from mlagentbench.records import Disclosure, Json, RunRecord
+from mlagentbench.records import BranchPoint, Disclosure, Json, RunRecord
 from mlagentbench.tasks.data import PreparedData
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -77,12 +77,13 @@ def find_or_create_run(out: Path, task: Task, epoch: int, disclosure: Disclosure
     return run
 
 
-def settings_hash(facts: Disclosure) -> str:
+def settings_hash(facts: Disclosure, branched_from: BranchPoint | None = None) -> str:
     """What tells two runs of one agent on one task apart, besides model and epoch."""
     parts = (
         facts.agent_settings, facts.roles, facts.limits, facts.sandbox, facts.feedback,
         facts.protocol, facts.task_version, facts.data_hash,
         *([] if facts.recording is None else [facts.recording]),
         *(["interactive"] if facts.interactive else []),
+        *([] if branched_from is None else [branched_from.model_dump()]),
     )  # fmt: skip
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -67,6 +67,7 @@ class Conditions(Record):
     variant: str
     protocol: str
     mini_seed: str | None = None
+    first_limits: dict[str, Json] | None = None
 
 
 class CellKey(Record):

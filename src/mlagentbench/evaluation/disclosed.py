@@ -90,7 +90,10 @@ def _origin(run: RunRecord) -> str:
     if run.origin == "legacy":
         return "imported from the original's logs"
     taken = run.branched_from
-    return "this harness" if taken is None else f"branched from {taken.run}, step {taken.step}"
+    if taken is None:
+        return "this harness"
+    edited = "" if taken.edited is None else ", whose observation was edited"
+    return f"branched from {taken.run}, step {taken.step}{edited}"
 
 
 FACTS = (
@@ -132,6 +135,12 @@ FACTS = (
         lambda run: run.disclosure.network,
     ),
     Fact("limits", lambda run: limits_text(run.disclosure.limits), of_task=True),
+    Fact(
+        "limits at first",
+        lambda run: limits_text(run.disclosure.first_limits or run.disclosure.limits),
+        lambda run: run.disclosure.first_limits is not None,
+        of_task=True,
+    ),
     Fact("feedback", lambda run: run.disclosure.feedback),
     Fact("protocol", lambda run: run.disclosure.protocol),
     Fact(

@@ -53,12 +53,15 @@ def imported_efficiency(lines: Sequence[AnyLine], history: History) -> RunEffici
     )
 
 
+TAKEN_UP_AGAIN = ("resumed", "branched", "taken over")
+
+
 def _wall_seconds(lines: Sequence[AnyLine]) -> float:
-    """From the first line to the last, without what lies before each resumption."""
+    """From the first line to the last, without what lies before each resumption or branching."""
     return sum(
         max(0.0, later.at - earlier.at)
         for earlier, later in pairwise(lines)
-        if not (isinstance(later, EventLine) and later.event == "resumed")
+        if not (isinstance(later, EventLine) and later.event in TAKEN_UP_AGAIN)
     )
 
 

@@ -20,6 +20,7 @@ CONDITIONS: dict[str, Callable[[Conditions], str]] = {
     "data": lambda conditions: short_hash(conditions.data_hash),
     "mini seed": lambda conditions: conditions.mini_seed or "none",
     "limits": lambda conditions: limits_text(conditions.limits),
+    "limits at first": lambda conditions: limits_text(conditions.first_limits or conditions.limits),
     "sandbox": lambda conditions: conditions.sandbox,
     "feedback": lambda conditions: conditions.feedback,
     "variant": lambda conditions: conditions.variant,

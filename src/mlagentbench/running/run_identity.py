@@ -16,10 +16,14 @@ from mlagentbench.environment.actions.standard import (
     with_help,
     without_help,
 )
+from mlagentbench.environment.budget import BudgetLimits
+from mlagentbench.environment.continuing import last_limits
+from mlagentbench.environment.journal import read_journal
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.run_record import disclose, find_or_create_run
 from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.evaluation.results import read_record
 from mlagentbench.records import Disclosure, Json
 from mlagentbench.running.model_choice import ModelChoice, names_of, who_answers
 from mlagentbench.running.output import find_output
@@ -45,7 +49,7 @@ class Identified:
         python_env: PythonEnv,
         agent: AgentChoice,
         run: RunDirectory,
-        seed: int,
+        limits: BudgetLimits,
         tool: str | None = None,
     ) -> None:
         self.task = task
@@ -54,7 +58,8 @@ class Identified:
         self.python_env = python_env
         self.agent = agent
         self.run = run
-        self.seed = seed
+        self.limits = limits
+        self.seed = read_record(run).seed
         self.tool = tool
 
 
@@ -81,12 +86,26 @@ async def identify(task: Task, settings: RunSettings, state: TaskState) -> Ident
     model = ModelChoice(name=log.eval.model.removeprefix("none/"), arguments=log.eval.model_args)
     roles = _roles_of(log)
     tool = tool_model_name(task, names_of(roles), model.name)
-    disclosure = disclose_run(task, settings, ready, agent, model, roles)
-    run = find_or_create_run(find_output(Path(log.location)), task, state.epoch, disclosure)
+    out, limits = find_output(Path(log.location)), settings.limits(task.spec)
+    if settings.continues is not None:
+        run = _named_run(out, settings.continues, agent)
+    else:
+        disclosure = disclose_run(task, settings, ready, agent, model, roles)
+        run = find_or_create_run(out, task, state.epoch, disclosure)
+        limits = last_limits(read_journal(run.journal)) or limits
     state.store.set(RUN_KEY, run.relative.as_posix())
     state.store.set(OUT_KEY, str(run.out))
-    seed = task.run_seed(state.epoch)
-    return Identified(task, settings, ready.data, ready.python_env, agent, run, seed, tool)
+    return Identified(task, settings, ready.data, ready.python_env, agent, run, limits, tool)
+
+
+def _named_run(out: Path, place: str, agent: AgentChoice) -> RunDirectory:
+    run = RunDirectory(out, Path(place))
+    facts = read_record(run).disclosure
+    if (facts.agent, facts.agent_settings) != (agent.name, agent.settings):
+        raise UsageError(
+            f"{run.path} is a run of the agent {facts.agent}, not of this {agent.name}"
+        )
+    return run
 
 
 def disclose_run(

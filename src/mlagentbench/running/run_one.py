@@ -16,8 +16,9 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from mlagentbench.environment.actions.action import AskPerson
 from mlagentbench.environment.budget import Budget, working_clock
+from mlagentbench.environment.continuing import goes_on
 from mlagentbench.environment.current import publish
-from mlagentbench.environment.environment import CAN_GO_ON, Environment
+from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.journal import read_journal
 from mlagentbench.environment.run_directory import RunDirectory
@@ -61,7 +62,7 @@ def open_run(task_path: str, settings: dict[str, Any]) -> Solver:
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         task = load_task(task_path)
         identified = await identify(task, RunSettings.model_validate(settings), state)
-        if _has_ended(identified.run):
+        if not goes_on(read_journal(identified.run.journal), identified.limits):
             state.completed = True
             return state
         with _failure_noted(identified.run):
@@ -85,11 +86,6 @@ def _failure_noted(run: RunDirectory) -> Iterator[None]:
     run.failure.unlink(missing_ok=True)
 
 
-def _has_ended(run: RunDirectory) -> bool:
-    outcome = read_journal(run.journal).outcome
-    return outcome is not None and outcome.kind not in CAN_GO_ON
-
-
 async def _open_environment(identified: Identified) -> OpenRun:
     run, task, settings = identified.run, identified.task, identified.settings
     async with AsyncExitStack() as held:
@@ -98,7 +94,7 @@ async def _open_environment(identified: Identified) -> OpenRun:
         data, python_env = identified.data, identified.python_env
         feedback = await hold_out(task, data, python_env, call_task, calls) if calls else None
         spec = sandbox_spec(task, run, data, python_env, identified.seed, feedback)
-        budget = Budget(settings.limits(task.spec), clock=working_clock())
+        budget = Budget(identified.limits, clock=working_clock())
         services = None
         if identified.tool is not None:
             services = run_services(task, data.private, InspectTool(identified.tool), budget)

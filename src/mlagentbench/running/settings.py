@@ -45,6 +45,8 @@ class RunSettings(Record):
     max_tokens: Annotated[int, Field(gt=0)] | None = None
     max_cost: Annotated[float, Field(gt=0)] | None = None
     interactive: bool = False
+    continues: str | None = None
+    """The place below OUT of the run that goes on, where it is not found by what it is."""
 
     def limits(self, spec: TaskSpec) -> BudgetLimits:
         """The task's own limits, the paper's, or those asked for."""
@@ -105,7 +107,9 @@ def parse_agents(text: str) -> list[AgentChoice]:
         match = re.fullmatch(r"([^()]+?)\s*(?:\((.*)\))?", part, flags=re.DOTALL)
         if match is None:
             raise UsageError(f"--agents: {part!r} is not of the form name or name(key=value, ...)")
-        settings = dict(_setting(item, part) for item in split_list(match[2] or ""))
+        settings = dict(
+            parse_setting(item, f"--agents: in {part!r},") for item in split_list(match[2] or "")
+        )
         choices.append(AgentChoice(name=match[1], settings=settings))
     return choices
 
@@ -116,10 +120,11 @@ def split_list(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _setting(item: str, agent: str) -> tuple[str, Json]:
+def parse_setting(item: str, where: str) -> tuple[str, Json]:
+    """Read `KEY=VALUE`, a setting of an agent; `where` begins the sentence about a wrong one."""
     key, sign, value = item.partition("=")
     if not sign or not key.strip().isidentifier():
-        raise UsageError(f"--agents: in {agent!r}, {item!r} is not of the form key=value")
+        raise UsageError(f"{where} {item!r} is not of the form key=value")
     try:
         return key.strip(), json.loads(value)
     except json.JSONDecodeError:

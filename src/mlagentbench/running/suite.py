@@ -118,7 +118,7 @@ class SuiteRequest(Record):
         if not choices:
             raise UsageError("--agents must name at least one (see: mlagentbench agents)")
         return cls(
-            cells=tuple(_cells(names, choices, model_names)),
+            cells=tuple(cells_of(names, choices, model_names)),
             settings=chosen,
             runs=runs or (PAPER_RUNS if chosen.protocol == "paper" else 1),
             out=out.absolute(),
@@ -130,9 +130,10 @@ class SuiteRequest(Record):
         )
 
 
-def _cells(
+def cells_of(
     names: Sequence[str], choices: Sequence[AgentChoice], models: Sequence[str]
 ) -> Iterator[Cell]:
+    """All agents on all tasks with all models that they use; a UsageError says what cannot be."""
     addresses = list(dict.fromkeys(load_task(name).address for name in names))
     usable = [model for model in models if model != NO_MODEL]
     chosen = [(_agent(choice.name), choice.settings) for choice in choices]
@@ -162,30 +163,46 @@ def _agent(name: str) -> AgentInfo:
 
 def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
     """Prepare what is needed, run everything asked for, and read back what came of it."""
-    settings = request.settings
-    _require_what_is_needed(request)
-    if settings.interactive and not (console.is_terminal and sys.stdin.isatty()):
-        raise UsageError("--interactive needs a terminal, to ask and to be answered")
-    ready: ReadyTasks = {}
+    require_what_is_needed(request, console)
     with own_output(request.out):
+        ready: ReadyTasks = {}
         try:
-            with TerminalProgress(console) as progress:
-                for name, added in _python_needs(request):
-                    ready[name, added] = ensure_ready(
-                        load_task(name), settings.tier, settings.mini_seed,
-                        added=added, progress=progress,
-                    )  # fmt: skip
-            interrupted = _evaluate(request, ready, console)
+            ready = make_tasks_ready(request, console)
+            interrupted = evaluate([request], [ready], console)
         except KeyboardInterrupt:
             interrupted = True
-        return SuiteOutcome(
-            out=request.out,
-            results=tuple(_results(request, ready)),
+        return outcome_of(
+            request.out,
+            _results(request, ready),
             expected=len(request.cells) * request.runs,
             interrupted=interrupted,
-            disk_full=disk_usage(request.out).free < DISK_IS_FULL,
-            paper_rule=settings.protocol == "paper",
         )
+
+
+def outcome_of(
+    out: Path, results: Sequence[RunResult], *, expected: int, interrupted: bool
+) -> SuiteOutcome:
+    """What came of the runs that were asked for."""
+    return SuiteOutcome(
+        out=out,
+        results=tuple(results),
+        expected=expected,
+        interrupted=interrupted,
+        disk_full=disk_usage(out).free < DISK_IS_FULL,
+        paper_rule=any(result.record.disclosure.protocol == "paper" for result in results),
+    )
+
+
+def make_tasks_ready(request: SuiteRequest, console: Console) -> ReadyTasks:
+    """Prepare the data and python environments of all cells."""
+    settings = request.settings
+    ready: ReadyTasks = {}
+    with TerminalProgress(console) as progress:
+        for name, added in _python_needs(request):
+            ready[name, added] = ensure_ready(
+                load_task(name), settings.tier, settings.mini_seed, added=added, progress=progress
+            )
+    return ready
 
 
 def _python_needs(request: SuiteRequest) -> list[tuple[str, AddedPackages]]:
@@ -193,9 +210,11 @@ def _python_needs(request: SuiteRequest) -> list[tuple[str, AddedPackages]]:
     return list(dict.fromkeys(cell.python_needs for cell in request.cells))
 
 
-def _require_what_is_needed(request: SuiteRequest) -> None:
+def require_what_is_needed(request: SuiteRequest, console: Console) -> None:
     """Find out now, not in the middle of the first run."""
     find_bwrap()
+    if request.settings.interactive and not (console.is_terminal and sys.stdin.isatty()):
+        raise UsageError("--interactive needs a terminal, to ask and to be answered")
     for cell in request.cells:
         if cell.info.lives_inside:
             _require_place_inside(cell.info.name, request.settings)
@@ -229,6 +248,13 @@ def _prices(request: SuiteRequest) -> "dict[str, ModelCost] | None":
     return None if request.prices is None else read_prices(request.prices, _models(request))
 
 
+def _all_prices(requests: Sequence[SuiteRequest]) -> "dict[str, ModelCost] | None":
+    prices: dict[str, ModelCost] = {}
+    for request in requests:
+        prices |= _prices(request) or {}
+    return prices or None
+
+
 def _models(request: SuiteRequest) -> set[str]:
     return {cell.model for cell in request.cells} - {NO_MODEL} | set(request.roles.values())
 
@@ -243,7 +269,7 @@ def _roles(request: SuiteRequest, cell: Cell) -> dict[str, str]:
     return {**own, **request.roles} | ({} if tool is None else {ROLE: tool})
 
 
-def _choices(request: SuiteRequest, cell: Cell) -> dict[str, ModelChoice]:
+def role_choices(request: SuiteRequest, cell: Cell) -> dict[str, ModelChoice]:
     """The roles of a cell with their models' arguments."""
     roles = _roles(request, cell).items()
     return {role: choose(name, request.model_arguments) for role, name in roles}
@@ -253,11 +279,21 @@ def _tasks(request: SuiteRequest) -> dict[str, Task]:
     return {cell.task: load_task(cell.task) for cell in request.cells}
 
 
-def _evaluate(request: SuiteRequest, ready: ReadyTasks, console: Console) -> bool:
-    """Let Inspect run all cells; True when a person interrupted it."""
+def evaluate(
+    requests: Sequence[SuiteRequest], ready: Sequence[ReadyTasks], console: Console
+) -> bool:
+    """Let Inspect run all cells; True when a person interrupted it.
+
+    Several requests differ only in their cells, settings and roles.
+    """
     from inspect_ai import eval_set
 
-    tasks = [_inspect_task(cell, request, ready[cell.python_needs]) for cell in request.cells]
+    request = requests[0]
+    tasks = [
+        _inspect_task(cell, one, its_ready[cell.python_needs])
+        for one, its_ready in zip(requests, ready, strict=True)
+        for cell in one.cells
+    ]
     # What Inspect itself prints about its log directory would only stand in the way.
     live = LiveProgress(console, total=len(tasks) * request.runs)
     with live, redirect_stdout(StringIO()), prerequisites_explained("Inspect"):
@@ -268,7 +304,7 @@ def _evaluate(request: SuiteRequest, ready: ReadyTasks, console: Console) -> boo
             retry_attempts=0,
             retry_immediate=False,
             model=None,
-            model_cost_config=_prices(request),
+            model_cost_config=_all_prices(requests),
             epochs=request.runs,
             max_tasks=request.jobs,
             max_samples=request.jobs,
@@ -291,7 +327,7 @@ def _inspect_task(cell: Cell, request: SuiteRequest, ready: Ready) -> "inspect_a
     solver = cell.info.solver(**cell.agent.settings)
     # Inspect keeps finished logs of the same version: those on other data are of another one.
     version = f"{task.version}+{ready.data.hash[:8]}"
-    model, roles = choose(cell.model, request.model_arguments), _choices(request, cell)
+    model, roles = choose(cell.model, request.model_arguments), role_choices(request, cell)
     recording = who_answers(model, roles).recording
     return task_with(
         task,
@@ -310,7 +346,7 @@ def _results(request: SuiteRequest, ready: ReadyTasks) -> list[RunResult]:
         _identity(
             disclose_run(
                 load_task(cell.task), request.settings, ready[cell.python_needs], cell.agent,
-                choose(cell.model, request.model_arguments), _choices(request, cell),
+                choose(cell.model, request.model_arguments), role_choices(request, cell),
             )
         )
         for cell in request.cells
@@ -319,7 +355,9 @@ def _results(request: SuiteRequest, ready: ReadyTasks) -> list[RunResult]:
     return [
         result
         for result in collect(request.out)
-        if _identity(result.record.disclosure) in asked_for and result.record.epoch <= request.runs
+        if result.record.branched_from is None
+        and _identity(result.record.disclosure) in asked_for
+        and result.record.epoch <= request.runs
     ]
 
 
@@ -329,4 +367,6 @@ def _identity(facts: Disclosure) -> str:
         "task", "task_version", "data_hash", "tier", "agent", "agent_settings", "model", "roles",
         "recording", "sandbox", "limits", "feedback", "protocol", "interactive",
     }  # fmt: skip
-    return json.dumps(facts.model_dump(mode="json", include=shared), sort_keys=True)
+    values = facts.model_dump(mode="json", include=shared)
+    values["limits"] = facts.first_limits or facts.limits
+    return json.dumps(values, sort_keys=True)

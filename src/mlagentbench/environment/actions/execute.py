@@ -1,18 +1,22 @@
 """Running things in the sandbox: scripts, pieces of Python, and the end of the run."""
 
 import shlex
+from collections.abc import Sequence
 
 from mlagentbench.environment.actions.action import ActionContext, action
 from mlagentbench.environment.actions.repl import EMPTY_AGAIN
 from mlagentbench.environment.sandbox.sandbox import CommandResult
+from mlagentbench.environment.summaries import clipped
 from mlagentbench.environment.workspace import can_be_handed_over
 from mlagentbench.errors import ActionError
-from mlagentbench.records import Observation
+from mlagentbench.records import Observation, Step
 
 MAX_OUTPUT = 20_000
 """Characters of a command's output that an observation shows."""
 REPL_SECONDS = 600.0
 REPL_BYTES = 1_000_000
+SHOWN_HISTORY = 6_000
+"""Characters of what was run in a Python session that is gone."""
 
 
 @action("Execute Script")
@@ -90,7 +94,7 @@ async def python_repl(at: ActionContext, command: str) -> Observation:
     seconds = min(REPL_SECONDS, at.command_time())
     answer = await at.repl.run(command, seconds, REPL_BYTES, at.on_output)
     at.notes.restarted = answer.restarted
-    text = (EMPTY_AGAIN if answer.emptied else "") + shown(
+    text = (_empty_again(at.steps) if answer.emptied else "") + shown(
         at, answer.output.decode("utf-8", "replace"), answer.output
     )
     if answer.lost is not None:
@@ -103,6 +107,20 @@ async def python_repl(at: ActionContext, command: str) -> Observation:
     return Observation(
         text=text or "The code ended well, without output.", status="error" if failed else "ok"
     )
+
+
+def _empty_again(steps: Sequence[Step]) -> str:
+    """Says that the session is new, and what was run in earlier ones.
+
+    It is not run again: that could take hours, and would do a second time what it did to files.
+    """
+    commands = [
+        str(step.action.arguments.get("command", ""))
+        for step in steps
+        if step.action.name == python_repl.name
+    ]
+    history = clipped("\n".join(f">>> {command}" for command in commands), SHOWN_HISTORY)
+    return f"{EMPTY_AGAIN}[Earlier calls, not run again:]\n{history}\n[This call:]\n"
 
 
 @action("Final Answer", ends_run=True)

@@ -1,0 +1,273 @@
+"""`mlagentbench branch`: new runs that share a run's history up to a step, and go on from there.
+
+A branch is a run like every other. Its journal begins with the parent's lines up to the end of the
+step, its snapshots are the parent's own objects, and what the shared part has used counts. It goes
+on with the same agent, or with another agent, model, role, setting, limit or observation.
+
+The k-th branch of every set from one point has the same seed, another one than the parent and the
+other branches: sets differ in nothing but what was changed, and can be compared pair by pair.
+"""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from mlagentbench.agents.own_agent import is_file
+from mlagentbench.environment.actions.execute import final_answer
+from mlagentbench.environment.continuing import require_same
+from mlagentbench.environment.journal import (
+    LONG_TEXT,
+    AnyLine,
+    EndLine,
+    EventLine,
+    EventName,
+    History,
+    RunLine,
+    encode_line,
+    read_journal,
+    read_lines,
+)
+from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.environment.run_record import settings_hash
+from mlagentbench.errors import UsageError
+from mlagentbench.evaluation.results import SuiteOutcome, find_run, read_record
+from mlagentbench.files import write_atomically
+from mlagentbench.records import BranchPoint, Disclosure, Json, Record, RunRecord
+from mlagentbench.running.model_choice import choose
+from mlagentbench.running.output import own_output
+from mlagentbench.running.resume import GoingOn, Say, agent_of, go_on, require_own, settings_of
+from mlagentbench.running.settings import (
+    AgentChoice,
+    RunSettings,
+    parse_agents,
+    parse_role,
+    parse_setting,
+)
+from mlagentbench.running.suite import (
+    SuiteRequest,
+    cells_of,
+    make_tasks_ready,
+    require_what_is_needed,
+    role_choices,
+)
+from mlagentbench.tasks.task import load_task
+
+
+class Changes(Record):
+    """What the branches do otherwise than their parent, as the command line says it."""
+
+    agent: str | None = None
+    """An agent with its settings, instead of the parent's."""
+    settings: dict[str, Json] = {}
+    """Settings of the agent, over those that it has."""
+    model: str | None = None
+    roles: dict[str, str] = {}
+    observation: str | None = None
+    """What stands in place of the step's observation."""
+
+    @classmethod
+    def read(
+        cls,
+        *,
+        agent: str | None,
+        settings: Sequence[str],
+        model: str | None,
+        roles: Sequence[str],
+        observation: Path | None,
+    ) -> "Changes":
+        """Read the options of `branch`; a UsageError names the one that is wrong."""
+        return cls(
+            agent=agent,
+            settings=dict(parse_setting(text, "--set") for text in settings),
+            model=model,
+            roles=dict(map(parse_role, roles)),
+            observation=None if observation is None else _text_of(observation),
+        )
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--edit-observation {file}: cannot be read as text: {error}") from error
+
+
+def branch_run(
+    path: Path, step: int, runs: int, changes: Changes, how: GoingOn, say: Say, console: Console
+) -> SuiteOutcome:
+    """Make the branches and let them go on to their grades."""
+    parent = find_run(path)
+    shared = shared_lines(parent, step)
+    request = _request(parent, changes, how)
+    require_what_is_needed(request, console)
+    with own_output(parent.out):
+        facts = _disclosure(parent, request, console)
+        maker = _Maker(parent, shared, step, facts, changes.observation)
+        branches = [maker.make(number) for number in range(1, runs + 1)]
+    own_file = changes.agent if is_file(changes.agent or "") else None
+    going_on = how.model_copy(update={"agent": own_file, "limits": RunSettings()})
+    return go_on(branches, going_on, say, console)
+
+
+def shared_lines(parent: RunDirectory, step: int) -> list[AnyLine]:
+    """The parent's journal up to the end of a step; a UsageError for one that cannot be shared."""
+    require_own(parent, record := read_record(parent))
+    lines = read_lines(parent.journal) if parent.journal.exists() else []
+    last = len(History(lines).steps)
+    if not lines or step > last:
+        raise UsageError(f"--step {step}: the last step of {parent.path} is {last}")
+    taken = record.branched_from
+    if taken is not None and step <= taken.step:
+        raise UsageError(
+            f"--step {step}: {parent.path} has its first {taken.step} steps from {taken.run}; "
+            "branch that one"
+        )
+    shared = lines[: 1 + _end_of(lines, step)]
+    action = History(shared).steps[-1].action.name if step else ""
+    if action == final_answer.name and step == last:
+        raise UsageError(f"--step {step} submits, and nothing comes after it; name an earlier step")
+    return shared
+
+
+def _end_of(lines: Sequence[AnyLine], step: int) -> int:
+    """The place of the line that ends a step; the run's first line is that of step 0."""
+    return next(
+        place
+        for place, line in enumerate(lines)
+        if (isinstance(line, EndLine) and line.step == step)
+        or (isinstance(line, RunLine) and step == 0)
+    )
+
+
+def _request(parent: RunDirectory, changes: Changes, how: GoingOn) -> SuiteRequest:
+    """What the branches are: the parent, but for what is changed."""
+    record = read_record(parent)
+    facts = record.disclosure
+    own_roles = {role: name for role, name in facts.roles.items() if name != facts.model}
+    [cell] = cells_of(
+        [record.task_path], [_agent(parent, record, changes)], [changes.model or facts.model]
+    )
+    return SuiteRequest(
+        cells=(cell,),
+        settings=settings_of(parent, record, how.limits),
+        runs=1,
+        out=parent.out,
+        jobs=how.jobs,
+        roles={**own_roles, **changes.roles},
+        model_arguments=how.model_arguments,
+        prices=how.prices,
+    )
+
+
+def _agent(parent: RunDirectory, record: RunRecord, changes: Changes) -> AgentChoice:
+    if changes.agent is None:
+        name = agent_of(parent, record, None).name
+        settings = record.disclosure.agent_settings
+    else:
+        choices = parse_agents(changes.agent)
+        if len(choices) != 1:
+            raise UsageError(f"--agent {changes.agent}: name one agent")
+        name, settings = choices[0].name, choices[0].settings
+    return AgentChoice(name=name, settings={**settings, **changes.settings})
+
+
+def _disclosure(parent: RunDirectory, request: SuiteRequest, console: Console) -> Disclosure:
+    """What the branches' results will say, with the parent's task and data, as they must be."""
+    from mlagentbench.running.run_identity import disclose_run
+
+    [cell] = request.cells
+    task = load_task(cell.task)
+    ready = make_tasks_ready(request, console)[cell.python_needs]
+    first = read_journal(parent.journal).run
+    if first is not None:
+        require_same(parent.path, first, task, ready.data)
+    return disclose_run(
+        task, request.settings, ready, cell.agent,
+        choose(cell.model, request.model_arguments), role_choices(request, cell),
+    )  # fmt: skip
+
+
+class _Maker:
+    """Makes the directories of branches from one point."""
+
+    def __init__(
+        self,
+        parent: RunDirectory,
+        shared: Sequence[AnyLine],
+        step: int,
+        facts: Disclosure,
+        observation: str | None,
+    ) -> None:
+        self._parent = parent
+        self._record = read_record(parent)
+        self._facts = facts
+        self._store = ObjectStore(parent.objects)
+        self._lines = list(shared)
+        edited = None
+        if observation is not None:
+            edited = self._edit(observation)
+        self._point = BranchPoint(run=parent.relative.as_posix(), step=step, edited=edited)
+
+    def make(self, number: int) -> RunDirectory:
+        """The branch of that number; one that is there already stays as it is."""
+        record = RunRecord(
+            task_path=self._record.task_path,
+            epoch=number,
+            seed=branch_seed(self._record.seed, self._point.step, number),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            disclosure=self._facts,
+            branched_from=self._point,
+        )
+        place = record.directory(settings_hash(self._facts, self._point))
+        run = RunDirectory(self._parent.out, Path(place))
+        if not run.run_json.exists():
+            run.create()
+            write_atomically(run.journal, b"".join(map(encode_line, self._journal())))
+            write_atomically(run.run_json, record.model_dump_json(indent=2).encode())
+        return run
+
+    def _edit(self, observation: str) -> str:
+        """Put another text in place of the last observation; returns its hash."""
+        end = self._lines[-1]
+        if not isinstance(end, EndLine):
+            raise UsageError("--edit-observation needs a step: there is none before the first")
+        edited = self._store.put(observation.encode())
+        self._store.commit()
+        is_long = len(observation) > LONG_TEXT
+        text = end.observation.model_copy(update={"text": "" if is_long else observation})
+        changed = {"observation": text, "text": edited if is_long else None}
+        self._lines[-1] = end.model_copy(update=changed)
+        return edited
+
+    def _journal(self) -> list[AnyLine]:
+        """The shared lines, then what is different from here on."""
+        parent = self._record.disclosure
+        same = (parent.agent, parent.agent_settings) == (
+            self._facts.agent, self._facts.agent_settings,
+        )  # fmt: skip
+        where = f"{self._point.run}, after step {self._point.step}"
+        begins = self._event(0, "branched" if same else "taken over", where, self._facts.limits)
+        if self._point.edited is None:
+            return [*self._lines, begins]
+        edited = self._event(1, "edited", f"the observation of step {self._point.step}")
+        return [*self._lines, begins, edited]
+
+    def _event(
+        self, place: int, event: EventName, detail: str, limits: dict[str, Json] | None = None
+    ) -> EventLine:
+        last = self._lines[-1]
+        return EventLine(
+            n=last.n + 1 + place, at=time.time(), clock=last.clock,
+            event=event, detail=detail, limits=limits,
+        )  # fmt: skip
+
+
+def branch_seed(parent: int, step: int, number: int) -> int:
+    """The seed of a branch: no other branch from this point has it, nor has the parent."""
+    digest = hashlib.sha256(f"{parent}/branch/{step}/{number}".encode()).digest()
+    return int.from_bytes(digest[:4], "big")
