@@ -18,8 +18,9 @@ from mlagentbench.environment.journal import (
 from mlagentbench.environment.object_store import ObjectLost, ObjectStore
 from mlagentbench.evaluation.detectors.reply_parts import MAIN, PLAN, parts_of
 from mlagentbench.evaluation.findings import Finding
+from mlagentbench.evaluation.run_diff import SHORT_ARGUMENT, main_argument
 from mlagentbench.evaluation.summary import RunSummary, ScorePoint, ValidationPoint
-from mlagentbench.records import Action, Json
+from mlagentbench.records import Json
 from mlagentbench.report.clipping import Clipped, clip, preview, visible
 from mlagentbench.report.pages.diffs import MOST_LINES, WorkspaceChange, workspace_change
 from mlagentbench.report.pages.plans import PlanChange, plan_change
@@ -27,7 +28,6 @@ from mlagentbench.report.pages.plans import PlanChange, plan_change
 PAGE_CHARACTERS = 3_000_000
 """About as much text as a page should hold: the more steps, the less is shown of each."""
 MOST_CHARACTERS, LEAST_CHARACTERS = 8_000, 600
-SHORT_ARGUMENT = 100
 THOUGHTS = ("thought", "reflection", "")
 """The fields of a reply that say best what it is about, in this order."""
 
@@ -175,7 +175,7 @@ class TimelineBuilder:
             StepView(
                 n=begun.step,
                 action=visible(begun.action.name),
-                subject=subject_of(begun.action),
+                subject=visible(main_argument(begun.action)),
                 arguments=arguments,
                 observation=None if end is None else self._observation(end),
                 status="interrupted" if end is None else end.observation.status,
@@ -236,13 +236,6 @@ def _built(lines: Sequence[AnyLine], builder: TimelineBuilder) -> Timeline:
     for line in lines:
         builder.add(line)
     return builder.timeline()
-
-
-def subject_of(action: Action) -> str:
-    """What an action is about: its first argument, where that is short."""
-    first = next(iter(action.arguments.values()), None)
-    text = first if isinstance(first, str) else "" if first is None else json.dumps(first)
-    return visible(text) if len(text) <= SHORT_ARGUMENT and "\n" not in text else ""
 
 
 def _by_step(summary: RunSummary) -> dict[int, tuple[Finding, ...]]:
