@@ -18,7 +18,7 @@ from mlagentbench.cli_continuing import (
     branch,
     resume,
 )
-from mlagentbench.cli_runs import diff, replay, show
+from mlagentbench.cli_runs import diff, gc, replay, show
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.files import PERSONS_DISK, disk_trouble
 
@@ -309,7 +309,7 @@ def _judge_runs(directories: list[Path], model: str, arguments: list[str]) -> No
     say(judge_runs(runs, ModelChoice(name=model, arguments=parse_arguments(arguments)), say).text)
 
 
-for command in (resume, branch, show, diff, replay):
+for command in (resume, branch, show, diff, replay, gc):
     app.command()(command)
 
 

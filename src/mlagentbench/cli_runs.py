@@ -1,4 +1,4 @@
-"""The commands about single runs, whatever made them: show, diff, replay."""
+"""The commands about runs that are there, whatever made them: show, diff, replay, gc."""
 
 from pathlib import Path
 from typing import Annotated
@@ -50,3 +50,19 @@ def replay(
     replayed = replay_run(run, out, tolerance, lambda text: typer.echo(text, err=True))
     page = write_replay_page(replayed) if html else None
     raise typer.Exit(print_replay(replayed, page, as_json=json_output))
+
+
+def gc(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The --out directory.")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    workspaces: Annotated[
+        bool, typer.Option("--workspaces", help="Also work/ and outputs/ of finished runs.")
+    ] = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Remove stored contents that no run refers to."""
+    from mlagentbench.report.freed_page import print_freed
+    from mlagentbench.running.free_space import free_space
+
+    freed = free_space(out, dry_run=dry_run, workspaces=workspaces)
+    print_freed(freed, as_json=json_output)

@@ -116,14 +116,8 @@ class ObjectStore:
             trouble = "is damaged: its bytes are not those that were stored"
             raise ObjectLost(self.path(digest), trouble, needed_for)
 
-    # Storing
-
     def has(self, digest: str) -> bool:
-        """Whether an object is there with the right bytes; it stays until `close()`.
-
-        One that is damaged is not there, and so it is mended by who stores the same again.
-        """
-        self._hold()
+        """Whether an object is there, with the right bytes."""
         if digest in self._waiting:
             return True
         if digest in self._sound:
@@ -134,10 +128,20 @@ class ObjectStore:
             return False
         return True
 
+    # Storing
+
+    def keeps(self, digest: str) -> bool:
+        """Whether an object need not be stored, since it is there and stays until `close()`.
+
+        One that is damaged is not there, and so it is mended by who stores the same again.
+        """
+        self._hold()
+        return self.has(digest)
+
     def put(self, contents: bytes) -> str:
         """Store bytes; they last once `commit()` has returned."""
         digest = hashlib.sha256(contents).hexdigest()
-        if not self.has(digest):
+        if not self.keeps(digest):
             with self._storing():
                 temporary, handle = self._temporary()
                 try:
@@ -164,7 +168,7 @@ class ObjectStore:
                 raise
             finally:
                 os.close(handle)
-        if self.has(digest):
+        if self.keeps(digest):
             temporary.unlink()
         else:
             self._waiting[digest] = temporary

@@ -71,7 +71,7 @@ def _stored_file(store: ObjectStore, path: Path, size: int) -> str:
     """Most files of one step are those of the step before: known contents are only read."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if store.has(digest):
+        if store.keeps(digest):
             return digest
         file.seek(0)
         return store.put_file(file.fileno(), size)

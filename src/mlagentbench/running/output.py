@@ -27,11 +27,19 @@ def own_output(out: Path) -> Iterator[None]:
         (out / "logs").mkdir(exist_ok=True)
         if not (out / MARKER).exists():
             write_atomically(out / MARKER, b'{"format": 1}\n')
+    except OSError as error:
+        raise _cannot_write(out, error) from error
+    with hold_output(out):
+        yield
+
+
+@contextmanager
+def hold_output(out: Path) -> Iterator[None]:
+    """Hold a directory that is there; a UsageError names the process that already does."""
+    try:
         handle = os.open(out / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise UsageError(
-            f"--out {out}: {error.strerror}; choose a directory that you can write to"
-        ) from error
+        raise _cannot_write(out, error) from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -46,6 +54,10 @@ def own_output(out: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _cannot_write(out: Path, error: OSError) -> UsageError:
+    return UsageError(f"--out {out}: {error.strerror}; choose a directory that you can write to")
 
 
 def find_output(log: Path) -> Path:

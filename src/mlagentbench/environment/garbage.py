@@ -1,0 +1,219 @@
+"""What no run below an OUT refers to any more, and how it goes away.
+
+A run refers to objects only through its journal: to snapshots, and through their listings to
+directories and files, and by every other hash that stands in a line: long texts, whole outputs,
+prompts. First all journals are read; one that cannot be understood ends it before anything is
+removed. Then the objects that nobody named are unlinked, one by one, in any order: whoever is
+killed meanwhile leaves only things to do for the next time.
+"""
+
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from mlagentbench.environment.continuing import BROKEN_OFF
+from mlagentbench.environment.journal import (
+    AnyLine,
+    EndLine,
+    OutcomeLine,
+    RunLine,
+    read_journal,
+    read_lines,
+)
+from mlagentbench.environment.object_store import ObjectLost, ObjectStore
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.environment.snapshot_trees import read_tree, walk
+from mlagentbench.errors import UsageError
+from mlagentbench.files import remove_tree
+from mlagentbench.records import Record
+
+JOURNAL = "journal.jsonl"
+RUN_DIRECTORY = {JOURNAL, "run.json"}
+"""Where one of these is, is a run; what is below it is the agent's."""
+OBJECTS, RUNS = "objects", "runs"
+DEPTH = 8
+"""How far below OUT journals are looked for: some levels more than runs are."""
+HASH = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+SHARD = re.compile(r"[0-9a-f]{2}")
+REST = re.compile(r"[0-9a-f]{62}")
+KEPT_ALL = "nothing was removed, since this run may refer to anything"
+
+
+class Amount(Record):
+    """How many things, and the bytes that they take on the disk."""
+
+    number: int = 0
+    size: int = 0
+
+    def and_one(self, size: int) -> "Amount":
+        return Amount(number=self.number + 1, size=self.size + size)
+
+
+class Freed(Record):
+    """What was removed, or would be, and what stays of the objects."""
+
+    dry_run: bool
+    objects: Amount = Amount()
+    """That no run refers to."""
+    leftovers: Amount = Amount()
+    """Begun by processes that are gone."""
+    workspaces: Amount = Amount()
+    """Directories of finished runs: their workspaces, and what was copied out for grading."""
+    kept: Amount = Amount()
+    kept_workspaces: tuple[str, ...] = ()
+    """Why the workspace of a finished run stays, for each such run."""
+
+
+def collect_objects(out: Path, *, dry_run: bool) -> Freed:
+    """Remove what no run below OUT refers to; nobody stores there meanwhile."""
+    store = ObjectStore(out / OBJECTS)
+    with store.held_alone():
+        started = time.time_ns()
+        referred = referred_objects(out)
+        objects, leftovers, kept = Amount(), Amount(), Amount()
+        for file in _files_in(store.directory / "new"):
+            leftovers = _remove(file, leftovers, dry_run)
+        for digest, file in _objects(store.directory):
+            if digest in referred or file.stat(follow_symlinks=False).st_ctime_ns >= started:
+                kept = kept.and_one(_size(file))
+            else:
+                objects = _remove(file, objects, dry_run)
+    return Freed(dry_run=dry_run, objects=objects, leftovers=leftovers, kept=kept)
+
+
+def referred_objects(out: Path) -> set[str]:
+    """The hashes of all objects that the runs below OUT refer to.
+
+    A UsageError names the journal or the listing that cannot be read.
+    """
+    store = ObjectStore(out / OBJECTS)
+    referred: set[str] = set()
+    listings: set[str] = set()
+    for journal in find_journals(out):
+        try:
+            lines = read_lines(journal)
+        except UsageError as error:
+            raise UsageError(
+                f"{error}; {KEPT_ALL}: copy its journal from a backup, or move "
+                f"{journal.parent} out of {out} if you do not need it"
+            ) from error
+        referred.update(HASH.findall(journal.read_text("utf-8", "replace")))
+        try:
+            _add_listings(store, snapshots_of(lines), listings, referred)
+        except ObjectLost as lost:
+            raise UsageError(
+                f"{journal.parent}: {lost.detail}, or move the run out of {out} if you do not "
+                f"need it; {KEPT_ALL}"
+            ) from lost
+    return referred | listings
+
+
+def snapshots_of(lines: Iterable[AnyLine]) -> Iterator[str]:
+    """The snapshots that a journal's lines name."""
+    for line in lines:
+        if isinstance(line, RunLine | EndLine | OutcomeLine):
+            yield line.snapshot
+
+
+def _add_listings(
+    store: ObjectStore, snapshots: Iterable[str], listings: set[str], files: set[str]
+) -> None:
+    """Add what snapshots consist of; listings that are known already are not read again."""
+    ahead = list(dict.fromkeys(snapshots))
+    while ahead:
+        listing = ahead.pop()
+        if listing in listings:
+            continue
+        listings.add(listing)
+        for entry in read_tree(store, listing):
+            if entry.kind == "directory":
+                ahead.append(entry.value)
+            elif entry.kind == "file":
+                files.add(entry.value)
+
+
+def find_journals(out: Path) -> Iterator[Path]:
+    """The journals below an OUT: also of runs that were moved aside, and where links lead.
+
+    What has objects of its own, as replays do, is another OUT.
+    """
+    yield from _journals_below(out / RUNS)
+    for directory in sorted(out.iterdir()):
+        is_another = (directory / OBJECTS).is_dir() and (directory / RUNS).is_dir()
+        if directory.is_dir() and directory.name not in (OBJECTS, RUNS) and not is_another:
+            yield from _journals_below(directory)
+
+
+def _journals_below(directory: Path, depth: int = DEPTH) -> Iterator[Path]:
+    entries = {entry.name: entry for entry in os.scandir(directory)}
+    if RUN_DIRECTORY & entries.keys():
+        if JOURNAL in entries:
+            yield directory / JOURNAL
+    elif depth > 0:
+        for name in sorted(entries):
+            if entries[name].is_dir():
+                yield from _journals_below(directory / name, depth - 1)
+
+
+def remove_workspaces(out: Path, freed: Freed) -> Freed:
+    """Remove what finished runs below OUT left outside of the store, where the store has it."""
+    store = ObjectStore(out / OBJECTS)
+    removed, kept = freed.workspaces, []
+    for journal in _journals_below(out / RUNS):
+        run = RunDirectory(out, journal.parent.relative_to(out))
+        with run.locked():
+            history = read_journal(run.journal)
+            if history.outcome is None or history.outcome.kind in BROKEN_OFF:
+                continue
+            try:
+                _verify(store, history.last_steps_snapshot)
+            except ObjectLost as lost:
+                kept.append(f"{run.work} stays: {lost.detail}")
+                continue
+            for directory in (run.work, run.outputs):
+                if directory.is_dir():
+                    removed = removed.and_one(_size_below(directory))
+                    if not freed.dry_run:
+                        remove_tree(directory)
+    return freed.model_copy(update={"workspaces": removed, "kept_workspaces": tuple(kept)})
+
+
+def _verify(store: ObjectStore, snapshot: str | None) -> None:
+    """Raise ObjectLost unless all of a snapshot is there."""
+    for path, entry in walk(store, snapshot) if snapshot else ():
+        if entry.kind == "file":
+            store.verify(entry.value, path)
+
+
+def _objects(directory: Path) -> Iterator[tuple[str, Path]]:
+    for shard in sorted(directory.iterdir()):
+        if SHARD.fullmatch(shard.name):
+            for file in _files_in(shard):
+                if REST.fullmatch(file.name):
+                    yield f"{shard.name}{file.name}", file
+
+
+def _files_in(directory: Path) -> list[Path]:
+    return sorted(directory.iterdir()) if directory.is_dir() else []
+
+
+def _remove(file: Path, so_far: Amount, dry_run: bool) -> Amount:
+    size = _size(file)
+    if not dry_run:
+        file.unlink()
+    return so_far.and_one(size)
+
+
+def _size(file: Path) -> int:
+    return file.lstat().st_blocks * 512
+
+
+def _size_below(directory: Path) -> int:
+    """The bytes of all files below a directory; where it is closed to us, those that we can see."""
+    return sum(
+        (Path(top) / name).lstat().st_blocks * 512
+        for top, _, names in os.walk(directory)
+        for name in names
+    )
