@@ -93,8 +93,8 @@ def aligned(
 ) -> Iterator[ActionPair]:
     """The steps of two runs beside each other, by their actions' names and main arguments."""
     scores = [{point.step: point.score for point in one.points} for one in (first, second)]
-    keys = [[_key(step.action) for step in side] for side in (steps, others)]
-    matcher = difflib.SequenceMatcher(None, *keys, autojunk=False)
+    keys, other_keys = ([_key(step.action) for step in side] for side in (steps, others))
+    matcher = difflib.SequenceMatcher(None, keys, other_keys, autojunk=False)
     for _, old_from, old_to, new_from, new_to in matcher.get_opcodes():
         for offset in range(max(old_to - old_from, new_to - new_from)):
             here, there = old_from + offset, new_from + offset

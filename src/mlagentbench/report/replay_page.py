@@ -130,7 +130,7 @@ def write_replay_page(replay: Replay) -> Path:
         verdict=verdict(replay),
         steps=tuple(_step_pages(replay)),
     )
-    style = Markup(templating.style_sheet())  # noqa: S704
+    style = Markup(templating.style_sheet())
     text = templating.render(
         TEMPLATE, view=view, agreements=AGREEMENTS, style=style, command=typed_command()
     )
@@ -151,8 +151,8 @@ def _step_pages(replay: Replay) -> Iterator[StepPage]:
 
 
 def _with_differences(page: StepPage, then: Step, now: Step, objects: ObjectStore) -> StepPage:
-    lines = [one.observation.text.splitlines() for one in (then, now)]
-    blocks, left_out = cut(compare(*lines), MOST_LINES)
+    before, after = (one.observation.text.splitlines() for one in (then, now))
+    blocks, left_out = cut(compare(before, after), MOST_LINES)
     named = {one.what for one in page.compared.compared}
     changed = workspace_change(objects, then.snapshot, now.snapshot, MOST_LINES)
     files = tuple(file for file in changed.files if f"file {file.path}" in named)

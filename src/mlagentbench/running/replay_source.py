@@ -14,7 +14,7 @@ from mlagentbench.environment.journal import (
     RunLine,
     read_lines,
 )
-from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.object_store import ObjectLost, ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.environment.services.tool_model import tool_model_name
@@ -96,11 +96,10 @@ def read_source(run: RunDirectory) -> Source:
     if first is None:
         raise UsageError(f"{run.path}: the run has not started; there is nothing to replay")
     objects = ObjectStore(run.objects)
-    if not objects.has(first.snapshot):
-        raise UsageError(
-            f"{run.objects}: the snapshots of the run are not there; "
-            "a run is replayed where its objects/ are"
-        )
+    try:
+        objects.verify(first.snapshot, "the workspace at the start")
+    except ObjectLost as lost:
+        raise UsageError(f"a run is replayed where its objects/ are: {lost.detail}") from lost
     outcomes = [line for line in lines if isinstance(line, OutcomeLine)]
     return Source(
         run=run,
