@@ -89,6 +89,8 @@ def _hardware(run: RunRecord) -> str:
 def _origin(run: RunRecord) -> str:
     if run.origin == "legacy":
         return "imported from the original's logs"
+    if run.origin == "replay":
+        return f"a replay of {run.replay_of}, not a result"
     taken = run.branched_from
     if taken is None:
         return "this harness"
@@ -151,6 +153,6 @@ FACTS = (
     Fact("python env", lambda run: short_hash(run.disclosure.python_env), of_task=True),
     Fact("hardware", _hardware),
     Fact("packages", lambda run: _pairs(run.disclosure.packages) or UNKNOWN),
-    Fact("origin", _origin, lambda run: run.origin == "legacy"),
+    Fact("origin", _origin, lambda run: run.origin != "run"),
 )
 """In the order in which a reader asks for them."""

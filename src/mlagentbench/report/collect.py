@@ -14,6 +14,7 @@ from pathlib import Path
 
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.evaluation.summary import RunSummary, UnreadableRun
+from mlagentbench.records import UNKNOWN
 from mlagentbench.report.finding_runs import Place, find_places
 from mlagentbench.report.inspect_logs import unreadable_logs
 from mlagentbench.report.kept_entries import analysis_version
@@ -47,12 +48,14 @@ def collect(outs: Sequence[Path], progress: Progress | None = None) -> Collectio
                 found.append(_collected(run, entry, entry.summary, place.shown))
             elif entry.unreadable is not None:
                 unreadable.append(entry.unreadable.model_copy(update={"out": place.shown}))
-    counted, copies = _without_copies(found)
+    replays = [run for run in found if run.summary.origin == "replay"]
+    counted, copies = _without_copies([run for run in found if run.summary.origin != "replay"])
     return Collection(
         outs=tuple(place.out for place in places),
         runs=tuple(_with_unique_names(counted)),
         unreadable=tuple(unreadable),
         copies=tuple(copies),
+        replays=tuple(_same_as(run, _replayed(run)) for run in replays),
         unreadable_logs=tuple(log for place in places for log in unreadable_logs(place.out)),
         read=read,
     )
@@ -164,15 +167,17 @@ def _without_copies(
         if len(group) > 1:
             copy_of |= _copies(group)
     copies = [
-        CopiedRun(
-            out=run.summary.out,
-            path=run.summary.result.path,
-            same_as=str(copy_of[run.directory]),
-        )
-        for run in runs
-        if run.directory in copy_of
+        _same_as(run, str(copy_of[run.directory])) for run in runs if run.directory in copy_of
     ]
     return [run for run in runs if run.directory not in copy_of], copies
+
+
+def _same_as(run: CollectedRun, other: str) -> CopiedRun:
+    return CopiedRun(out=run.summary.out, path=run.summary.result.path, same_as=other)
+
+
+def _replayed(run: CollectedRun) -> str:
+    return run.summary.result.record.replay_of or UNKNOWN
 
 
 def _copies(runs: Sequence[CollectedRun]) -> Iterator[tuple[Path, Path]]:

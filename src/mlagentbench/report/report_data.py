@@ -29,7 +29,7 @@ class CollectedRun:
 
 
 class CopiedRun(Record):
-    """A run that is there twice, byte by byte, and counts once."""
+    """A run that is another one again, byte by byte or as its replay, and does not count."""
 
     out: str
     path: str
@@ -55,6 +55,8 @@ class Collection:
     runs: tuple[CollectedRun, ...]
     unreadable: tuple[UnreadableRun, ...] = ()
     copies: tuple[CopiedRun, ...] = ()
+    replays: tuple[CopiedRun, ...] = ()
+    """Actions of runs carried out again: they check results, and are none."""
     unreadable_logs: tuple[UnreadableLog, ...] = ()
     read: int = 0
 

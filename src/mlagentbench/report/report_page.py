@@ -105,6 +105,8 @@ def _counts(collection: Collection) -> Iterator[str]:
     yield f"{total} runs, {read} of them read anew"
     if collection.copies:
         yield f"{len(collection.copies)} runs are there twice and count once"
+    if collection.replays:
+        yield f"{len(collection.replays)} runs are replays of others and do not count"
     marked = sum(bool(run.summary.marks) for run in collection.runs)
     if marked:
         yield f"{marked} runs could not be known whole; their pages say what is missing"
@@ -125,6 +127,7 @@ def _print_json(written: WrittenReport) -> None:
             "read": data.collection.read,
             "unreadable": [one.model_dump(mode="json") for one in data.collection.unreadable],
             "copies": [one.model_dump(mode="json") for one in data.collection.copies],
+            "replays": [one.model_dump(mode="json") for one in data.collection.replays],
             "boards": [board.model_dump(mode="json") for board in data.boards],
             "comparisons": [
                 [one.model_dump(mode="json") for one in comparisons]

@@ -36,6 +36,7 @@ class OverviewView:
     boards: tuple[BoardView, ...]
     unreadable: tuple[UnreadableRun, ...]
     copies: tuple[CopiedRun, ...]
+    replays: tuple[CopiedRun, ...]
     unreadable_logs: tuple[UnreadableLog, ...]
     source: str
     caveat: str
@@ -58,6 +59,7 @@ def overview_view(data: ReportData) -> OverviewView:
         ),
         unreadable=data.collection.unreadable,
         copies=data.collection.copies,
+        replays=data.collection.replays,
         unreadable_logs=data.collection.unreadable_logs,
         source=SOURCE,
         caveat=CAVEAT,
