@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from mlagentbench.errors import RunFailed
+
 PERSONS_DISK = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
@@ -40,6 +42,30 @@ def write_atomically(path: Path, contents: bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     fsync_directory(path.parent)
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Add a line to a file, which is on disk then; a last line that a crash tore is ended first.
+
+    RunFailed when it does not fit: then the file is as it was.
+    """
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            size = os.fstat(handle).st_size
+            torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+            rest = memoryview((b"\n" if torn else b"") + line + b"\n")
+            try:
+                while rest:
+                    rest = rest[os.write(handle, rest) :]
+                os.fsync(handle)
+            except OSError:
+                os.ftruncate(handle, size)
+                raise
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise RunFailed("harness", f"cannot write {path}: {disk_trouble(error)}") from error
 
 
 def fsync_directory(path: Path) -> None:

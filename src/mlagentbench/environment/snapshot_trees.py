@@ -15,7 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
 from mlagentbench.environment.object_store import ObjectStore
-from mlagentbench.errors import MLAgentBenchError
+from mlagentbench.errors import MLAgentBenchError, RunFailed
+from mlagentbench.files import disk_trouble
 
 Kind = Literal["file", "directory", "link"]
 
@@ -133,7 +134,8 @@ def materialise(
     """Copy files and directories of a snapshot out, under their own paths, regular files only.
 
     Raises NotCollected, with the reason, when a path is missing, holds a link, or all together
-    are larger than `max_bytes`; nothing is written then.
+    are larger than `max_bytes`; nothing is written then. RunFailed when what is to be copied is
+    lost, or does not fit.
     """
     chosen: list[tuple[str, Entry]] = []
     for path in paths:
@@ -153,13 +155,17 @@ def materialise(
         raise NotCollected(
             f"{', '.join(paths)}: {total:,} bytes, more than the {max_bytes:,.0f} allowed"
         )
-    for path, entry in chosen:
-        target = directory / path
-        if entry.kind == "directory":
-            target.mkdir(parents=True, exist_ok=True)
-        else:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _copy_object(store, entry.value, target, path)
+    try:
+        for path, entry in chosen:
+            target = directory / path
+            if entry.kind == "directory":
+                target.mkdir(parents=True, exist_ok=True)
+            else:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                _copy_object(store, entry.value, target, path)
+    except OSError as error:
+        reason = f"cannot write {directory}: {disk_trouble(error)}"
+        raise RunFailed("harness", reason) from error
 
 
 def _copy_object(store: ObjectStore, digest: str, target: Path, path: str) -> None:

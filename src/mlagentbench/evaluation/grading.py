@@ -9,7 +9,6 @@
 An invalid submission is a Grade with a reason. A grader that fails is a RunFailed, never a score.
 """
 
-import os
 import shutil
 import time
 from pathlib import Path
@@ -32,6 +31,7 @@ from mlagentbench.evaluation.competence import judge
 from mlagentbench.evaluation.imported import WARNING, data_for_imported, require_fit
 from mlagentbench.evaluation.results import read_record
 from mlagentbench.evaluation.timing import collect_timed
+from mlagentbench.files import append_line
 from mlagentbench.records import Grade, Json, Record, RunRecord, ToolUsage
 from mlagentbench.tasks.baselines import measured_figures
 from mlagentbench.tasks.data import PreparedData, prepared_with_hash
@@ -77,7 +77,7 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> Grade:
         **scored.model_dump(),
         **judgement.model_dump(),
     )
-    _append(run.grades, grade)
+    append_line(run.grades, grade.model_dump_json().encode())
     run.failure.unlink(missing_ok=True)
     return grade
 
@@ -193,14 +193,3 @@ def fresh_directory(directory: Path) -> None:
     if directory.exists():
         shutil.rmtree(directory)
     directory.mkdir(parents=True)
-
-
-def _append(file: Path, grade: Grade) -> None:
-    """Add a line that is whole or, after a crash, ignored."""
-    torn = file.exists() and not file.read_bytes().endswith(b"\n") and file.stat().st_size > 0
-    with file.open("ab") as handle:
-        if torn:
-            handle.write(b"\n")
-        handle.write(grade.model_dump_json().encode() + b"\n")
-        handle.flush()
-        os.fsync(handle.fileno())

@@ -8,7 +8,6 @@ journal is used again.
 """
 
 import hashlib
-import os
 import secrets
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -34,6 +33,7 @@ from mlagentbench.evaluation.judge_prompt import (
     show,
 )
 from mlagentbench.evaluation.judge_rubric import RUBRIC, VOTES, JudgeReport, Vote, majority
+from mlagentbench.files import append_line
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, ChatMessageAssistant, Model
@@ -205,12 +205,4 @@ def current_judgements(run: RunDirectory) -> list[JudgeReport]:
 
 def store_judgement(run: RunDirectory, report: JudgeReport) -> None:
     """Add a judgement; a line that a crash tore stays behind as one that nobody reads."""
-    with run.judgements.open("a+b") as file:
-        file.seek(0, os.SEEK_END)
-        if file.tell() > 0:
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.write(b"\n")
-        file.write(report.model_dump_json().encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    append_line(run.judgements, report.model_dump_json().encode())

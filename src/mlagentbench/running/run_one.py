@@ -8,7 +8,7 @@ close_run         cleanup: whatever happened, nothing is left running
 """
 
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import Any
 
 from inspect_ai.scorer import Score, Scorer, Target, scorer
@@ -29,6 +29,7 @@ from mlagentbench.environment.workspace import sandbox_spec
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.grading import grade_run
 from mlagentbench.evaluation.results import final_grade, read_run
+from mlagentbench.files import write_atomically
 from mlagentbench.records import Grade, Outcome
 from mlagentbench.running.live import LiveProgress
 from mlagentbench.running.metrics import mean, stderr, success_high, success_low, success_rate
@@ -81,7 +82,10 @@ def _failure_noted(run: RunDirectory) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        run.failure.write_text(f"{type(error).__name__}: {error}", encoding="utf-8")
+        with suppress(OSError):  # a disk that is full has no room for this, either
+            write_atomically(
+                run.failure, f"{type(error).__name__}: {error}".encode("utf-8", "replace")
+            )
         raise
     run.failure.unlink(missing_ok=True)
 

@@ -7,7 +7,6 @@ and gives the same.
 
 import hashlib
 import json
-import os
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 from pydantic import Field, ValidationError
 
 from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.files import append_line
 from mlagentbench.records import Record
 from mlagentbench.tasks.task import Task
 
@@ -177,12 +177,7 @@ class KeptReplies:
     def _keep(self, line: KeptReply) -> None:
         self._kept[line.key, line.n] = line.reply
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        try:
-            # The new line comes first: it ends what a crash may have left torn.
-            os.write(handle, b"\n" + line.model_dump_json().encode())
-        finally:
-            os.close(handle)
+        append_line(self._file, line.model_dump_json().encode())
 
 
 def read_replies(file: Path) -> list[KeptReply]:
