@@ -24,6 +24,7 @@ from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.journal import read_journal
 from mlagentbench.environment.snapshot_trees import entry_at
 from mlagentbench.errors import RunFailed
+from mlagentbench.records import Action
 
 pytestmark = pytest.mark.anyio
 
@@ -354,3 +355,34 @@ async def test_a_step_that_was_interrupted_is_told_and_the_rest_of_its_reply_car
     results = [one.text for one in model.prompts[0] if one.role == "tool"]
     assert "interrupted from outside" in results[1]
     assert "c was written" in results[2]
+
+
+async def test_a_raised_budget_is_told_from_where_it_was_raised(open_environment: OpenRun) -> None:
+    models = {"main": scripted(WRITE, predict("1", "0.9"))}
+    async with open_environment(limits=BudgetLimits(steps=2), models=models) as environment:
+        assert await act(environment) == "steps"
+    model = Listener(SUBMIT)
+    models = {"main": model.model}
+    async with open_environment(limits=BudgetLimits(steps=9), models=models) as environment:
+        assert await act(environment) == "submitted"
+        assert len(environment.steps) == 3
+    told = [one.text for one in model.prompts[0]]
+    assert "2 of 2 steps" in told[1] and "1 of 2 steps" in told[3]
+    assert "7 of 9 steps" in told[5]
+
+
+async def test_it_is_told_what_another_agent_did_before(open_environment: OpenRun) -> None:
+    written = Action(name="Write File", arguments={"file_name": "notes.txt", "content": "hello"})
+    async with open_environment() as environment:
+        await environment.execute(written)
+    first = Listener(WRITE, RuntimeError("out of order"))
+    async with open_environment(models={"main": first.model}) as environment:
+        with pytest.raises(RunFailed, match="out of order"):
+            await act(environment)
+    second = Listener(SUBMIT)
+    async with open_environment(models={"main": second.model}) as environment:
+        assert await act(environment) == "submitted"
+        assert len(environment.steps) == 3
+    problem = first.prompts[0][1].text
+    assert "1 steps were taken" in problem and "notes.txt was written" in problem
+    assert second.prompts[0][1].text == problem

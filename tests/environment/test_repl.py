@@ -115,12 +115,15 @@ async def test_memory_of_the_session_is_limited(environment: Environment) -> Non
     assert (await repl(environment, "1")).text.endswith("1")
 
 
-async def test_after_reopening_it_is_new_and_says_so(open_environment: OpenRun) -> None:
+async def test_after_reopening_it_is_new_and_tells_its_history(open_environment: OpenRun) -> None:
     async with open_environment() as environment:
         await repl(environment, "x = 1")
+        await repl(environment, "open('made', 'a').write('once')")
     async with open_environment() as environment:
-        assert (await repl(environment, "1")).text == (
-            "[The Python session is new: variables and imports of earlier calls are gone.]\n1"
+        assert (await repl(environment, "open('made').read()")).text == (
+            "[The Python session is new: variables and imports of earlier calls are gone.]\n"
+            "[Earlier calls, not run again:]\n>>> x = 1\n>>> open('made', 'a').write('once')\n"
+            "[This call:]\n'once'"
         )
         assert (await repl(environment, "1")).text == "1"
 

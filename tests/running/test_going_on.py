@@ -1,0 +1,176 @@
+"""Runs that go on: after their budget is raised, only for their grade, and as branches."""
+
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from number_task import GRADE, write_number_task
+from rich.console import Console
+
+from mlagentbench.environment.journal import EventLine, read_journal, read_lines
+from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.errors import UsageError
+from mlagentbench.evaluation.results import SuiteOutcome, find_run, read_record, read_run
+from mlagentbench.evaluation.summarising import summarise
+from mlagentbench.running.branch import Changes, branch_run
+from mlagentbench.running.resume import GoingOn, resume_runs
+from mlagentbench.running.suite import SuiteRequest, run_suite
+
+BROKEN_GRADER = GRADE.replace("    answers =", "    1 / 0\n    answers =")
+NOTHING_CHANGED = Changes()
+Start = Callable[..., RunDirectory]
+
+
+@pytest.fixture(autouse=True)
+def home(kept_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLAGENTBENCH_HOME", str(kept_home))
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Start:
+    """Runs an agent once on the number task, and again when it is called again."""
+
+    def run_once(agent: str = "oracle", grader: str = GRADE, **options: object) -> RunDirectory:
+        write_number_task(tmp_path, grade_py=grader)
+        [result] = run_suite(_request(tmp_path, agent, **options), _console()).results
+        return find_run(tmp_path / "out" / result.path)
+
+    return run_once
+
+
+def _request(tmp_path: Path, agent: str, **options: object) -> SuiteRequest:
+    return SuiteRequest.read(
+        tasks=str(tmp_path / "numbers"), agents=agent, models="none", runs=1,
+        out=tmp_path / "out", jobs=1, roles=[], prices=None, **options,
+    )  # fmt: skip
+
+
+def _console() -> Console:
+    return Console(file=StringIO())
+
+
+def resume(run: RunDirectory, said: list[str], **limits: object) -> SuiteOutcome:
+    return resume_runs([run.path], GoingOn.read(**limits), said.append, _console())
+
+
+def branch(
+    run: RunDirectory, step: int, runs: int, changes: Changes = NOTHING_CHANGED, **limits: object
+) -> list[RunDirectory]:
+    how = GoingOn.read(**limits)
+    outcome = branch_run(run.path, step, runs, changes, how, lambda _: None, _console())
+    assert outcome.missing == 0
+    return [find_run(outcome.out / result.path) for result in outcome.results]
+
+
+def test_a_run_whose_budget_was_used_up_goes_on_when_it_is_raised(
+    tmp_path: Path, start: Start, said: list[str]
+) -> None:
+    run = start(max_steps=1)
+    before = run.journal.read_bytes()
+    resume(run, said)
+    assert run.journal.read_bytes() == before
+    assert said == [f"{run.relative}: has ended (steps); more is done with --max-steps"]
+    with pytest.raises(UsageError, match=r"--max-time 1: .* has 600; it can only be raised"):
+        resume(run, said, max_time=1)
+    outcome = resume(run, said, max_steps=7)
+    assert run.journal.read_bytes().startswith(before)
+    history = read_journal(run.journal)
+    assert [step.action.name for step in history.steps] == [
+        "Write File", "Execute Script", "Final Answer",
+    ]  # fmt: skip
+    assert [line.detail for line in history.events if line.event == "limits"] == ["steps 1 -> 7"]
+    [result] = outcome.results
+    assert result.grade is not None and result.grade.valid and result.grade.step == 3
+    facts = result.record.disclosure
+    assert facts.limits["steps"] == 7
+    assert facts.first_limits is not None and facts.first_limits["steps"] == 1
+    again = run_suite(_request(tmp_path, "oracle", max_steps=1), _console())
+    assert again.missing == 0 and [one.path for one in again.results] == [result.path]
+    assert read_journal(run.journal).steps == history.steps
+
+
+def test_a_run_that_only_lacks_its_grade_is_graded(
+    tmp_path: Path, start: Start, said: list[str]
+) -> None:
+    run = start("baseline", grader=BROKEN_GRADER)
+    assert read_run(run).grade is None and run.failure.is_file()
+    before = run.journal.read_bytes()
+    write_number_task(tmp_path)
+    [result] = resume(run, said).results
+    assert result.grade is not None and result.grade.valid and result.failure is None
+    assert run.journal.read_bytes() == before
+
+
+def test_an_agent_of_ones_own_and_a_recording_must_be_named_again(
+    tmp_path: Path, start: Start, said: list[str]
+) -> None:
+    run = start("nop")
+    record = read_record(run)
+    run.journal.unlink()
+    own = record.disclosure.model_copy(update={"agent": "mine"})
+    run.run_json.write_text(record.model_copy(update={"disclosure": own}).model_dump_json())
+    with pytest.raises(UsageError, match=r"its agent mine is none of ours; .* --agent FILE.py"):
+        resume(run, said)
+    recorded = record.disclosure.model_copy(update={"recording": "0123456789abcdef"})
+    run.run_json.write_text(record.model_copy(update={"disclosure": recorded}).model_dump_json())
+    with pytest.raises(UsageError, match=r"answered by the recording 0123456789ab, .* -M file="):
+        resume(run, said)
+
+
+def test_branches_share_the_history_and_go_on_with_seeds_of_their_own(start: Start) -> None:
+    parent = start("baseline")
+    first, second = branch(parent, step=0, runs=2)
+    shared = parent.journal.read_bytes().splitlines()[0]
+    for run in (first, second):
+        assert run.journal.read_bytes().splitlines()[0] == shared
+        record = read_record(run)
+        assert record.branched_from is not None
+        assert record.branched_from.run == parent.relative.as_posix()
+        assert summarise(run, "out").cluster == summarise(parent, "out").cluster
+    seeds = {read_record(run).seed for run in (parent, first, second)}
+    assert len(seeds) == 3
+    grades = [read_run(run).grade for run in (parent, first, second)]
+    assert len({grade.score for grade in grades if grade is not None}) == 3
+    before = first.journal.read_bytes()
+    again = branch(parent, step=0, runs=2)
+    assert [run.path for run in again] == [first.path, second.path]
+    assert first.journal.read_bytes() == before
+
+
+def test_another_agent_takes_over_with_an_edited_observation(tmp_path: Path, start: Start) -> None:
+    parent = start("oracle")
+    changes = Changes(agent="baseline", observation="x" * 20_000)
+    [run] = branch(parent, 1, 1, changes, max_steps=12)
+    history = read_journal(run.journal, ObjectStore(run.objects))
+    assert history.steps[0].observation.text == changes.observation
+    assert [step.action.name for step in history.steps] == [
+        "Write File", "Execute Script", "Final Answer",
+    ]  # fmt: skip
+    assert history.steps[1].action.arguments["script_name"] == "train.py"
+    assert history.taken_over == 1
+    kinds = [line.event for line in read_lines(run.journal) if isinstance(line, EventLine)]
+    assert kinds == ["taken over", "edited", "resumed"]
+    result = read_run(run)
+    assert result.record.disclosure.limits["steps"] == 12
+    assert result.record.disclosure.first_limits is None
+    point = result.record.branched_from
+    assert point is not None and point.edited is not None
+    with pytest.raises(UsageError, match=r"has its first 1 steps from runs/.*; branch that one"):
+        branch(run, 1, 1)
+
+
+def test_steps_that_cannot_be_branched_from_are_named(start: Start) -> None:
+    parent = start("nop")
+    with pytest.raises(UsageError, match=r"--step 4: the last step of .* is 1"):
+        branch(parent, 4, 1)
+    with pytest.raises(UsageError, match="--step 1 submits"):
+        branch(parent, 1, 1)
+    with pytest.raises(UsageError, match="--edit-observation needs a step"):
+        branch(parent, 0, 1, Changes(observation="other"))
