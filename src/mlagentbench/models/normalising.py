@@ -36,17 +36,31 @@ _NUMBER = re.compile(
     re.VERBOSE,
 )
 _FIGURE = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
-_TIMES = {_TIMESTAMP: "#", _ADDRESS: "#", _PATH: "/", _DURATION: " #"}
+_NAMED_TIME = re.compile(
+    r"""
+    (?<![a-z]) ((?:milli)?seconds?|time|elapsed|duration|runtime|latency|took)
+    ((?:[ _][a-z]+){0,3} [ \t]*[:=]) [ \t]* \d+ (?:\.\d+)? (?:[eE][-+]?\d+)? (?!\w)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_BECOMES = {_TIMESTAMP: "#", _ADDRESS: "#", _PATH: "/", _DURATION: " #"}
 
 
 def normalised(prompt: str) -> str:
     """The prompt without what may change from one machine to the next."""
-    return _NUMBER.sub(" #", without_times(prompt))
+    return _NUMBER.sub(" #", _without_units_of_time(prompt))
 
 
 def without_times(text: str) -> str:
-    """A text without times, addresses and the places of files, but with its other numbers."""
-    for pattern, placeholder in _TIMES.items():
+    """A text without times, addresses and the places of files, but with its other numbers.
+
+    Of a number without a unit, as in `seconds per call: 0.2`, its name says that it is a time.
+    """
+    return _NAMED_TIME.sub(r"\1\2 #", _without_units_of_time(text))
+
+
+def _without_units_of_time(text: str) -> str:
+    for pattern, placeholder in _BECOMES.items():
         text = pattern.sub(placeholder, text)
     return text
 
@@ -56,6 +70,5 @@ def numbers_in(text: str) -> list[float]:
 
     A comma parts two numbers: in a table it does, and nobody can tell in a text.
     """
-    return [
-        float(figure) for found in _NUMBER.finditer(text) for figure in _FIGURE.findall(found[0])
-    ]
+    found = (match[0] for match in _NUMBER.finditer(text))
+    return [float(figure) for one in found for figure in _FIGURE.findall(one)]
