@@ -12,7 +12,7 @@ from report_records import AGENTS, HOSTILE, TASKS, made_collection, made_report,
 from mlagentbench.evaluation.judge import journal_hash, store_judgement
 from mlagentbench.evaluation.judge_rubric import RUBRIC, Evidence, JudgeReport, Vote, majority
 from mlagentbench.evaluation.results import find_run
-from mlagentbench.records import Grade, Outcome
+from mlagentbench.records import BranchPoint, Grade, Outcome
 from mlagentbench.report.detector_figures import DetectorFigure
 from mlagentbench.report.formats import exact
 from mlagentbench.report.pages import overview, process
@@ -280,3 +280,29 @@ def test_a_bundle_of_logs_is_linked(report: ReportData, tmp_path: Path) -> None:
     bundled = replace(report, collection=only, logs_bundle="logs/index.html")
     build_site(bundled, tmp_path)
     assert "../logs/index.html" in run_page(site, run).addresses
+
+
+def test_a_run_page_shows_the_family_and_what_branches_gained(tmp_path: Path) -> None:
+    [parent, child, grandchild, *_] = made_collection(tmp_path / "results", TASKS[:1]).runs
+    runs = (parent, _branched(child, parent, 2), _branched(grandchild, child, 5))
+    collection = Collection(outs=(tmp_path / "results",), runs=runs)
+    build_site(report_data(collection, "mlagentbench report"), tmp_path / "site")
+    pages = {one.name: Page(tmp_path / "site" / "runs" / f"{one.name}.html") for one in runs}
+    for page in pages.values():
+        assert "family" in page.ids
+    top = pages[parent.name]
+    assert f"../runs/{grandchild.name}.html" in top.addresses
+    assert "branched after step 5" in top.text and "n = 1" in top.text
+    assert f"../runs/{parent.name}.html" in pages[grandchild.name].addresses
+    alone = Collection(outs=collection.outs, runs=runs[1:])
+    build_site(report_data(alone, "mlagentbench report"), tmp_path / "site")
+    orphan = Page(tmp_path / "site" / "runs" / f"{child.name}.html")
+    assert f"{parent.summary.result.path} (not in this report)" in orphan.text
+
+
+def _branched(run: CollectedRun, parent: CollectedRun, step: int) -> CollectedRun:
+    point = BranchPoint(run=parent.summary.result.path, step=step)
+    result = run.summary.result
+    record = result.record.model_copy(update={"branched_from": point})
+    changed = result.model_copy(update={"record": record})
+    return replace(run, summary=run.summary.model_copy(update={"result": changed}))

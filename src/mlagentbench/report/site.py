@@ -27,6 +27,7 @@ from mlagentbench.report.pages import (
     runs,
     task,
 )
+from mlagentbench.report.pages.family import Family, families
 from mlagentbench.report.report_data import CollectedRun, ReportData
 
 PAGES = (
@@ -96,12 +97,13 @@ def write_run_pages(collected: tuple[CollectedRun, ...], to: Path, frame: Frame)
     if not before:
         write_atomically(manifest, b"{}")
     now: dict[str, str] = {}
+    related = families(collected)
     written = 0
     for one in collected:
-        now[one.name] = _page_fingerprint(one, frame)
+        now[one.name] = _page_fingerprint(one, related.get(one.name), frame)
         place = to / "runs" / f"{one.name}.html"
         if before.get(one.name) != now[one.name] or not place.is_file():
-            place.write_bytes(_run_page(one, frame))
+            place.write_bytes(_run_page(one, related.get(one.name), frame))
             written += 1
     for name in before.keys() - now.keys():
         (to / "runs" / f"{name}.html").unlink(missing_ok=True)
@@ -109,15 +111,16 @@ def write_run_pages(collected: tuple[CollectedRun, ...], to: Path, frame: Frame)
     return written
 
 
-def _run_page(one: CollectedRun, frame: Frame) -> bytes:
-    view = run.run_view(one)
+def _run_page(one: CollectedRun, family: Family | None, frame: Frame) -> bytes:
+    view = run.run_view(one, family)
     address = f"runs/{one.name}.html"
     return frame.render(address, run.TEMPLATE, view=view, questions=judgements.QUESTIONS)
 
 
-def _page_fingerprint(one: CollectedRun, frame: Frame) -> str:
-    """Changes with the run, with what judges said of it, and with the look of pages."""
+def _page_fingerprint(one: CollectedRun, family: Family | None, frame: Frame) -> str:
+    """Changes with the run, its family, what judges said of it, and with the look of pages."""
     parts = [one.fingerprint, templating.look(), frame.bundle or "", str(one.directory)]
+    parts.append(repr(family))
     try:
         status = (one.directory / judgements.FILE).stat()
         parts.append(f"{status.st_size} {status.st_mtime_ns}")

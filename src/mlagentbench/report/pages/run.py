@@ -13,6 +13,7 @@ from mlagentbench.evaluation.judge_rubric import JudgeReport
 from mlagentbench.evaluation.results import find_run
 from mlagentbench.evaluation.summary import RunSummary
 from mlagentbench.report.chart import Chart, curve_chart
+from mlagentbench.report.pages.family import Family
 from mlagentbench.report.pages.judgements import judgements_of
 from mlagentbench.report.pages.timeline import Timeline, timeline
 from mlagentbench.report.report_data import CollectedRun
@@ -35,12 +36,13 @@ class RunView:
     integrity: tuple[IntegrityLine, ...]
     judgements: tuple[JudgeReport, ...]
     curves: tuple[Chart, ...]
+    family: Family | None
     timeline: Timeline | None
     unreadable: str
     """Why there is no timeline."""
 
 
-def run_view(run: CollectedRun) -> RunView:
+def run_view(run: CollectedRun, family: Family | None = None) -> RunView:
     """Read a run's journal and turn it into what its page shows."""
     summary = run.summary
     record = summary.result.record
@@ -62,6 +64,7 @@ def run_view(run: CollectedRun) -> RunView:
         integrity=integrity_lines(summary),
         judgements=judgements_of(run.directory),
         curves=_curves(summary),
+        family=family,
         timeline=steps,
         unreadable=unreadable,
     )
