@@ -67,7 +67,7 @@ def _chosen(path: Path, told: Timeline, number: int) -> StepView:
 
 def _print_overview(console: Console, summary: RunSummary, told: Timeline) -> None:
     for line in run_header(summary):
-        console.print(plain(line))
+        console.print(plain(line), soft_wrap=True)
     console.print()
     table = plain_table(
         "step", "action", "about", "status", "time", "result", "findings", right=("step", "time")
