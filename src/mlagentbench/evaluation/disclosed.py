@@ -55,6 +55,11 @@ def limits_text(limits: Mapping[str, Json]) -> str:
     return ", ".join(parts) or "none"
 
 
+def first_limits_text(limits: Mapping[str, Json] | None) -> str:
+    """The limits that a run began with, where they were raised later."""
+    return "the same" if limits is None else limits_text(limits)
+
+
 def _duration_text(seconds: float) -> str:
     for unit, size in (("h", 3600), ("min", 60)):
         if seconds >= size:
@@ -139,7 +144,7 @@ FACTS = (
     Fact("limits", lambda run: limits_text(run.disclosure.limits), of_task=True),
     Fact(
         "limits at first",
-        lambda run: limits_text(run.disclosure.first_limits or run.disclosure.limits),
+        lambda run: first_limits_text(run.disclosure.first_limits),
         lambda run: run.disclosure.first_limits is not None,
         of_task=True,
     ),

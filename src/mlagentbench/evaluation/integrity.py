@@ -8,7 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mlagentbench.evaluation.cells import CellKey, Conditions
-from mlagentbench.evaluation.disclosed import FACTS, Fact, limits_text, short_hash, version_text
+from mlagentbench.evaluation.disclosed import (
+    FACTS,
+    Fact,
+    first_limits_text,
+    limits_text,
+    short_hash,
+    version_text,
+)
 from mlagentbench.evaluation.findings import Finding
 from mlagentbench.evaluation.summary import RunSummary
 from mlagentbench.records import UNKNOWN, Grade, Outcome, Record, RunRecord
@@ -20,7 +27,7 @@ CONDITIONS: dict[str, Callable[[Conditions], str]] = {
     "data": lambda conditions: short_hash(conditions.data_hash),
     "mini seed": lambda conditions: conditions.mini_seed or "none",
     "limits": lambda conditions: limits_text(conditions.limits),
-    "limits at first": lambda conditions: limits_text(conditions.first_limits or conditions.limits),
+    "limits at first": lambda conditions: first_limits_text(conditions.first_limits),
     "sandbox": lambda conditions: conditions.sandbox,
     "feedback": lambda conditions: conditions.feedback,
     "variant": lambda conditions: conditions.variant,
