@@ -120,7 +120,7 @@ def _cell(cell: CellFigures) -> CellRow:
         task=key.task,
         agent=key.agent,
         model=key.model,
-        **key.conditions.model_dump(exclude={"limits", "mini_seed"}),
+        **key.conditions.model_dump(exclude={"limits", "first_limits", "mini_seed"}),
         successes=success.successes,
         success_n=success.n,
         success_rate=success.rate,
