@@ -121,7 +121,7 @@ async def chance(environment: Environment) -> None:
     await environment.execute(write)
     await environment.execute(do("Execute Script", script_name="chance.py"))
     await environment.execute(do("Execute Script", script_name="chance.py", arguments="more"))
-    await environment.execute(do("List Files", dir_path="."))
+    await environment.execute(do("Edit Script (AI)", script_name="new.py", edit_instruction="-"))
     await environment.sandbox.write("submission.csv", b"id,y\n")
     await environment.note_step(do("Model Call", reply=0), Observation(text="wrote a file"))
 
@@ -151,8 +151,12 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
     assert "does not agree" in page and "drawn.txt" in page
     assert "src=" not in page and '<link rel="stylesheet"' not in page
 
+    lines = run.journal.read_bytes().splitlines(keepends=True)
+    run.journal.write_bytes(b"".join(line for line in lines if b'"kind":"reply"' not in line))
     strict = replayed(run, tolerance=0.0)
     assert strict.steps[1].agreement == "different"
+    assert strict.steps[3].agreement == "not replayable" and strict.steps[3].taken_over
+    assert "a model is asked for more than then" in strict.steps[3].reason
 
 
 def test_other_data_are_an_error_with_the_next_step(task: Task, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ runs that failed or were interrupted can be recorded as well.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -93,17 +93,16 @@ _LINE: TypeAdapter[RunLine | RecordedReply] = TypeAdapter(
 )
 
 
-def record_run(
-    run: RunDirectory, answered_by: str | None = None, only: Collection[int] | None = None
-) -> RecordedRun | None:
-    """The replies of a run, as far as it has come; None when no model has answered in it.
+def record_run(run: RunDirectory, answered_by: str | None = None) -> RecordedRun | None:
+    """The replies of a run, as far as it has come; None when no model has answered in it."""
+    lines = read_journal(run.journal).replies
+    return record_replies(run, lines, answered_by) if lines else None
 
-    `only` names those lines of the journal whose replies are wanted.
-    """
-    replies = read_journal(run.journal).replies
-    lines = [line for line in replies if only is None or line.n in only]
-    if not lines:
-        return None
+
+def record_replies(
+    run: RunDirectory, lines: Sequence[ReplyLine], answered_by: str | None = None
+) -> RecordedRun:
+    """Some of the replies of a run, or none."""
     record = RunRecord.model_validate_json(run.run_json.read_bytes())
     facts = record.disclosure
     header = RunLine(

@@ -18,10 +18,10 @@ from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
-from mlagentbench.environment.actions.standard import choose_actions
 from mlagentbench.environment.budget import BudgetLimits
 from mlagentbench.environment.disclosure import hardware, packages
 from mlagentbench.environment.joined_objects import JoinedObjects
+from mlagentbench.environment.journal import read_journal
 from mlagentbench.environment.opening import open_run
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.run_record import settings_hash
@@ -117,7 +117,7 @@ async def _replay(
 async def _replay_steps(
     source: Source, run: RunDirectory, comparing: Comparing, announce: Announce
 ) -> list[StepComparison]:
-    """Where the run was interrupted and gone on with, so is the replay."""
+    """Where the run was interrupted and gone on with, or branched, so is the replay."""
     feedback = await source.feedback()
     compared: list[StepComparison] = []
     parts = _between_interruptions(source.steps) or [[]]
@@ -125,8 +125,7 @@ async def _replay_steps(
         replayer = Replayer(source, comparing)
         async with open_run(
             source.task, run, source.data, source.python_env, BudgetLimits(),
-            choose_actions(source.first.actions),
-            seed=source.record.seed, feedback=feedback, tool=source.tool,
+            source.actions(), seed=_seed(source, part), feedback=feedback, tool=source.tool,
             models=recorded_model(source, run), ask_person=replayer.answer_as_then,
         ) as environment:  # fmt: skip
             for step in part:
@@ -134,19 +133,25 @@ async def _replay_steps(
                 compared.append(await replayer.replay(environment, step))
             if number == len(parts):
                 taken_back = source.taken_back()
-                if taken_back is not None:
+                if taken_back is not None and taken_back <= len(environment.steps):
                     environment.hand_in(environment.steps[taken_back - 1])
                 environment.finish(source.outcome.outcome if source.outcome else UNFINISHED)
     return compared
 
 
+def _seed(source: Source, part: list[RecordedStep]) -> int:
+    """The seed of some steps; one that is not known does not matter, for nothing is run then."""
+    known = part[0].seed if part else None
+    return source.record.seed if known is None else known
+
+
 def _between_interruptions(steps: tuple[RecordedStep, ...]) -> list[list[RecordedStep]]:
     seen = 0
 
-    def part_of(step: RecordedStep) -> int:
+    def part_of(step: RecordedStep) -> tuple[int, int | None]:
         nonlocal seen
         seen += step.resumed
-        return seen
+        return seen, step.seed
 
     return [list(part) for _, part in groupby(steps, key=part_of)]
 
@@ -183,13 +188,27 @@ async def _scores(
     if source.run.replies.is_file():
         shutil.copyfile(source.run.replies, run.replies)
     compared = []
+    last = len(read_journal(run.journal).steps)
     for number, then in sorted(newest.items()):
+        if number > last:
+            compared.append(_never_reached(then))
+            continue
         announce(f"grading as it was after step {number}")
         now = await grade_run(run, number)
         taken_over = any(step.taken_over and step.step <= number for step in steps)
         timed = source.task.spec.kind == "timed"
         compared.append(compare_grades(then, now, comparing, timed=timed, taken_over=taken_over))
     return compared
+
+
+def _never_reached(then: Grade) -> ScoreComparison:
+    return ScoreComparison(
+        step=then.step,
+        then=then.score,
+        now=None,
+        agreement="not replayable",
+        reason="the replay has ended before it",
+    )
 
 
 def compare_grades(

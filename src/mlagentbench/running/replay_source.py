@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from mlagentbench.environment.actions.action import ActionSpec
+from mlagentbench.environment.actions.standard import ALL_ACTIONS, choose_actions
 from mlagentbench.environment.feedback import Feedback, hold_out
 from mlagentbench.environment.journal import (
     AnyLine,
@@ -33,14 +36,18 @@ READER = "mlagentbench/reader"
 
 @dataclass(frozen=True)
 class RecordedStep:
-    """A step as the journal has it; `replies` are the lines of what its action asked models."""
+    """A step as the journal has it; `replies` are what models answered to its action."""
 
     begin: BeginLine
     end: EndLine
     observation: Observation
-    replies: tuple[int, ...]
+    replies: tuple[ReplyLine, ...]
     resumed: bool
     """Whether the run was interrupted, and gone on with, since the step before."""
+    seed: int | None
+    """None when it belongs to a run that was branched from and is not here any more."""
+    edited: bool
+    """Whether its observation was edited for a branch."""
     before: str
     """The workspace after the step before, or at the start."""
 
@@ -64,6 +71,14 @@ class Source:
     outcome: OutcomeLine | None
     objects: ObjectStore
 
+    def actions(self) -> tuple[ActionSpec, ...]:
+        """What could be done in the run; an agent that took it over may have had other actions."""
+        known = {spec.name for spec in ALL_ACTIONS}
+        done = (step.begin.action.name for step in self.steps if step.observation.status == "ok")
+        return choose_actions(
+            list(dict.fromkeys([*self.first.actions, *(name for name in done if name in known)]))
+        )
+
     async def feedback(self) -> Feedback | None:
         """What the run's agent was told of held-out data."""
         settings = RunSettings(feedback=self.record.disclosure.feedback)
@@ -79,6 +94,33 @@ class Source:
             return None
         same = (step.n for step in reversed(self.steps) if step.end.snapshot == handed_in)
         return next(same, None)
+
+
+class Lineage:
+    """The runs that a run was branched from: its first steps are theirs, under their seeds."""
+
+    def __init__(self, run: RunDirectory, record: RunRecord) -> None:
+        self.edited: set[int] = set()
+        """Steps whose observations were edited."""
+        self._seeds: list[tuple[int, int | None]] = []
+        """The step after which a seed holds, and the seed; the newest first."""
+        seen = {run.relative.as_posix()}
+        while (point := record.branched_from) is not None:
+            self._seeds.append((point.step, record.seed))
+            if point.edited is not None:
+                self.edited.add(point.step)
+            try:
+                parent = read_record(RunDirectory(run.out, Path(point.run)))
+            except UsageError:
+                break
+            if point.run in seen:
+                break
+            seen.add(point.run)
+            record = parent
+        self._seeds.append((0, record.seed if record.branched_from is None else None))
+
+    def seed_of(self, step: int) -> int | None:
+        return next((seed for after, seed in self._seeds if step > after), None)
 
 
 def read_source(run: RunDirectory) -> Source:
@@ -109,7 +151,7 @@ def read_source(run: RunDirectory) -> Source:
         python_env=require_python_env(task),
         tool=_tool(run, record, task),
         first=first,
-        steps=tuple(_steps(lines, first, objects)),
+        steps=tuple(_steps(lines, first, objects, Lineage(run, record))),
         outcome=outcomes[-1] if outcomes else None,
         objects=objects,
     )
@@ -126,10 +168,10 @@ def _tool(run: RunDirectory, record: RunRecord, task: Task) -> str | None:
 
 
 def _steps(
-    lines: Sequence[AnyLine], first: RunLine, objects: ObjectStore
+    lines: Sequence[AnyLine], first: RunLine, objects: ObjectStore, lineage: Lineage
 ) -> Iterator[RecordedStep]:
     begun: BeginLine | None = None
-    replies: list[int] = []
+    replies: list[ReplyLine] = []
     resumed = False
     before = first.snapshot
     for line in lines:
@@ -137,7 +179,7 @@ def _steps(
             case BeginLine():
                 begun, replies = line, []
             case ReplyLine():
-                replies.append(line.n)
+                replies.append(line)
             case EventLine(event="resumed"):
                 resumed = True
             case EndLine() if begun is not None:
@@ -147,6 +189,8 @@ def _steps(
                     observation=_whole(line, objects),
                     replies=tuple(replies),
                     resumed=resumed,
+                    seed=lineage.seed_of(line.step),
+                    edited=line.step in lineage.edited,
                     before=before,
                 )
                 begun, resumed, before = None, False, line.snapshot

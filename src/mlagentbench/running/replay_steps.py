@@ -14,7 +14,7 @@ from mlagentbench.environment.sandbox.sandbox import Sandbox
 from mlagentbench.environment.snapshot_trees import Entry, changes, entry_at
 from mlagentbench.errors import ActionError, RunEnded, RunFailed
 from mlagentbench.evaluation.replays import Compared, StepComparison
-from mlagentbench.models.recording import record_run, write_recording
+from mlagentbench.models.recording import record_replies, write_recording
 from mlagentbench.records import Observation
 from mlagentbench.running.replay_comparing import Comparing, worst
 from mlagentbench.running.replay_source import RecordedStep, Source, last_end
@@ -33,16 +33,13 @@ class Noted(NamedTuple):
     nothing_done: bool = False
 
 
-def recorded_model(source: Source, run: RunDirectory) -> "Mapping[str, Model] | None":
+def recorded_model(source: Source, run: RunDirectory) -> "Mapping[str, Model]":
     """What stands for every model: it says what the actions of the run were told then."""
     from inspect_ai.model import get_model
 
-    asked = {line for step in source.steps for line in step.replies}
-    recording = record_run(source.run, only=asked)
-    if recording is None:
-        return None
+    replies = [line for step in source.steps for line in step.replies]
     file = run.path / RECORDING
-    write_recording(file, [recording])
+    write_recording(file, [record_replies(source.run, replies)])
     model = get_model(
         "mlagentbench/recorded", file=str(file), on_mismatch="continue", memoize=False
     )
@@ -89,16 +86,16 @@ class Replayer:
         self, step: RecordedStep, now: Observation, environment: Environment
     ) -> StepComparison:
         done = environment.steps[-1]
-        found = [
-            *self._comparing.observations(step.observation, now),
-            *self._outputs(step, environment),
-            *self._comparing.files(step.end.snapshot, done.snapshot),
-        ]
+        found = list(self._comparing.files(step.end.snapshot, done.snapshot))
+        if not step.edited:
+            found += self._comparing.observations(step.observation, now)
+            found += self._outputs(step, environment)
+        edited = ["its observation was edited for a branch"] if step.edited else []
         return StepComparison(
             step=step.n,
             action=step.begin.action,
             agreement=worst(found),
-            reason="; ".join(f"{one.what}: {one.reason}" for one in found),
+            reason="; ".join([*edited, *(f"{one.what}: {one.reason}" for one in found)]),
             compared=tuple(found),
         )
 
@@ -149,6 +146,8 @@ def _why_not(environment: Environment, step: RecordedStep) -> Noted | None:
     """Why a step cannot be carried out again; None when it can."""
     if environment.ended is not None:
         return Noted("the replay has ended before it")
+    if step.seed is None:
+        return Noted("the run that it was branched from is not here, and so is not its seed")
     if step.begin.action.name == UNUSABLE_REPLY.name:
         return Noted("an unusable reply: nothing was carried out", nothing_done=True)
     if step.observation.status == "interrupted":
