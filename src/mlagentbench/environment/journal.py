@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeVar
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, ValidationError
 
 from mlagentbench.environment.object_store import ObjectStore, write_all
 from mlagentbench.errors import RunFailed, UsageError
@@ -340,7 +340,8 @@ def _sound_lines(path: Path) -> tuple[list[AnyLine], int]:
         except ValueError as error:
             if number == len(raw_lines):
                 break
-            raise UsageError(f"{path}, line {number}: the journal is damaged: {error}") from error
+            reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+            raise UsageError(f"{path}, line {number}: the journal is damaged: {reason}") from error
         size += len(raw)
     return lines, size
 
