@@ -145,7 +145,7 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
     assert replay["steps"][4]["reason"] == "a foreign agent did it by itself"
     assert [one["agreement"] for one in replay["scores"]] == ["not replayable"]
     assert {one["what"]: one["then"] for one in replay["setup"]} == {
-        "python environment": "another", "packages of the harness: numpy": "0.1",
+        "python environment": "another", "harness: numpy": "0.1",
     }  # fmt: skip
     page = Path(replay["page"]).read_text()
     assert "does not agree" in page and "drawn.txt" in page

@@ -13,7 +13,7 @@ Its record says that it is one: no table and no report counts it.
 import asyncio
 import hashlib
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -28,32 +28,26 @@ from mlagentbench.environment.run_record import settings_hash
 from mlagentbench.environment.sandbox.prerequisites import isolation
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.grading import grade_run
-from mlagentbench.evaluation.replays import Replay, ScoreComparison, SetupDifference, StepComparison
+from mlagentbench.evaluation.replays import Replay, ScoreComparison, StepComparison
 from mlagentbench.evaluation.results import find_run, read_grades
 from mlagentbench.files import write_atomically
-from mlagentbench.records import Disclosure, Grade, Outcome, RunRecord
+from mlagentbench.records import Grade, Outcome, RunRecord
 from mlagentbench.running.output import own_output
 from mlagentbench.running.replay_comparing import Comparing
+from mlagentbench.running.replay_setup import setup_differences
 from mlagentbench.running.replay_source import RecordedStep, Source, read_source
 from mlagentbench.running.replay_steps import Replayer, recorded_model
 
 REPLAYS = "replays"
 UNFINISHED = Outcome(kind="interrupted", detail="the run that is replayed did not end")
-ON_ANOTHER = {
-    "python_env": "python environment",
-    "hardware": "hardware",
-    "packages": "packages of the harness",
-    "isolation": "isolation",
-}
-"""What of a disclosure may be different where a run is replayed."""
 
 Announce = Callable[[str], None]
 
 
 def replay_run(path: Path, out: Path | None, tolerance: float, announce: Announce) -> Replay:
     """Replay a run below `out`; a UsageError says what is missing, before anything is written."""
-    if tolerance < 0:
-        raise UsageError(f"--tolerance {tolerance:g}: it should not be below 0")
+    if not 0 <= tolerance <= 1:
+        raise UsageError(f"--tolerance {tolerance:g}: it should be a share, from 0 to 1")
     source = read_source(find_run(path))
     where = source.run.out / REPLAYS if out is None else out
     with own_output(where.absolute()):
@@ -108,7 +102,7 @@ async def _replay(
         agent=facts.agent,
         model=facts.model,
         tolerance=tolerance,
-        setup=tuple(_setup_differences(facts, source)),
+        setup=tuple(setup_differences(facts, source.python_env)),
         steps=tuple(steps),
         scores=tuple(await _scores(source, run, steps, comparing, announce)),
     )
@@ -154,26 +148,6 @@ def _between_interruptions(steps: tuple[RecordedStep, ...]) -> list[list[Recorde
         return seen, step.seed
 
     return [list(part) for _, part in groupby(steps, key=part_of)]
-
-
-def _setup_differences(then: Disclosure, source: Source) -> Iterator[SetupDifference]:
-    now = {
-        "python_env": source.python_env.hash,
-        "hardware": hardware(),
-        "packages": packages(),
-        "isolation": isolation(),
-    }
-    for field, name in ON_ANOTHER.items():
-        old, new = getattr(then, field), now[field]
-        if not isinstance(old, dict) or not isinstance(new, dict):
-            if old != new:
-                yield SetupDifference(what=name, then=str(old), now=str(new))
-            continue
-        for key in sorted(old.keys() | new.keys() - {"speed_probe"}):
-            if old.get(key) != new.get(key) and key != "speed_probe":
-                yield SetupDifference(
-                    what=f"{name}: {key}", then=str(old.get(key)), now=str(new.get(key))
-                )
 
 
 async def _scores(

@@ -100,6 +100,15 @@ def require_python_env(task: Task) -> PythonEnv:
     return found
 
 
+def python_env_with_hash(env_hash: str) -> PythonEnv | None:
+    """The environment that a run names, whatever it was made for; None when it is not here."""
+    for file in sorted(envs_dir().glob(f"*/{_ENV_FILE}")):
+        found = _load(file.parent)
+        if found is not None and found.hash == env_hash:
+            return found
+    return None
+
+
 async def ensure_python_env(
     requirements: Sequence[str],
     added: AddedPackages = NOTHING_ADDED,

@@ -1,0 +1,46 @@
+"""What a run stood on and is different where it is replayed: packages, hardware, isolation."""
+
+from collections.abc import Iterator, Mapping
+
+from mlagentbench.environment.disclosure import hardware, packages
+from mlagentbench.environment.sandbox.prerequisites import isolation
+from mlagentbench.evaluation.replays import SetupDifference
+from mlagentbench.records import Disclosure, Json
+from mlagentbench.tasks.python_env import PythonEnv, python_env_with_hash
+
+SHORT_HASH = 12
+NEVER_THE_SAME = "speed_probe"
+"""A measured time."""
+
+
+def setup_differences(then: Disclosure, python_env: PythonEnv) -> Iterator[SetupDifference]:
+    """Everything that is different here, in this order: python environment, harness, machine."""
+    yield from _of_python_env(then.python_env, python_env)
+    yield from _of_each("harness", then.packages, packages())
+    yield from _of_each("hardware", then.hardware, hardware())
+    if then.isolation != isolation():
+        yield SetupDifference(what="isolation", then=then.isolation, now=isolation())
+
+
+def _of_python_env(then: str, now: PythonEnv) -> Iterator[SetupDifference]:
+    if then == now.hash:
+        return
+    yield SetupDifference(
+        what="python environment", then=then[:SHORT_HASH], now=now.hash[:SHORT_HASH]
+    )
+    old = python_env_with_hash(then)
+    if old is not None:
+        yield from _of_each("package", _versions(old), _versions(now))
+
+
+def _versions(env: PythonEnv) -> dict[str, Json]:
+    return {"python": env.python_version, **env.packages}
+
+
+def _of_each(
+    what: str, then: Mapping[str, Json], now: Mapping[str, Json]
+) -> Iterator[SetupDifference]:
+    for name in sorted((then.keys() | now.keys()) - {NEVER_THE_SAME}):
+        old, new = (str(side.get(name, "not there")) for side in (then, now))
+        if old != new:
+            yield SetupDifference(what=f"{what}: {name}", then=old, now=new)
