@@ -280,6 +280,31 @@ async def test_step_1000_costs_what_step_10_costs(open_environment: OpenRun) -> 
         assert late < 10 * early
 
 
+async def test_a_run_whose_snapshot_is_damaged_goes_on_once_it_is_mended(
+    open_environment: OpenRun,
+) -> None:
+    async with open_environment() as environment:
+        await do(environment, "Write File", file_name="a.txt", content="first")
+        store, journal = environment.store, environment.run.journal
+    entry = entry_at(store, environment.steps[-1].snapshot, "a.txt")
+    assert entry is not None
+    before = journal.read_bytes()
+    for break_it in (lambda path: path.write_bytes(b"fir5t"), Path.unlink):
+        store.path(entry.value).chmod(0o644)
+        break_it(store.path(entry.value))
+        with pytest.raises(
+            RunFailed, match=r"objects/.* \(a\.txt\) is (damaged|missing)"
+        ) as failed:
+            async with open_environment():
+                pass
+        assert failed.value.cause == "harness"
+        assert journal.read_bytes() == before
+        assert (environment.run.work / "a.txt").read_text() == "first"
+        store.path(entry.value).write_bytes(b"first")
+    async with open_environment() as environment:
+        assert (await do(environment, "Read File", file_name="a.txt")).text == "first"
+
+
 async def test_a_full_disk_is_the_harness_failing(open_environment: OpenRun) -> None:
     async with open_environment() as environment:
         objects = environment.run.objects

@@ -171,6 +171,21 @@ def test_objects_that_are_gone_are_said_to_be(tmp_path: Path) -> None:
     assert "validation MAE=52150.9" in page.text
 
 
+def test_a_damaged_object_costs_the_page_one_file(tmp_path: Path) -> None:
+    report = made_report(tmp_path / "results", TASKS[:1], AGENTS[3:4], epochs=1)
+    is_listing = re.compile(rb'\["[^"]+","(file|directory|link)"')
+    files = (tmp_path / "results" / "objects").glob("??/*")
+    for file in [file for file in files if not is_listing.match(file.read_bytes())]:
+        file.chmod(0o644)
+        file.write_bytes(file.read_bytes() + b"x")
+    site = build_site(report, tmp_path / "site").parent
+    page = run_page(site, run_of(report))
+    assert "train.py not known: " in " ".join(page.text.split())
+    assert "is damaged: its bytes are not those that were stored" in page.text
+    assert "What changed in the workspace is not known" not in page.text
+    assert "validation MAE=52150.9" in page.text
+
+
 def test_a_long_run_stays_readable(tmp_path: Path) -> None:
     report = made_report(tmp_path / "results", TASKS[:1], AGENTS[5:6], epochs=1)
     run = run_of(report, "react")
