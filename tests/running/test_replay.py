@@ -88,6 +88,8 @@ async def run_and_submit(environment: Environment) -> None:
     await environment.execute(do("Python REPL", command="print(kept)"))
     await environment.note_step(UNUSABLE_REPLY, Observation(text="no action", status="error"))
     await environment.execute(do("Execute Script", script_name="train.py"))
+    environment.hand_in(environment.steps[-1])
+    await environment.execute(do("Write File", file_name="submission.csv", content="broken"))
     with pytest.raises(RunEnded):
         await environment.execute(do("Final Answer", final_answer="done"))
 
@@ -97,7 +99,7 @@ def test_a_run_is_done_again_without_a_model(task: Task, tmp_path: Path) -> None
     before = run.journal.read_bytes()
     replay = replayed(run)
     assert replay.agrees, replay
-    assert [step.agreement for step in replay.steps] == ["same"] * 9
+    assert [step.agreement for step in replay.steps] == ["same"] * 10
     assert replay.steps[6].reason == "an unusable reply: nothing was carried out"
     [score] = replay.scores
     assert score.then == score.now is not None
