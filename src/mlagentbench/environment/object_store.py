@@ -120,8 +120,10 @@ class ObjectStore:
         """Whether an object is there, with the right bytes."""
         if digest in self._waiting:
             return True
+        if not self.path(digest).exists():
+            return False
         if digest in self._sound:
-            return self.path(digest).exists()
+            return True
         try:
             self.verify(digest)
         except ObjectLost:
@@ -290,19 +292,22 @@ def _copy(source: int, target: int) -> str:
 
     The source may change meanwhile, so that only what was written counts.
     """
-    if clone_blocks(source, target):
-        return _hash(target)
     sha = hashlib.sha256()
     buffer = _buffer_for(source)
+    if len(buffer) == CHUNK and clone_blocks(source, target):
+        return _hash(target)
     view = memoryview(buffer)
+    ends_in_hole = False
     while count := os.readv(source, [buffer]):
         part = view[:count]
         sha.update(part)
-        if count == CHUNK and buffer == _HOLE:
+        ends_in_hole = count == CHUNK and buffer == _HOLE
+        if ends_in_hole:
             os.lseek(target, CHUNK, os.SEEK_CUR)
         else:
             write_all(target, part)
-    os.ftruncate(target, os.lseek(target, 0, os.SEEK_CUR))
+    if ends_in_hole:
+        os.ftruncate(target, os.lseek(target, 0, os.SEEK_CUR))
     return sha.hexdigest()
 
 

@@ -62,7 +62,8 @@ class Restore:
                 elif entry.kind == "link":
                     result.files[name] = self._link(here, entry)
                 else:
-                    self._file(here, entry, path, copies)
+                    beside = _free_name(here) if name in present else name
+                    self._file(here, entry, beside, path, copies)
         finally:
             result.files |= copies.settle()
         for name in present - wanted.keys():
@@ -90,10 +91,10 @@ class Restore:
             os.chown(entry.name, self._owner, self._owner, dir_fd=here, follow_symlinks=False)
         return _known(here, entry)
 
-    def _file(self, here: int, entry: Entry, path: str, copies: "_Copies") -> None:
+    def _file(self, here: int, entry: Entry, name: str, path: str, copies: "_Copies") -> None:
+        """Write a file under a name that is free."""
         shown = f"{path}{entry.name}"
         large = self._store.size(entry.value, shown) >= LARGE
-        name = _free_name(here, entry.name)
         write = partial(self._write, here, name, entry, shown)
         if large:
             copies.add(entry, name, self._copiers.submit(write))
@@ -154,14 +155,14 @@ def _known(here: int, entry: Entry) -> KnownFile:
     return KnownFile(os.stat(entry.name, dir_fd=here, follow_symlinks=False), entry, clean=True)
 
 
-def _free_name(here: int, name: str) -> str:
-    """The name itself, or one beside it when something has it already."""
+def _free_name(here: int) -> str:
+    """A name that nothing has."""
     while True:
+        name = f".restoring-{os.urandom(8).hex()}"
         try:
             os.stat(name, dir_fd=here, follow_symlinks=False)
         except FileNotFoundError:
             return name
-        name = f".restoring-{os.urandom(8).hex()}"
 
 
 def _is_directory(here: int, name: str) -> bool:
