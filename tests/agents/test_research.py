@@ -6,8 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai.model import ChatMessage, GenerateConfig
-from scripted_model import Said, scripted_by, text_reply
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ContentText,
+    GenerateConfig,
+    ModelOutput,
+)
+from scripted_model import Said, scripted_by, text_reply, with_usage
 from small_task import OpenRun, open_run, small_task
 
 from mlagentbench.agents.agent import AGENTS
@@ -470,3 +476,20 @@ def test_a_wrong_setting_is_named_before_anything_runs(
     with pytest.raises(UsageError, match=f"agent {agent}: ") as caught:
         AGENTS[agent].solver(**settings)
     assert told in str(caught.value)
+
+
+async def test_a_refusal_before_an_interruption_is_no_answer_after_it(
+    open_environment: OpenRun,
+) -> None:
+    refusal = [ContentText(text="I had rather not.", refusal=True)]
+    no = with_usage(ModelOutput.from_message(ChatMessageAssistant(content=refusal)))
+    first = Listener(no, RuntimeError("out of order"))
+    async with open_environment(models=first.models) as environment:
+        with pytest.raises(RunFailed, match="out of order"):
+            await run(environment)
+    second = Listener(SUBMIT)
+    async with open_environment(models=second.models) as environment:
+        assert await run(environment) == "submitted"
+        events = read_journal(environment.run.journal).events
+    assert second.prompts == first.prompts[:1]
+    assert "unreadable" not in [line.event for line in events]
