@@ -7,12 +7,11 @@ costs a workspace nothing. Large files are copied by several threads: hashing is
 import os
 import stat
 import subprocess
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 
-from mlagentbench.environment.object_store import ObjectLost, ObjectStore
+from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.scanning import (
     MAX_DEPTH,
     OPEN_DIRECTORY,
@@ -95,11 +94,16 @@ class Restore:
         """Write a file under a name that is free."""
         shown = f"{path}{entry.name}"
         large = self._store.size(entry.value, shown) >= LARGE
-        write = partial(self._write, here, name, entry, shown)
         if large:
-            copies.add(entry, name, self._copiers.submit(write))
-        else:
-            copies.add(entry, name, _done(write))
+            copy = self._copiers.submit(self._write, here, name, entry, shown)
+            copies.add(entry, name, copy)
+            return
+        try:
+            self._write(here, name, entry, shown)
+        except BaseException:
+            remove(here, name)
+            raise
+        copies.add(entry, name)
 
     def _write(self, here: int, name: str, entry: Entry, shown: str) -> None:
         """Make a file with its bytes, owner and mode."""
@@ -118,16 +122,17 @@ class _Copies:
 
     def __init__(self, here: int) -> None:
         self._here = here
-        self._begun: list[tuple[Entry, str, Future[None]]] = []
+        self._begun: list[tuple[Entry, str, Future[None] | None]] = []
 
-    def add(self, entry: Entry, name: str, copy: "Future[None]") -> None:
+    def add(self, entry: Entry, name: str, copy: "Future[None] | None" = None) -> None:
+        """A file that has this name for now; `copy` writes it still."""
         self._begun.append((entry, name, copy))
 
     def settle(self) -> dict[str, KnownFile]:
         """Wait for all, give each its name and remove what failed; raises the first failure."""
         failures = []
         for entry, name, copy in self._begun:
-            failure = copy.exception()
+            failure = None if copy is None else copy.exception()
             if failure is not None:
                 remove(self._here, name)
                 failures.append(failure)
@@ -137,18 +142,6 @@ class _Copies:
         if failures:
             raise failures[0]
         return {entry.name: _known(self._here, entry) for entry, _, _ in self._begun}
-
-
-def _done(work: Callable[[], None]) -> "Future[None]":
-    """Work that is done at once."""
-    future: Future[None] = Future()
-    try:
-        work()
-    except (ObjectLost, OSError) as error:
-        future.set_exception(error)
-    else:
-        future.set_result(None)
-    return future
 
 
 def _known(here: int, entry: Entry) -> KnownFile:
