@@ -16,6 +16,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from mlagentbench.agents.agent import AGENTS
 from mlagentbench.agents.own_agent import is_file
 from mlagentbench.environment.actions.execute import final_answer
 from mlagentbench.environment.continuing import require_same
@@ -38,7 +39,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.results import SuiteOutcome, find_run, read_record
 from mlagentbench.files import write_atomically
 from mlagentbench.records import BranchPoint, Disclosure, Json, Record, RunRecord
-from mlagentbench.running.model_choice import choose
+from mlagentbench.running.model_choice import NO_MODEL, choose
 from mlagentbench.running.output import own_output
 from mlagentbench.running.resume import GoingOn, Say, agent_of, go_on, require_own, settings_of
 from mlagentbench.running.settings import (
@@ -109,7 +110,8 @@ def branch_run(
         facts = _disclosure(parent, request, console)
         maker = _Maker(parent, shared, step, facts, changes.observation)
         branches = [maker.make(number) for number in range(1, runs + 1)]
-    own_file = changes.agent if is_file(changes.agent or "") else None
+    named = parse_agents(changes.agent or "")
+    own_file = next((agent.name for agent in named if is_file(agent.name)), None)
     going_on = how.model_copy(update={"agent": own_file, "limits": RunSettings()})
     return go_on(branches, going_on, say, console)
 
@@ -149,9 +151,10 @@ def _request(parent: RunDirectory, changes: Changes, how: GoingOn) -> SuiteReque
     record = read_record(parent)
     facts = record.disclosure
     own_roles = {role: name for role, name in facts.roles.items() if name != facts.model}
-    [cell] = cells_of(
-        [record.task_path], [_agent(parent, record, changes)], [changes.model or facts.model]
-    )
+    agent = _agent(parent, record, changes)
+    info = AGENTS.get(agent.name)
+    inherited = NO_MODEL if info is not None and info.needs_model is False else facts.model
+    [cell] = cells_of([record.task_path], [agent], [changes.model or inherited])
     return SuiteRequest(
         cells=(cell,),
         settings=settings_of(parent, record, how.limits),
