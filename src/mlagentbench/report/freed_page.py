@@ -1,6 +1,5 @@
 """What `mlagentbench gc` prints."""
 
-import math
 from collections.abc import Iterator
 
 import typer
@@ -40,5 +39,5 @@ def size_text(size: float) -> str:
     """Bytes in the unit in which they are a short number."""
     if size < 1000:
         return f"{size:.0f} bytes"
-    step = min(int(math.log(size, 1000)), len(UNITS))
+    step = min((len(str(int(size))) - 1) // 3, len(UNITS))
     return f"{size / 1000**step:.1f} {UNITS[step - 1]}"
