@@ -39,7 +39,7 @@ class Restore:
         self, top: int, snapshot: str, known: KnownDirectory, skip: Collection[str]
     ) -> KnownDirectory:
         """Restore a snapshot below the descriptor of its top directory."""
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as self._copiers:
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0)) + 1) as self._copiers:
             return self._directory(top, snapshot, known, "", skip)
 
     def _directory(
