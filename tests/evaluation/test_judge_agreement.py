@@ -97,7 +97,7 @@ def answer_votes(folder: MailFolder, count: int) -> None:
     until = time.monotonic() + 30
     while count and time.monotonic() < until:
         for name in folder.waiting():
-            count -= folder.answer(name, MailReply(text=answers()))
+            count -= folder.answer(name, MailReply(text=answers(), answered_by="a colleague"))
         time.sleep(0.02)
 
 
@@ -114,6 +114,7 @@ def test_somebody_at_a_mailbox_can_be_the_judge(
     somebody.join()
     judged = read_kept(kept, "mlagentbench/mailbox")
     assert judged.keys() == {name}
+    assert judged[name].answered_by == ("a colleague",)
     assert {verdict.agreeing for verdict in judged[name].verdicts} == {VOTES}
     assert "hallucination: " in capsys.readouterr().out
 

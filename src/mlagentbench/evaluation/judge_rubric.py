@@ -112,10 +112,12 @@ class JudgeReport(Record):
 
     `rejected` has the reason for each vote that kept no form; `cuts` says what of the journal the
     judge did not see; `journal_hash` and `prompt_hash` tell when a judgement is out of date.
+    `answered_by` names who answered in the model's name, as people do at a mailbox.
     """
 
     v: Literal[1] = 1
     model: str
+    answered_by: tuple[str, ...] = ()
     prompt_version: int
     prompt_hash: str
     journal_hash: str
