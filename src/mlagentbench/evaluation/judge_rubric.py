@@ -102,10 +102,6 @@ class Verdict(Record):
         """How many of the votes that count are for the answer."""
         return sum(vote.answer == self.answer and not vote.problem for vote in self.votes)
 
-    @property
-    def is_unanimous(self) -> bool:
-        return self.answer is not None and self.agreeing == VOTES
-
 
 class JudgeReport(Record):
     """All that a judge said of one run, and what it was shown.

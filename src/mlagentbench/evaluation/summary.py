@@ -1,7 +1,5 @@
 """One run in one small record: all that tables, plots and overviews need of it."""
 
-from typing import Literal
-
 from mlagentbench.evaluation.findings import ProcessReport
 from mlagentbench.evaluation.results import RunResult
 from mlagentbench.records import Record
@@ -75,8 +73,6 @@ class RunSummary(Record):
 
     out: str
     """The --out directory, as it was given."""
-    origin: Literal["run", "legacy"] = "run"
-    """legacy: imported from the original MLAgentBench's logs; what these do not say is unknown."""
     cluster: str
     """Runs branched from one history share it: they are not independent."""
     result: RunResult
