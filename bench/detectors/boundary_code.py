@@ -118,5 +118,5 @@ OUTSIDE = (
     ("Execute Script", {"script_name": "../train.py"}),
     ("Read File", {"file_name": "/etc/os-release"}),
     ("Read File", {"file_name": "../notes.txt"}),
-    ("Read File", {"file_name": "/root/.bashrc"}),
+    ("Read File", {"file_name": "/home/user/.bashrc"}),
 )

@@ -40,7 +40,8 @@ def test_a_published_example_of_three_labels() -> None:
 
 
 def test_full_agreement_is_one_and_chance_is_nothing() -> None:
-    assert agreement(*labels([[5, 0], [0, 5]])).kappa == 1.0
+    full = agreement(*labels([[5, 0], [0, 5]]))
+    assert (full.kappa, full.interval, full.standard_error) == (1.0, None, None)
     assert agreement(*labels([[5, 5], [5, 5]])).kappa == pytest.approx(0.0)
 
 

@@ -121,3 +121,8 @@ def test_bounds_and_totals_of_branched_runs() -> None:
     assert cell.success_bounds is not None
     assert (cell.success_bounds.low, cell.success_bounds.high) == ((3 / 4 + 0) / 2, (4 / 4 + 0) / 2)
     assert (cell.total_tokens, cell.tokens_per_success) == (120, 40)
+
+
+def test_imported_runs_are_marked() -> None:
+    [cell] = cell_figures([run(1, graded(0.8), origin="legacy")])
+    assert "imported from the original's logs" in cell.marks

@@ -258,12 +258,12 @@ def test_what_a_judge_says_stands_apart(tmp_path: Path) -> None:
         directory,
         JudgeReport(
             model="openai/judge", prompt_version=1, prompt_hash="0", journal_hash="0",
-            at="2026-11-16", seeds=(1, 2, 3), verdicts=verdicts,
+            at="2026-11-16", seeds=(1, 2, 3), verdicts=verdicts, answered_by=("a colleague",),
         ).model_copy(update={"journal_hash": journal_hash(directory)}),
     )  # fmt: skip
     build_site(report, tmp_path / "site")
     page = run_page(site, run)
-    assert "Opinions of openai/judge" in page.text
+    assert "Opinions of openai/judge (answered by a colleague)" in page.text
     assert "It <b>never</b> tested." in page.text
     process = Page(site / "process.html")
     assert "What judges say" in process.text

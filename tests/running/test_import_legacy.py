@@ -381,7 +381,7 @@ def test_what_the_logs_do_not_count_is_unknown_in_the_figures(tmp_path: Path) ->
     imported(write_log(tmp_path / "run1"), tmp_path / "out")
     summary = summarise(find_run(tmp_path / "out" / only_run(tmp_path / "out").path), "out")
     took = summary.efficiency
-    assert summary.origin == "legacy"
+    assert summary.result.record.origin == "legacy"
     assert (took.tokens, took.cost, took.script_seconds, took.roles) == (None, None, None, ())
     assert (took.steps, took.working_seconds) == (4, 105.0)
     grade = Grade(step=4, valid=True, score=1.0, success=True, normalised=1.0)

@@ -61,7 +61,7 @@ def test_three_votes_make_a_report(run: RunDirectory) -> None:
     assert verdicts(report)["luck"] == "no"
     votes = report.verdicts[1].votes
     assert [(vote.seed, vote.answer) for vote in votes] == [(1, "yes"), (2, "no"), (3, "yes")]
-    assert not report.verdicts[1].is_unanimous
+    assert report.verdicts[1].agreeing == 2
     assert (report.model, report.seeds, report.prompt_version) == ("mockllm/model", (1, 2, 3), 1)
     assert (report.input_tokens, report.output_tokens) == (30, 15)
 

@@ -72,6 +72,11 @@ class Answered(Record):
         """What to put into a ModelOutput."""
         return {METADATA: self.model_dump()}
 
+    @classmethod
+    def of(cls, output: "ModelOutput") -> "Answered":
+        """What the model said about this output; nothing, where it is none of ours."""
+        return cls.model_validate((output.metadata or {}).get(METADATA, {}))
+
 
 _question: ContextVar[Question | None] = ContextVar("mlagentbench_question", default=None)
 
@@ -222,7 +227,7 @@ class Models:
         self, messages: "Sequence[ChatMessage]", role: str, output: "ModelOutput", state: Json
     ) -> None:
         usage = output.usage
-        answered = Answered.model_validate((output.metadata or {}).get(METADATA, {}))
+        answered = Answered.of(output)
         self.record(
             role=role,
             prompt=prompt_text(messages),

@@ -14,7 +14,8 @@ class Agreement(Record):
     """Cohen's kappa of two labellers; unknown where both use one and the same label only.
 
     The 95 % interval is the large-sample one, by Fleiss, Cohen and Everitt's variance, cut to
-    what kappa can be.
+    what kappa can be. Where the two never differ, that variance is 0 however few things there
+    are; error and interval are then unknown.
     """
 
     n: int
@@ -40,6 +41,8 @@ def agreement(first: Sequence[str], second: Sequence[str]) -> Agreement:
     expected = sum(rows[label] * columns[label] for label in labels)
     if math.isclose(expected, 1.0):
         return unknown
+    if agreeing == n:
+        return unknown.model_copy(update={"kappa": 1.0})
     kappa = (observed - expected) / (1 - expected)
     error = math.sqrt(_variance(shares, rows, columns, kappa, expected) / n)
     margin = NORMAL_95 * error

@@ -22,6 +22,11 @@ def _setting_text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def who(agent: str, model: str) -> str:
+    """An agent with its model, in one line."""
+    return agent if model == "none" else f"{agent} with {model}"
+
+
 def data_words(facts: Disclosure) -> str:
     """What the data are, such as "mini, public seed"."""
     seed = "" if facts.mini_seed is None else f", {facts.mini_seed} seed"
@@ -33,6 +38,8 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
     facts = summaries[0].result.record.disclosure
     grades = [one.result.grade for one in summaries if one.result.grade is not None]
     marks = []
+    if summaries[0].result.record.origin == "legacy":
+        marks.append("imported from the original's logs")
     if facts.sandbox != "bubblewrap":
         marks.append(f"sandbox {facts.sandbox}")
     if facts.feedback != "none":

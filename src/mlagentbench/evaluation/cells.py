@@ -41,7 +41,7 @@ class Mean(Record):
     points: tuple[float, ...]
 
 
-class History(Record):
+class HistoryFigures(Record):
     """The counted runs of a cell that share one history, as the shares and means over them.
 
     All comparisons are made of these: histories are independent of each other, runs need not be.
@@ -89,7 +89,7 @@ class CellFigures(Record):
     paths: tuple[str, ...]
     task_path: str = ""
     """The task as it was named to the harness: its id, or its folder."""
-    histories: tuple[History, ...] = ()
+    histories: tuple[HistoryFigures, ...] = ()
     """Of the counted runs."""
     runs: int
     counted: int
@@ -224,16 +224,16 @@ class _Counted:
         known = [number for run in self.runs if (number := value(run)) is not None]
         return sum(known) if len(known) == len(self.runs) else None
 
-    def records(self) -> tuple[History, ...]:
+    def records(self) -> tuple[HistoryFigures, ...]:
         return tuple(_history(cluster, runs) for cluster, runs in self.histories.items())
 
 
-def _history(cluster: str, runs: Sequence[RunSummary]) -> History:
+def _history(cluster: str, runs: Sequence[RunSummary]) -> HistoryFigures:
     def mean(value: Callable[[RunSummary], float | None]) -> float | None:
         known = [number for run in runs if (number := value(run)) is not None]
         return statistics.fmean(known) if known else None
 
-    return History(
+    return HistoryFigures(
         cluster=cluster, runs=len(runs), valid=mean(_valid), success=mean(_success),
         paper_success=mean(_paper_success), normalised=mean(_normalised),
     )  # fmt: skip
@@ -337,7 +337,7 @@ def _best_seen(run: RunSummary) -> float | None:
 
 
 def _tokens(run: RunSummary) -> float | None:
-    if run.origin == "legacy":
+    if run.result.record.origin == "legacy":
         return None
     return float(run.result.usage.input_tokens + run.result.usage.output_tokens)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Literal
 
-from mlagentbench.evaluation.cells import CellFigures, History
+from mlagentbench.evaluation.cells import CellFigures, HistoryFigures
 from mlagentbench.evaluation.leaderboard import AgentFigures, Board
 from mlagentbench.evaluation.permutation import (
     TaskArms,
@@ -88,8 +88,8 @@ def compare(first: AgentFigures, second: AgentFigures, measure: Measure) -> Comp
     rates = measure == "success"
     return Comparison(
         measure=measure,
-        first=_who(first),
-        second=_who(second),
+        first=first.name,
+        second=second.name,
         tasks=_task_differences(arms, test.task_p, ours, theirs),
         difference=test.difference,
         interval=rate_difference_interval(tasks) if rates else mean_difference_interval(tasks),
@@ -115,7 +115,7 @@ def _arms(first: CellFigures, second: CellFigures, measure: Measure) -> TaskArms
     )
 
 
-def _values(histories: Sequence[History], measure: Measure) -> dict[str, float]:
+def _values(histories: Sequence[HistoryFigures], measure: Measure) -> dict[str, float]:
     values = {
         one.cluster: one.success if measure == "success" else one.normalised for one in histories
     }
@@ -150,7 +150,7 @@ def _note(first: AgentFigures, second: AgentFigures, arms: dict[str, TaskArms]) 
     for row in (first, second):
         made = [cell.key.task for cell in row.cells if cell.from_measured and cell.key.task in arms]
         if made:
-            notes.append(f"{_who(row)}: {FROM_MEASURED} ({', '.join(made)})")
+            notes.append(f"{row.name}: {FROM_MEASURED} ({', '.join(made)})")
     differing = [
         cell.key.task
         for cell in first.cells
@@ -160,7 +160,3 @@ def _note(first: AgentFigures, second: AgentFigures, arms: dict[str, TaskArms]) 
     if differing:
         notes.append(f"under different conditions: {', '.join(differing)}")
     return "; ".join(notes)
-
-
-def _who(row: AgentFigures) -> str:
-    return row.agent if row.model == "none" else f"{row.agent} with {row.model}"

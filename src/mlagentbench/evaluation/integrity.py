@@ -5,8 +5,9 @@ no model gave, a sandbox that keeps nothing apart, a run that did not end by its
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from mlagentbench.evaluation.cell_marks import who
 from mlagentbench.evaluation.cells import CellKey, Conditions
 from mlagentbench.evaluation.disclosed import (
     FACTS,
@@ -121,25 +122,11 @@ def differences(keys: Sequence[CellKey]) -> tuple[Difference, ...]:
         for label, value in CONDITIONS.items():
             holders: dict[str, list[str]] = {}
             for cell in cells:
-                who = _who(cell.agent, cell.model)
-                holders.setdefault(value(cell.conditions), []).append(who)
+                name = who(cell.agent, cell.model)
+                holders.setdefault(value(cell.conditions), []).append(name)
             if len(holders) > 1:
                 found.append(_difference(label, task, holders, doubted={UNKNOWN}))
     return tuple(found)
-
-
-def run_marks(records: Iterable[RunRecord]) -> tuple[str, ...]:
-    """What must stand beside the figures of these runs: all of their disclosure that is in doubt.
-
-    Of a run imported from the original's logs so much is unknown that its origin says it all.
-    """
-    marks: dict[str, None] = {}
-    for record in records:
-        facts = [fact for fact in FACTS if record.origin == "run" or fact.label == "origin"]
-        for fact in facts:
-            if fact.in_doubt(record):
-                marks[f"{fact.label}: {fact.value(record)}"] = None
-    return tuple(marks)
 
 
 def _line(label: str, value: str, doubt: bool = False) -> IntegrityLine:
@@ -170,10 +157,6 @@ def _finding_text(finding: Finding) -> str:
     return f"{finding.level}, step {steps}: {finding.detail}"
 
 
-def _who(agent: str, model: str) -> str:
-    return agent if model == "none" else f"{agent} with {model}"
-
-
 def _differences(fact: Fact, records: Sequence[RunRecord]) -> list[Difference]:
     """The tasks, or the whole table, within which runs differ in a fact."""
     groups: dict[str, list[RunRecord]] = {}
@@ -185,7 +168,7 @@ def _differences(fact: Fact, records: Sequence[RunRecord]) -> list[Difference]:
         doubted: set[str] = set()
         for record in members:
             value, facts = fact.value(record), record.disclosure
-            holders.setdefault(value, []).append(_who(facts.agent, facts.model))
+            holders.setdefault(value, []).append(who(facts.agent, facts.model))
             if fact.in_doubt(record):
                 doubted.add(value)
         if len(holders) > 1:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from mlagentbench.environment.asking import Answered
 from mlagentbench.environment.provider_answers import (
     overflow,
     provider_error,
@@ -108,6 +109,7 @@ class Judge:
         verdicts = [majority(one.id, tuple(asking.votes[one.id])) for one in RUBRIC]
         return JudgeReport(
             model=self.name,
+            answered_by=tuple(asking.answered_by),
             prompt_version=VERSION,
             prompt_hash=prompt_hash(),
             journal_hash=journal,
@@ -127,6 +129,7 @@ class _Asking:
     def __init__(self, model: "Model", shown: ShownJournal) -> None:
         self.votes: dict[str, list[Vote]] = {question.id: [] for question in RUBRIC}
         self.rejected: list[str] = []
+        self.answered_by: list[str] = []
         self.input_tokens = 0
         self.output_tokens = 0
         self._model = model
@@ -169,6 +172,9 @@ class _Asking:
         if output.usage is not None:
             self.input_tokens += output.usage.input_tokens
             self.output_tokens += output.usage.output_tokens
+        by = Answered.of(output).answered_by
+        if by is not None and by not in self.answered_by:
+            self.answered_by.append(by)
         answered = with_a_reply(output)
         if answered.stop_reason == "model_length":
             raise TooLongForJudge(f"{self._model} cannot read so much")

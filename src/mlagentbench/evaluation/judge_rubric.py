@@ -102,20 +102,18 @@ class Verdict(Record):
         """How many of the votes that count are for the answer."""
         return sum(vote.answer == self.answer and not vote.problem for vote in self.votes)
 
-    @property
-    def is_unanimous(self) -> bool:
-        return self.answer is not None and self.agreeing == VOTES
-
 
 class JudgeReport(Record):
     """All that a judge said of one run, and what it was shown.
 
     `rejected` has the reason for each vote that kept no form; `cuts` says what of the journal the
     judge did not see; `journal_hash` and `prompt_hash` tell when a judgement is out of date.
+    `answered_by` names who answered in the model's name, as people do at a mailbox.
     """
 
     v: Literal[1] = 1
     model: str
+    answered_by: tuple[str, ...] = ()
     prompt_version: int
     prompt_hash: str
     journal_hash: str

@@ -10,7 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
 from mlagentbench.evaluation.causes import GREYED_ABOVE
-from mlagentbench.evaluation.cells import CellFigures, Conditions, History, Mean, Rate
+from mlagentbench.evaluation.cell_marks import who
+from mlagentbench.evaluation.cells import CellFigures, Conditions, HistoryFigures, Mean, Rate
 from mlagentbench.evaluation.disclosed import limits_text
 from mlagentbench.evaluation.integrity import CONDITIONS, differences
 from mlagentbench.evaluation.rulers import ALWAYS_SHOWN, FROM_MEASURED, RULERS, ruler_cells
@@ -82,6 +83,11 @@ class AgentFigures(Record):
     marks: tuple[str, ...]
     is_ruler: bool
     """Whether it is nop, baseline or oracle: a row to measure others by."""
+
+    @property
+    def name(self) -> str:
+        """The agent with its model, in one line."""
+        return who(self.agent, self.model)
 
 
 class Board(Record):
@@ -289,7 +295,7 @@ def _sum(totals: Sequence[float | None]) -> float | None:
 def _suite_rate(
     cells: Sequence[CellFigures],
     rate: Callable[[CellFigures], Rate],
-    share: Callable[[History], float | None],
+    share: Callable[[HistoryFigures], float | None],
     *,
     bounds: bool = False,
 ) -> SuiteMean:

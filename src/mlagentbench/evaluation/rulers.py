@@ -3,7 +3,7 @@
 import math
 
 from mlagentbench.errors import UsageError
-from mlagentbench.evaluation.cells import CellFigures, CellKey, History, Mean, Rate, rate_of
+from mlagentbench.evaluation.cells import CellFigures, CellKey, HistoryFigures, Mean, Rate, rate_of
 from mlagentbench.evaluation.competence import floor_of, judge, normalised, on_scale
 from mlagentbench.evaluation.figures import spread_on_scale
 from mlagentbench.evaluation.stats import Interval, Stratum, t_interval_of
@@ -59,7 +59,7 @@ def _starter_cell(beside: CellFigures, agent: str, task: Task, measured: Measure
         _flags(starter.over_paper_bar, starter.runs),
     )
     histories = tuple(
-        History(
+        HistoryFigures(
             cluster=f"{FROM_MEASURED}/{beside.key.task}/{agent}/{number}", runs=1, valid=1.0,
             success=success[number] if success else None,
             paper_success=paper[number] if paper else None, normalised=None,

@@ -28,7 +28,6 @@ def summarise(run: RunDirectory, out: str) -> RunSummary:
     files = read_files(run)
     return RunSummary(
         out=out,
-        origin=files.record.origin,
         cluster=f"{out}/{root_of(run, files.record)}",
         result=result_of(files),
         points=tuple(_points(files)),

@@ -2,7 +2,7 @@
 
 from mlagentbench.evaluation.findings import ProcessReport
 from mlagentbench.evaluation.results import RunResult
-from mlagentbench.records import Origin, Record
+from mlagentbench.records import Record
 
 
 class ScorePoint(Record):
@@ -73,7 +73,6 @@ class RunSummary(Record):
 
     out: str
     """The --out directory, as it was given."""
-    origin: Origin = "run"
     cluster: str
     """Runs branched from one history share it: they are not independent."""
     result: RunResult

@@ -48,8 +48,10 @@ def collect(outs: Sequence[Path], progress: Progress | None = None) -> Collectio
                 found.append(_collected(run, entry, entry.summary, place.shown))
             elif entry.unreadable is not None:
                 unreadable.append(entry.unreadable.model_copy(update={"out": place.shown}))
-    replays = [run for run in found if run.summary.origin == "replay"]
-    counted, copies = _without_copies([run for run in found if run.summary.origin != "replay"])
+    replays = [run for run in found if run.summary.result.record.origin == "replay"]
+    counted, copies = _without_copies(
+        [run for run in found if run.summary.result.record.origin != "replay"]
+    )
     return Collection(
         outs=tuple(place.out for place in places),
         runs=tuple(_with_unique_names(counted)),

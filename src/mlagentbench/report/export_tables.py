@@ -74,7 +74,7 @@ def _run(summary: RunSummary) -> RunRow:
     return RunRow(
         out=summary.out,
         path=result.path,
-        origin=summary.origin,
+        origin=summary.result.record.origin,
         cluster=summary.cluster,
         agent=agent_text(facts.agent, facts.agent_settings),
         epoch=record.epoch,

@@ -130,14 +130,10 @@ def _grid(board: Board, measure: Measure, name: str) -> Grid:
     return Grid(
         name=name,
         title=f"{measure.title} ({board.name})",
-        columns=tuple(_who(row) for row in board.rows),
+        columns=tuple(row.name for row in board.rows),
         lines=tuple(lines),
         notes=tuple(_notes(board, lines)),
     )
-
-
-def _who(row: AgentFigures) -> str:
-    return row.agent if row.model == "none" else f"{row.agent} with {row.model}"
 
 
 def _figure(row: AgentFigures, task: str, measure: Measure) -> str:
@@ -154,7 +150,7 @@ def _notes(board: Board, lines: Sequence[GridLine]) -> Iterator[str]:
     if any(GREYED in figure for line in lines for figure in line.figures):
         yield f"{GREYED} more than a tenth of the runs is missing"
     for row in board.rows:
-        yield from (f"{_who(row)}: {mark}" for mark in row.marks)
+        yield from (f"{row.name}: {mark}" for mark in row.marks)
     yield from board.marks
 
 

@@ -26,7 +26,6 @@ from mlagentbench.report.series import (
     Curve,
     mode_counts,
     profiles,
-    row_name,
     score_curve,
     trade_offs,
     who_ran,
@@ -138,7 +137,7 @@ def _heatmap(board: Board) -> "Figure":
             axes.text(x, y, text, ha="center", va="center", color=ink)
     axes.set_xlim(-0.5, len(rows) - 0.5)
     axes.set_ylim(len(board.tasks) - 0.5, -0.5)
-    names = [row_name(row).replace(" with ", "\n") for row in rows]
+    names = [row.name.replace(" with ", "\n") for row in rows]
     axes.set_xticks(range(len(rows)), names, rotation=30, ha="right")
     axes.set_yticks(range(len(board.tasks)), board.tasks)
     axes.set_title("success rate in %", loc="left", fontsize=9)

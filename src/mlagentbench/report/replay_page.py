@@ -9,6 +9,7 @@ from rich.console import Console
 
 from mlagentbench.environment.joined_objects import JoinedObjects
 from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.evaluation.cell_marks import who
 from mlagentbench.evaluation.replays import Agreement, Replay, ScoreComparison, StepComparison
 from mlagentbench.evaluation.results import find_run, read_files
 from mlagentbench.evaluation.run_diff import main_argument
@@ -25,7 +26,6 @@ from mlagentbench.report.pages.diffs import (
     cut,
     workspace_change,
 )
-from mlagentbench.report.series import who
 from mlagentbench.report.terminal import plain, plain_table, print_heading
 from mlagentbench.report.typed import shown_path, typed_command
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from mlagentbench.evaluation.cell_marks import agent_text
+from mlagentbench.evaluation.cell_marks import agent_text, who
 from mlagentbench.evaluation.curves import Axis, ScoreCurve, mean_curve, run_curve
 from mlagentbench.evaluation.findings import ErrorMode
-from mlagentbench.evaluation.leaderboard import AgentFigures, Board
+from mlagentbench.evaluation.leaderboard import Board
 from mlagentbench.evaluation.stats import Interval
 from mlagentbench.evaluation.summary import RunSummary
 
@@ -60,18 +60,9 @@ class ModeCounts:
     """A run counts for every mode that it shows."""
 
 
-def who(agent: str, model: str) -> str:
-    """An agent with its model, in one line."""
-    return agent if model in ("", "none") else f"{agent} with {model}"
-
-
 def who_ran(summary: RunSummary) -> str:
     facts = summary.result.record.disclosure
     return who(agent_text(facts.agent, facts.agent_settings), facts.model)
-
-
-def row_name(row: AgentFigures) -> str:
-    return who(row.agent, row.model)
 
 
 def trade_offs(board: Board) -> list[TradeOff]:
@@ -81,7 +72,7 @@ def trade_offs(board: Board) -> list[TradeOff]:
         if row.success.mean is not None and row.counted and row.tokens is not None:
             found.append(
                 TradeOff(
-                    name=row_name(row),
+                    name=row.name,
                     tokens=row.tokens / row.counted,
                     rate=row.success.mean,
                     interval=row.success.on_these_tasks,
@@ -94,7 +85,7 @@ def trade_offs(board: Board) -> list[TradeOff]:
 def profiles(board: Board) -> list[Curve]:
     """For each row, the share of tasks and runs with at least a normalised score."""
     return [
-        Curve(row_name(row), tuple(Point(at.at_least, at.share) for at in row.profile))
+        Curve(row.name, tuple(Point(at.at_least, at.share) for at in row.profile))
         for row in board.rows
         if row.profile
     ]

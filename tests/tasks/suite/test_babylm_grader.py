@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tabular_tasks import TaskModules
 
+import mlagentbench.mlagentbench_intervals as interval_library
 import mlagentbench.mlagentbench_task as task_library
 from mlagentbench.mlagentbench_task import InvalidSubmission
 from mlagentbench.tasks.python_env import PythonEnv
@@ -181,7 +182,8 @@ def graded(
 ) -> dict[str, dict[str, Any]]:
     """What the grader says to each model of babylm_models.py."""
     out = tmp_path_factory.mktemp("models")
-    shutil.copy(str(task_library.__file__), out)
+    for library in (task_library, interval_library):
+        shutil.copy(str(library.__file__), out)
     path = os.pathsep.join(map(str, (BABYLM.folder, BABYLM.folder / "starter", out)))
     done = subprocess.run(
         [torch_env.python, MODELS, out],

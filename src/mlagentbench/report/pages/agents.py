@@ -9,7 +9,7 @@ from mlagentbench.evaluation.leaderboard import AgentFigures, Board
 from mlagentbench.report.chart import Chart, curve_chart
 from mlagentbench.report.pages.overview import board_key, in_order
 from mlagentbench.report.report_data import ReportData
-from mlagentbench.report.series import profiles, row_name
+from mlagentbench.report.series import profiles
 
 TEMPLATE = "agents.html"
 
@@ -71,7 +71,7 @@ def _board(number: int, board: Board, comparisons: tuple[Comparison, ...]) -> Ag
 
 
 def _tries(row: AgentFigures, cell: CellFigures) -> ManyTries:
-    return ManyTries(row_name(row), cell.key.task, cell, cell.best_of)
+    return ManyTries(row.name, cell.key.task, cell, cell.best_of)
 
 
 def _profile(board: Board) -> Chart | None:

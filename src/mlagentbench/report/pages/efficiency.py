@@ -11,7 +11,7 @@ from mlagentbench.evaluation.summary import RoleUsage, RunSummary
 from mlagentbench.report.chart import Chart, trade_off_chart
 from mlagentbench.report.pages.overview import board_key, in_order
 from mlagentbench.report.report_data import ReportData
-from mlagentbench.report.series import row_name, trade_offs, who_ran
+from mlagentbench.report.series import trade_offs, who_ran
 
 TEMPLATE = "efficiency.html"
 N = TypeVar("N", int, float)
@@ -79,7 +79,7 @@ def efficiency_view(data: ReportData) -> EfficiencyView:
                 key=board_key(number),
                 name=board.name,
                 chart=trade_off_chart(points) if any(one.tokens for one in points) else None,
-                rows=tuple(SuccessCost(row_name(row), row) for row in rows),
+                rows=tuple(SuccessCost(row.name, row) for row in rows),
             )
         )
     return EfficiencyView(

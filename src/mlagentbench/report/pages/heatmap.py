@@ -6,7 +6,7 @@ from typing import Literal
 
 from mlagentbench.evaluation.cells import CellFigures, Mean, Rate
 from mlagentbench.evaluation.leaderboard import AgentFigures, Board, SuiteMean
-from mlagentbench.evaluation.stats import Interval
+from mlagentbench.evaluation.stats import FEWEST_FOR_T, Interval
 from mlagentbench.report.formats import (
     NOTHING,
     interval_text,
@@ -18,8 +18,6 @@ from mlagentbench.report.heat_colours import heat_class
 from mlagentbench.report.published import PublishedRow, published_means
 
 ColumnKind = Literal["agent", "ruler", "published"]
-FEW = 5
-"""Below so many runs a mean has no interval, and its points are shown."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +151,7 @@ def _mean_cell(cell: CellFigures, mean: Mean, percent: bool) -> HeatCell:
     if mean.mean is None:
         return HeatCell(None, NOTHING, _missing_lines(cell) or ("no score",), greyed=cell.greyed)
     below = [_interval_words(mean.interval, percent)] if mean.interval is not None else []
-    if mean.interval is None and mean.n < FEW:
+    if mean.interval is None and mean.n < FEWEST_FOR_T:
         below.append(_points(mean, percent))
     else:
         below.append(f"n = {mean.n}")
@@ -191,8 +189,7 @@ def _suite_cell(suite: SuiteMean, percent: bool) -> HeatCell:
         below.append(f"{_interval_words(suite.over_tasks, percent)} such tasks")
     if suite.bounds is not None:
         below.append(f"{_interval_words(suite.bounds, percent)} bounds")
-    text = f"{percent_text(suite.mean)} %" if percent else normalised_text(suite.mean)
-    return HeatCell(suite.mean, text, tuple(below))
+    return HeatCell(suite.mean, _share_text(suite.mean, percent), tuple(below))
 
 
 def _published_cell(percent: float) -> HeatCell:

@@ -25,7 +25,7 @@ Success = Literal["yes", "no", "unknown"]
 
 
 @dataclass(frozen=True)
-class RunLine:
+class ListedRun:
     """One run in the table."""
 
     page: str
@@ -58,7 +58,7 @@ class RunColumn:
 class RunsView:
     columns: tuple[RunColumn, ...]
     total: int
-    first: tuple[RunLine, ...]
+    first: tuple[ListedRun, ...]
     data: str
     """JSON without any `<`, so that it can stand in a page's script element."""
 
@@ -102,12 +102,12 @@ def runs_view(data: ReportData) -> RunsView:
     )
 
 
-def _line(run: CollectedRun) -> RunLine:
+def _line(run: CollectedRun) -> ListedRun:
     summary = run.summary
     record, grade = summary.result.record, summary.result.grade
     facts = record.disclosure
     findings = summary.process.findings
-    return RunLine(
+    return ListedRun(
         page=run.name,
         run=str(record.epoch),
         task=facts.task,
@@ -135,13 +135,13 @@ def _success(summary: RunSummary) -> Success:
     return "yes" if grade.success else "no"
 
 
-def _packed(lines: Sequence[RunLine]) -> str:
+def _packed(lines: Sequence[ListedRun]) -> str:
     columns = ["page", *(column.key for column in COLUMNS), "kinds"]
     names = {key: sorted({getattr(line, key) for line in lines}) for key in NAMED}
     places = {key: {text: at for at, text in enumerate(texts)} for key, texts in names.items()}
     kinds = sorted({kind for line in lines for kind in line.kinds})
 
-    def value(line: RunLine, key: str) -> Json:
+    def value(line: ListedRun, key: str) -> Json:
         if key in places:
             return places[key][getattr(line, key)]
         if key == "kinds":

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mlagentbench.errors import UsageError
+from mlagentbench.evaluation.cell_marks import who
 from mlagentbench.evaluation.cells import CellFigures, Conditions
 from mlagentbench.evaluation.curves import best_so_far
 from mlagentbench.evaluation.rulers import RULERS
 from mlagentbench.records import Tier
 from mlagentbench.report.chart import Chart, DotRow, curve_chart, dot_rows_chart
 from mlagentbench.report.report_data import CollectedRun, ReportData
-from mlagentbench.report.series import Curve, mean_score_curves, who
+from mlagentbench.report.series import Curve, mean_score_curves
 from mlagentbench.tasks.baselines import measured_figures
 from mlagentbench.tasks.spec import Measured, Metric
 from mlagentbench.tasks.task import Task, load_task
