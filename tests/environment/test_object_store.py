@@ -1,6 +1,7 @@
 """Objects that a disk damaged or lost: found on reading, named, mended, and no harm to others."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,17 @@ def test_an_object_that_is_gone_is_named(tmp_path: Path, store: ObjectStore) -> 
     elsewhere = ObjectStore(tmp_path / "nowhere" / "objects")
     with pytest.raises(ObjectLost, match="is missing: objects/ is not beside the run"):
         elsewhere.read(digest)
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["directory", "pipe"])
+def test_what_is_no_file_is_no_object(store: ObjectStore, make: Callable[[Path], None]) -> None:
+    digest = stored(store, b"x")
+    store.path(digest).unlink()
+    make(store.path(digest))
+    for look in (store.read, store.verify):
+        with pytest.raises(ObjectLost, match=r"\(a text\) is damaged: it is no file; copy"):
+            look(digest, "a text")
+    assert not ObjectStore(store.directory).has(digest)
 
 
 def test_restoring_what_is_damaged_costs_the_workspace_nothing(

@@ -14,6 +14,7 @@ import fcntl
 import hashlib
 import os
 import secrets
+import stat
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -90,10 +91,12 @@ class ObjectStore:
     def _opened(self, digest: str, needed_for: str) -> Iterator[int]:
         path = self._place(digest)
         try:
-            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
             raise self._lost(path, error, needed_for) from error
         try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise ObjectLost(path, "is damaged: it is no file", needed_for)
             yield handle
         except OSError as error:
             if error.errno != errno.EIO:
