@@ -44,10 +44,11 @@ def replay(
     json_output: JsonOption = False,
 ) -> None:
     """Carry out a run's actions again, without a model, and compare: is it reproducible?"""
+    from mlagentbench.report.clipping import visible
     from mlagentbench.report.replay_page import print_replay, write_replay_page
     from mlagentbench.running.replay import replay_run
 
-    replayed = replay_run(run, out, tolerance, lambda text: typer.echo(text, err=True))
+    replayed = replay_run(run, out, tolerance, lambda text: typer.echo(visible(text), err=True))
     page = write_replay_page(replayed) if html else None
     raise typer.Exit(print_replay(replayed, page, as_json=json_output))
 

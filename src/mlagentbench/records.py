@@ -152,6 +152,8 @@ class Disclosure(Record):
     interactive: bool = False
     """Whether the agent could ask a person for help."""
     python_env: str
+    python_packages: dict[str, str] = {}
+    """The python env's Python and packages; none where they were not kept."""
     hardware: dict[str, Json]
     packages: dict[str, str]
 

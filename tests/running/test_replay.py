@@ -14,6 +14,8 @@ from mlagentbench.agents.agent import UNUSABLE_REPLY
 from mlagentbench.cli import app
 from mlagentbench.environment.actions.standard import ALL_ACTIONS
 from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.journal import EndLine, RunLine, read_lines
+from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import RunEnded, UsageError
 from mlagentbench.evaluation.grading import grade_run
@@ -79,7 +81,7 @@ async def look_and_edit(environment: Environment) -> None:
         do("Edit Script (AI)", **edit),
         do("Python REPL", command="kept = 42"),
         do("Python REPL", command="print(kept)"),
-        do("No Such Action"),
+        do("No \x1b[31mSuch Action"),
     ):
         await environment.execute(action)
 
@@ -132,6 +134,7 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
     run = recorded(task, tmp_path / "out", chance)
     values = json.loads(run.run_json.read_text())
     values["disclosure"]["python_env"] = "another"
+    values["disclosure"]["python_packages"]["numpy"] = "0.2"
     values["disclosure"]["packages"]["numpy"] = "0.1"
     run.run_json.write_text(json.dumps(values))
 
@@ -147,7 +150,7 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
     assert replay["steps"][4]["reason"] == "a foreign agent did it by itself"
     assert [one["agreement"] for one in replay["scores"]] == ["not replayable"]
     assert {one["what"]: one["then"] for one in replay["setup"]} == {
-        "python environment": "another", "harness: numpy": "0.1",
+        "python environment": "another", "package: numpy": "0.2", "harness: numpy": "0.1",
     }  # fmt: skip
     page = Path(replay["page"]).read_text()
     assert "does not agree" in page and "drawn.txt" in page
@@ -159,6 +162,40 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
     assert strict.steps[1].agreement == "different"
     assert strict.steps[3].agreement == "not replayable" and strict.steps[3].taken_over
     assert "a model is asked for more than then" in strict.steps[3].reason
+
+
+async def print_much(environment: Environment) -> None:
+    script = "for n in range(9000): print('number', n)"
+    await environment.execute(do("Write File", file_name="much.py", content=script))
+    await environment.execute(do("Execute Script", script_name="much.py"))
+    await environment.note_step(do("Model \x1b[31mCall"), Observation(text="did nothing"))
+
+
+def test_what_of_the_record_is_lost_is_named_and_the_rest_is_compared(
+    task: Task, tmp_path: Path
+) -> None:
+    run = recorded(task, tmp_path / "out", print_much)
+    first, printed, called = (line for line in read_lines(run.journal) if isinstance(line, EndLine))
+    store = ObjectStore(run.objects)
+    assert printed.text is not None
+    store.path(printed.text).unlink()
+    store.path(first.snapshot).unlink()
+    store.path(first.snapshot).mkdir()
+    result = CliRunner().invoke(app, ["replay", str(run.path)])
+    assert result.exit_code == 1, result.output
+    assert "Model ⟨U+001B⟩[31mCall" in result.stderr and "\x1b" not in result.output
+
+    replay = replayed(run)
+    assert [step.agreement for step in replay.steps] == ["same"] + ["not replayable"] * 2
+    assert "what step 2 showed) is missing; copy it from a backup" in replay.steps[1].reason
+    store.path(called.snapshot).rmdir()
+    store.path(called.snapshot).write_bytes(b"damaged")
+    assert replayed(run).steps[0].agreement == "same", "the replay has stored the same itself"
+    first_line = next(iter(read_lines(run.journal)))
+    assert isinstance(first_line, RunLine)
+    store.path(first_line.snapshot).unlink()
+    with pytest.raises(UsageError, match="the workspace at the start"):
+        replayed(run)
 
 
 def test_other_data_are_an_error_with_the_next_step(task: Task, tmp_path: Path) -> None:

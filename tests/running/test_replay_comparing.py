@@ -44,7 +44,7 @@ def comparing(store: ObjectStore) -> Comparing:
 def test_texts(comparing: Comparing, then: str, now: str, agreement: str) -> None:
     found = list(comparing.texts("observation", then, now))
     assert worst(found) == agreement
-    assert all(one.reason for one in found)
+    assert all(one.reason.startswith(("line 1", "line 2", "1 of", "numbers")) for one in found)
 
 
 def test_a_status_that_differs_is_a_difference(comparing: Comparing) -> None:
@@ -53,6 +53,27 @@ def test_a_status_that_differs_is_a_difference(comparing: Comparing) -> None:
     assert found == Compared(
         what="status", agreement="different", reason="was error, exit code 1, is ok, exit code 0"
     )
+
+
+def test_how_far_a_command_comes_until_its_time_ends_is_no_difference(
+    comparing: Comparing,
+) -> None:
+    def ended(*lines: str) -> Observation:
+        text = "\n".join([*lines, "[The script was ended by the limit on wall time (2 s).]"])
+        return Observation(text=text, status="limit", limit="wall time")
+
+    then, now = ended("epoch 0", "epoch 1", "epoch 2"), ended("epoch 0", "epo")
+    assert list(comparing.observations(then, now)) == []
+    assert list(comparing.printed_in_time(then.text, now.text)) == []
+    [found] = comparing.printed_in_time(then.text, ended("epoch 7", "epoch 8").text)
+    assert found.reason == "1 of 1 numbers, the first was 0, is 7"
+    text = "took 2 s in /tmp/a/b\nloss 1"
+    [found] = comparing.texts("output", text, text.replace("loss", "mae"))
+    assert found.reason == "line 2 was 'loss 1', is 'mae 1'"
+    ended_well = Observation(text="epoch 0", exit_code=0)
+    assert [one.what for one in comparing.observations(then, ended_well)] == [
+        "status", "observation",
+    ]  # fmt: skip
 
 
 def test_a_file_is_named_once(store: ObjectStore, comparing: Comparing) -> None:

@@ -57,6 +57,7 @@ def disclose(
         protocol=protocol,
         interactive=interactive,
         python_env=python_env.hash,
+        python_packages=python_env.versions,
         hardware=hardware(),
         packages=packages(),
     )

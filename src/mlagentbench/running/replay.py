@@ -66,6 +66,7 @@ def _fresh_run(out: Path, source: Source) -> RunDirectory:
             "isolation": isolation(),
             "limits": BudgetLimits().model_dump(),
             "python_env": source.python_env.hash,
+            "python_packages": source.python_env.versions,
             "hardware": hardware(),
             "packages": packages(),
         }

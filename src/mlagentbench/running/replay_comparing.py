@@ -21,6 +21,9 @@ SMALLEST = 1e-12
 COMPILED = ".pyc"
 """Files of this kind hold the time at which they were made."""
 
+TIME = "wall time"
+"""The limit on a command's time."""
+
 Pair = tuple[Entry | None, Entry | None]
 """The entry that the record has at a path, and the one that the replay has."""
 
@@ -43,25 +46,35 @@ class Comparing:
         if (then.status, then.exit_code) != (now.status, now.exit_code):
             reason = f"was {_status(then)}, is {_status(now)}"
             yield Compared(what="status", agreement="different", reason=reason)
-        yield from self.texts("observation", then.text, now.text)
+        if not ended_by_time(then, now):
+            yield from self.texts("observation", then.text, now.text)
+
+    def printed_in_time(self, then: str, now: str) -> Iterator[Compared]:
+        """What differs in what two commands printed until their time ended, as far as both came.
+
+        The last two lines may be torn, or say that the time ended.
+        """
+        before, after = then.splitlines()[:-2], now.splitlines()[:-2]
+        both = min(len(before), len(after))
+        yield from self.texts("output", "\n".join(before[:both]), "\n".join(after[:both]))
 
     def texts(self, what: str, then: str, now: str) -> Iterator[Compared]:
         """What differs between two texts; nothing when they are the same but for times."""
-        then, now = without_times(then), without_times(now)
-        if then == now:
+        old, new = without_times(then), without_times(now)
+        if old == new:
             return
-        old_numbers, new_numbers = numbers_in(then), numbers_in(now)
-        if normalised(then) != normalised(now) or len(old_numbers) != len(new_numbers):
+        if _without_figures(old) != _without_figures(new):
             yield Compared(what=what, agreement="different", reason=_first_difference(then, now))
             return
-        pairs = list(zip(old_numbers, new_numbers, strict=True))
+        pairs = list(zip(numbers_in(old), numbers_in(new), strict=True))
         off = [pair for pair in pairs if not self.close(*pair)]
         if off:
-            old, new = off[0]
-            reason = f"{len(off)} of {len(pairs)} numbers, the first was {old:g}, is {new:g}"
+            reason = (
+                f"{len(off)} of {len(pairs)} numbers, the first was {off[0][0]:g}, is {off[0][1]:g}"
+            )
             yield Compared(what=what, agreement="different", reason=reason)
-        elif any(old != new for old, new in pairs):
-            most = max(abs(old - new) / max(abs(old), abs(new), SMALLEST) for old, new in pairs)
+        elif any(one != other for one, other in pairs):
+            most = max(_share(*pair) for pair in pairs)
             reason = f"numbers differ by up to {most:.1g} of their size"
             yield Compared(what=what, agreement="within tolerance", reason=reason)
 
@@ -104,6 +117,20 @@ class Comparing:
             return None
 
 
+def ended_by_time(then: Observation, now: Observation) -> bool:
+    """Whether both commands were ended by their time: how far one comes until then is chance."""
+    return then.limit == now.limit == TIME
+
+
+def _share(then: float, now: float) -> float:
+    return abs(then - now) / max(abs(then), abs(now), SMALLEST)
+
+
+def _without_figures(text: str) -> tuple[str, int]:
+    """A text without its numbers, and how many they are."""
+    return normalised(text), len(numbers_in(text))
+
+
 def _contents(then: Entry | None, now: Entry | None) -> bool:
     """Whether the difference is more than one of modes, or of what is in a directory."""
     kinds = {entry.kind for entry in (then, now) if entry is not None}
@@ -125,7 +152,8 @@ def _first_difference(then: str, now: str) -> str:
     old, new = then.splitlines(), now.splitlines()
     pairs = enumerate(zip(old, new, strict=False), start=1)
     parted = next(
-        (number for number, (one, other) in pairs if normalised(one) != normalised(other)), None
+        (at for at, (one, other) in pairs if _without_figures(one) != _without_figures(other)),
+        None,
     )
     if parted is not None:
         return f"line {parted} was {_short(old[parted - 1])}, is {_short(new[parted - 1])}"

@@ -15,26 +15,24 @@ NEVER_THE_SAME = "speed_probe"
 
 def setup_differences(then: Disclosure, python_env: PythonEnv) -> Iterator[SetupDifference]:
     """Everything that is different here, in this order: python environment, harness, machine."""
-    yield from _of_python_env(then.python_env, python_env)
+    yield from _of_python_env(then, python_env)
     yield from _of_each("harness", then.packages, packages())
     yield from _of_each("hardware", then.hardware, hardware())
     if then.isolation != isolation():
         yield SetupDifference(what="isolation", then=then.isolation, now=isolation())
 
 
-def _of_python_env(then: str, now: PythonEnv) -> Iterator[SetupDifference]:
-    if then == now.hash:
+def _of_python_env(then: Disclosure, now: PythonEnv) -> Iterator[SetupDifference]:
+    """Its packages are named where the run kept them, or its environment is here, too."""
+    if then.python_env == now.hash:
         return
     yield SetupDifference(
-        what="python environment", then=then[:SHORT_HASH], now=now.hash[:SHORT_HASH]
+        what="python environment", then=then.python_env[:SHORT_HASH], now=now.hash[:SHORT_HASH]
     )
-    old = python_env_with_hash(then)
-    if old is not None:
-        yield from _of_each("package", _versions(old), _versions(now))
-
-
-def _versions(env: PythonEnv) -> dict[str, Json]:
-    return {"python": env.python_version, **env.packages}
+    here = python_env_with_hash(then.python_env)
+    versions = then.python_packages or (here.versions if here is not None else {})
+    if versions:
+        yield from _of_each("package", versions, now.versions)
 
 
 def _of_each(

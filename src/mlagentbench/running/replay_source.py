@@ -24,7 +24,7 @@ from mlagentbench.environment.services.tool_model import tool_model_name
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.grading import data_of
 from mlagentbench.evaluation.results import read_record
-from mlagentbench.records import Observation, RunRecord
+from mlagentbench.records import Observation, ObservationStatus, RunRecord
 from mlagentbench.running.settings import RunSettings
 from mlagentbench.tasks.data import PreparedData
 from mlagentbench.tasks.python_env import PythonEnv, require_python_env
@@ -40,7 +40,6 @@ class RecordedStep:
 
     begin: BeginLine
     end: EndLine
-    observation: Observation
     replies: tuple[ReplyLine, ...]
     resumed: bool
     """Whether the run was interrupted, and gone on with, since the step before."""
@@ -54,6 +53,17 @@ class RecordedStep:
     @property
     def n(self) -> int:
         return self.begin.step
+
+    @property
+    def status(self) -> ObservationStatus:
+        return self.end.observation.status
+
+    def observation(self, objects: ObjectStore) -> Observation:
+        """All that the agent was shown; ObjectLost when it was long and is not there any more."""
+        if self.end.text is None:
+            return self.end.observation
+        text = objects.read(self.end.text, f"what step {self.n} showed").decode()
+        return self.end.observation.model_copy(update={"text": text})
 
 
 @dataclass(frozen=True)
@@ -74,7 +84,7 @@ class Source:
     def actions(self) -> tuple[ActionSpec, ...]:
         """What could be done in the run; an agent that took it over may have had other actions."""
         known = {spec.name for spec in ALL_ACTIONS}
-        done = (step.begin.action.name for step in self.steps if step.observation.status == "ok")
+        done = (step.begin.action.name for step in self.steps if step.status == "ok")
         return choose_actions(
             list(dict.fromkeys([*self.first.actions, *(name for name in done if name in known)]))
         )
@@ -138,8 +148,11 @@ def read_source(run: RunDirectory) -> Source:
     if first is None:
         raise UsageError(f"{run.path}: the run has not started; there is nothing to replay")
     objects = ObjectStore(run.objects)
+    steps = tuple(_steps(lines, first, Lineage(run, record)))
     try:
         objects.verify(first.snapshot, "the workspace at the start")
+        for line in (line for step in steps for line in step.replies):
+            objects.verify(line.prompt_hash, f"a prompt of step {line.step}")
     except ObjectLost as lost:
         raise UsageError(f"a run is replayed where its objects/ are: {lost.detail}") from lost
     outcomes = [line for line in lines if isinstance(line, OutcomeLine)]
@@ -151,7 +164,7 @@ def read_source(run: RunDirectory) -> Source:
         python_env=require_python_env(task),
         tool=_tool(run, record, task),
         first=first,
-        steps=tuple(_steps(lines, first, objects, Lineage(run, record))),
+        steps=steps,
         outcome=outcomes[-1] if outcomes else None,
         objects=objects,
     )
@@ -167,9 +180,7 @@ def _tool(run: RunDirectory, record: RunRecord, task: Task) -> str | None:
     return name
 
 
-def _steps(
-    lines: Sequence[AnyLine], first: RunLine, objects: ObjectStore, lineage: Lineage
-) -> Iterator[RecordedStep]:
+def _steps(lines: Sequence[AnyLine], first: RunLine, lineage: Lineage) -> Iterator[RecordedStep]:
     begun: BeginLine | None = None
     replies: list[ReplyLine] = []
     resumed = False
@@ -186,7 +197,6 @@ def _steps(
                 yield RecordedStep(
                     begin=begun,
                     end=line,
-                    observation=_whole(line, objects),
                     replies=tuple(replies),
                     resumed=resumed,
                     seed=lineage.seed_of(line.step),
@@ -194,12 +204,6 @@ def _steps(
                     before=before,
                 )
                 begun, resumed, before = None, False, line.snapshot
-
-
-def _whole(end: EndLine, objects: ObjectStore) -> Observation:
-    if end.text is None:
-        return end.observation
-    return end.observation.model_copy(update={"text": objects.read(end.text).decode()})
 
 
 def last_end(run: RunDirectory) -> EndLine:

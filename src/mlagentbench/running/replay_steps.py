@@ -1,13 +1,15 @@
 """Carrying out recorded steps again, one by one."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from mlagentbench.agents.agent import UNUSABLE_REPLY
 from mlagentbench.environment.actions.help import ANSWER
 from mlagentbench.environment.actions.memory import append_summary_to_research_log
 from mlagentbench.environment.environment import Environment
-from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.environment.journal import EndLine
+from mlagentbench.environment.object_store import ObjectLost, ObjectStore
 from mlagentbench.environment.research_log import LOG
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.sandbox import Sandbox
@@ -16,7 +18,7 @@ from mlagentbench.errors import ActionError, RunEnded, RunFailed
 from mlagentbench.evaluation.replays import Compared, StepComparison
 from mlagentbench.models.recording import record_replies, write_recording
 from mlagentbench.records import Observation
-from mlagentbench.running.replay_comparing import Comparing, worst
+from mlagentbench.running.replay_comparing import TIME, Comparing, ended_by_time, worst
 from mlagentbench.running.replay_source import RecordedStep, Source, last_end
 
 if TYPE_CHECKING:
@@ -70,12 +72,14 @@ class Replayer:
 
     async def answer_as_then(self, _request: str) -> str:
         """What a person answered in the step that is being replayed."""
-        text = "" if self._step is None else self._step.observation.text
+        if self._step is None:
+            return ""
+        text = self._step.observation(self._source.objects).text
         return text.removeprefix(ANSWER) if text.startswith(ANSWER) else ""
 
     async def _execute(self, environment: Environment, step: RecordedStep) -> Observation:
         """A command that was ended by its time is given as long again."""
-        timed_out = step.observation.limit == "wall time"
+        timed_out = step.end.observation.limit == TIME
         patience = step.end.seconds if timed_out else MOST_PATIENT
         try:
             return await environment.execute(step.begin.action, patience=patience)
@@ -85,11 +89,12 @@ class Replayer:
     def _compared(
         self, step: RecordedStep, now: Observation, environment: Environment
     ) -> StepComparison:
-        done = environment.steps[-1]
-        found = list(self._comparing.files(step.end.snapshot, done.snapshot))
-        if not step.edited:
-            found += self._comparing.observations(step.observation, now)
-            found += self._outputs(step, environment)
+        found = []
+        try:
+            for one in self._differences(step, now, environment):
+                found.append(one)
+        except ObjectLost as lost:
+            found.append(Compared(what="record", agreement="not replayable", reason=lost.detail))
         edited = ["its observation was edited for a branch"] if step.edited else []
         return StepComparison(
             step=step.n,
@@ -99,27 +104,48 @@ class Replayer:
             compared=tuple(found),
         )
 
-    def _outputs(self, step: RecordedStep, environment: Environment) -> Iterator[Compared]:
+    def _differences(
+        self, step: RecordedStep, now: Observation, environment: Environment
+    ) -> Iterator[Compared]:
+        """All that differs; ObjectLost when what it is compared with is not there any more."""
+        yield from self._comparing.files(step.end.snapshot, environment.steps[-1].snapshot)
+        if not step.edited:
+            then = step.observation(self._source.objects)
+            yield from self._comparing.observations(then, now)
+            yield from self._outputs(step, then, now, environment)
+
+    def _outputs(
+        self, step: RecordedStep, then: Observation, now: Observation, environment: Environment
+    ) -> Iterator[Compared]:
         """What differs in all that a command printed, where its observation shows only a part."""
-        then = step.end.output
-        now = last_end(environment.run).output if then is not None else None
-        if then is not None and now is not None:
-            texts = self._source.objects.read(then), environment.store.read(now)
-            yield from self._comparing.texts(
-                "output", *(text.decode("utf-8", "replace") for text in texts)
+        timed_out = ended_by_time(then, now)
+        if step.end.output is None and not timed_out:
+            return
+        printed = _whole_output(self._source.objects, step.end)
+        printed_now = _whole_output(environment.store, last_end(environment.run))
+        if timed_out:
+            yield from self._comparing.printed_in_time(
+                then.text if printed is None else printed,
+                now.text if printed_now is None else printed_now,
             )
+        elif printed is not None and printed_now is not None:
+            yield from self._comparing.texts("output", printed, printed_now)
 
     async def _take_over(
         self, environment: Environment, step: RecordedStep, noted: Noted
     ) -> StepComparison:
         """Count the step without doing it; what it did to the workspace is copied."""
         laid_in = 0
+        objects = self._source.objects
         if environment.ended is not None:
             return _not_done(step, noted)
-        for change in changes(self._source.objects, step.before, step.end.snapshot):
-            await _lay_in(environment.sandbox, self._source.objects, change.path, change.after)
-            laid_in += 1
-        await environment.note_step(step.begin.action, step.observation)
+        try:
+            for change in changes(objects, step.before, step.end.snapshot):
+                await _lay_in(environment.sandbox, objects, change.path, change.after)
+                laid_in += 1
+        except ObjectLost as lost:
+            noted = Noted(f"{noted.reason}; what it changed is not here: {lost.detail}")
+        await environment.note_step(step.begin.action, step.end.observation)
         taken_over = laid_in > 0 and not noted.nothing_done
         return _not_done(step, noted).model_copy(update={"taken_over": taken_over})
 
@@ -128,9 +154,16 @@ class Replayer:
         if step.begin.action.name == append_summary_to_research_log.name:
             return
         objects = self._source.objects
-        entry = entry_at(objects, step.end.snapshot, LOG)
-        if entry is not None and entry != entry_at(objects, step.before, LOG):
-            await _lay_in(environment.sandbox, objects, LOG, entry)
+        with suppress(
+            ObjectLost
+        ):  # the comparison of this step's files, or the last one's, says so
+            entry = entry_at(objects, step.end.snapshot, LOG)
+            if entry is not None and entry != entry_at(objects, step.before, LOG):
+                await _lay_in(environment.sandbox, objects, LOG, entry)
+
+
+def _whole_output(objects: ObjectStore, end: EndLine) -> str | None:
+    return None if end.output is None else objects.read(end.output).decode("utf-8", "replace")
 
 
 def _not_done(step: RecordedStep, noted: Noted) -> StepComparison:
@@ -150,12 +183,12 @@ def _why_not(environment: Environment, step: RecordedStep) -> Noted | None:
         return Noted("the run that it was branched from is not here, and so is not its seed")
     if step.begin.action.name == UNUSABLE_REPLY.name:
         return Noted("an unusable reply: nothing was carried out", nothing_done=True)
-    if step.observation.status == "interrupted":
+    if step.status == "interrupted":
         return Noted("it was interrupted", nothing_done=step.end.snapshot == step.before)
     try:
         environment.actions.find(step.begin.action.name)
     except ActionError:
-        if step.observation.status == "ok":
+        if step.status == "ok":
             return Noted("a foreign agent did it by itself")
     return None
 

@@ -46,6 +46,11 @@ class PythonEnv(Record):
     def python(self) -> Path:
         return self.directory / "bin" / "python"
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """Of its Python, and of all packages in it."""
+        return {"python": self.python_version, **self.packages}
+
 
 class AddedPackages(Record):
     """What an agent brings into a task's environment."""
