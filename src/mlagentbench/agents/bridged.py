@@ -217,7 +217,8 @@ async def _python(
     environment: Environment, program: str, argument: str, stdin: bytes = b""
 ) -> None:
     python = str(environment.python_env.python)
-    result = await environment.sandbox.run([python, "-c", program, argument], stdin=stdin)
+    call = [python, "-c", program, argument]
+    result = await environment.sandbox.run(call, stdin=stdin, tidy=False)
     if result.exit_code != 0:
         raise RunFailed("sandbox", f"cannot make ready for the agent: {result.output.strip()}")
 

@@ -22,6 +22,7 @@ FILES = [
     "test_escape.py",
     "test_guardian.py",
     "test_inspect_self_check.py",
+    "test_leftovers.py",
     "test_limits.py",
     "test_task_process.py",
 ]

@@ -61,6 +61,7 @@ class Repl:
                 stdin=code.encode("utf-8", "replace"),
                 timeout=seconds + patience,
                 on_output=on_output,
+                tidy=False,
             )
         except BaseException:
             self._cancel()

@@ -41,6 +41,8 @@ from mlagentbench.records import Json
 MAX_READ = 1_000_000_000
 KILL_GRACE = 5.0
 STOP_TIMEOUT = 5.0
+ANSWER_TIMEOUT = 60.0
+"""Within which any file is read or written."""
 BOOKING_TIME = 0.001
 _LONGEST = 1e7
 T = TypeVar("T")
@@ -168,9 +170,13 @@ class BubblewrapSandbox:
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,
         on_output: Callable[[bytes], None] | None = None,
+        tidy: bool = True,
     ) -> CommandResult:
-        """Run a command to its end; everything it started is gone when this returns."""
-        request = self._command_request(command, cwd, env, keep=False)
+        """Run a command to its end; everything it started is gone when this returns.
+
+        So is, unless `tidy` is false, every file that appeared outside of the workspace meanwhile.
+        """
+        request = self._command_request(command, cwd, env, tidy=tidy and not self._left_some)
         return await self._execute(request, stdin, timeout, on_output)
 
     async def run_and_leave(
@@ -188,7 +194,7 @@ class BubblewrapSandbox:
         For servers that live as long as the sandbox; a command that is ended by a limit still
         takes everything with it.
         """
-        request = self._command_request(command, cwd, env, keep=True)
+        request = self._command_request(command, cwd, env, keep=True, tidy=False)
         return await self._execute(request, stdin, timeout, None, max_output)
 
     async def open_process(
@@ -203,19 +209,26 @@ class BubblewrapSandbox:
         try:
             process = SandboxProcess(self._running().control, self._finish)
             self._begin(process)
-            await process.begin(**self._command_request(command, cwd, env, keep=False))
+            await process.begin(**self._command_request(command, cwd, env, tidy=False))
         except ExecutorGone as error:
             raise RunFailed("sandbox", f"cannot start {command[0]}: {error}") from error
         return process
 
     def _command_request(
-        self, command: Sequence[str], cwd: str, env: Mapping[str, str] | None, *, keep: bool
+        self,
+        command: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str] | None,
+        *,
+        keep: bool = False,
+        tidy: bool,
     ) -> dict[str, Json]:
         return {
             "command": list(command),
             "cwd": posixpath.join(WORKSPACE, cwd),
             "env": {**self._env, **(env or {})},
             "keep": keep,
+            "tidy": tidy,
         }
 
     async def _execute(
@@ -243,15 +256,17 @@ class BubblewrapSandbox:
                     self._left_running += command.leave_running()
                 else:
                     await command.last_output()
+                if not answer.clean:
+                    await self._restart(instance)
             except ExecutorGone:
                 await self._restart(instance)
                 return _result(command, None, started, restarted=True)
             except asyncio.CancelledError:
                 await self._abandon(command, instance)
                 raise
-            result = _result(command, answer, started, restarted=restarted)
+            result = _result(command, answer, started, restarted=restarted or not answer.clean)
             if result.limit is None:
-                broken = await self._watch.at_end(result)
+                broken = await self._watch.at_end(result, answer.filled)
                 if broken is not None:
                     result = result.model_copy(update={"limit": broken})
             return result
@@ -351,13 +366,21 @@ class BubblewrapSandbox:
         await self._revive()
         instance = self._running()
         try:
-            return await ask(instance.control)
+            return await self._answered(ask, instance)
         except ExecutorGone:
             await self._restart(instance)
         try:
-            return await ask(self._running().control)
+            return await self._answered(ask, self._running())
         except ExecutorGone as error:
             raise RunFailed("sandbox", f"the executor does not answer: {error}") from error
+
+    async def _answered(self, ask: Callable[[socket.socket], Awaitable[T]], whom: Instance) -> T:
+        """Programs inside can stop the executor, so that it stays silent."""
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT):
+                return await ask(whom.control)
+        except TimeoutError as error:
+            raise ExecutorGone("it stays silent") from error
 
     # Time
 

@@ -28,6 +28,10 @@ class Answer(Record):
     exit_code: int | None = None
     start_error: int = 0
     cpu_seconds: float = 0.0
+    filled: bool = False
+    """Whether the command failed and there was no room left outside of the workspace."""
+    clean: bool = True
+    """Whether the next command finds the sandbox as this one did."""
 
 
 class Request:

@@ -20,6 +20,7 @@ for address in (("1.1.1.1", 53), ("8.8.8.8", 443)):
         continue
     raise SystemExit(f"connected to {address}")
 """
+_OUTSIDE = "/tmp /var/tmp /dev/shm $HOME"
 
 
 class ConformanceResult(Record):
@@ -151,6 +152,18 @@ async def _nothing_stays(sandbox: Sandbox) -> None:
     await _gone(sandbox, marker)
 
 
+async def _no_files_stay(sandbox: Sandbox) -> None:
+    """files of a command outside of the workspace are gone with it, those in it stay"""
+    marker = f"conformance-{secrets.token_hex(8)}"
+    made, found, _removed = [
+        await sandbox.run(
+            ["sh", "-c", f"for place in . {_OUTSIDE}; do {each} $place/{marker}; done"]
+        )
+        for each in ("mkdir", "ls -d", "rm -rf")
+    ]
+    _same((made.output, found.stdout), ("", f"./{marker}\n".encode()))
+
+
 async def _gone(sandbox: Sandbox, marker: str) -> None:
     script = f"""
 import pathlib
@@ -181,5 +194,5 @@ async def _unprivileged(sandbox: Sandbox) -> None:
 CHECKS: tuple[Check, ...] = (
     _output_comes_back, _output_is_streamed, _exit_codes, _unknown_command, _stdin, _environment,
     _working_directory, _files, _file_errors, _unicode, _big_output, _timeout, _nothing_stays,
-    _no_network, _unprivileged,
+    _no_files_stay, _no_network, _unprivileged,
 )  # fmt: skip

@@ -1,14 +1,16 @@
 """The executor: what runs commands inside the sandbox (`python -I -S`, standard library only).
 
-The harness holds the other end of the control socket, whose descriptor is the first argument. Each
-message on it carries the descriptors of one request: a socket of the request's own, then the
-command's stdin, stdout and stderr. A forked supervisor serves it, so requests are independent, and
-closing the request's socket ends it. A request and its answers are frames: four bytes of length,
-then the payload.
+The harness holds the other end of the control socket, whose descriptor is the first argument; the
+second are the hard limits, the others the places besides the workspace where files can be written.
+Each message on the socket carries the descriptors of one request: a socket of the request's own,
+then the command's stdin, stdout and stderr. A forked supervisor serves it, so requests are
+independent, and closing the request's socket ends it. A request and its answers are frames: four
+bytes of length, then the payload.
 
-Commands share the executor's uid. They can kill it (the harness then starts a new sandbox) but,
-since it is not dumpable, neither read nor write its memory and descriptors, so that no answer can
-be forged; each answer repeats the nonce of its request.
+Commands share the executor's uid. They can kill it (the harness then starts a new sandbox), stop it
+and change what its children inherit (found when the command has ended) but, since it is not
+dumpable, neither read nor write its memory and descriptors, so that no answer can be forged; each
+answer repeats the nonce of its request.
 """
 
 import array
@@ -33,6 +35,9 @@ BACKLOG = 64
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 RESTORED_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
+RESOURCES = sorted({getattr(resource, name) for name in dir(resource) if name[:7] == "RLIMIT_"})
+OPEN_TO_ALL = 0o1777
+OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Request = dict[str, Any]
 prctl = ctypes.CDLL(None).prctl
@@ -49,6 +54,7 @@ def main() -> None:
     os.umask(0o022)
     gc.disable()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    around = Surroundings(sys.argv[3:])
     control.sendall(b"ready")
     while True:
         message, descriptors = receive_descriptors(control, 1, 4)
@@ -56,7 +62,7 @@ def main() -> None:
             return
         if os.fork() == 0:
             control.close()
-            serve(descriptors)
+            serve(descriptors, around)
             os._exit(0)
         for descriptor in descriptors:
             os.close(descriptor)
@@ -88,13 +94,16 @@ def set_hard_limits(limits: dict[str, int]) -> None:
         resource.setrlimit(which, (wanted, wanted))
 
 
-def serve(descriptors: list[int]) -> None:
+def serve(descriptors: list[int], around: "Surroundings") -> None:
     """Serve one request on its own socket."""
     connection = socket.socket(fileno=descriptors[0])
     request = json.loads(receive(connection))
-    kinds = {"run": run, "read": read_file, "write": write_file, "listen": listen}
     try:
-        kinds[request["kind"]](connection, request, descriptors[1:])
+        if request["kind"] == "run":
+            run(connection, request, descriptors[1:], around)
+        else:
+            kinds = {"read": read_file, "write": write_file, "listen": listen}
+            kinds[request["kind"]](connection, request)
     except BrokenPipeError:
         return
 
@@ -126,9 +135,12 @@ def receive_exactly(connection: socket.socket, length: int) -> bytes:
 # Commands
 
 
-def run(connection: socket.socket, request: Request, stdio: list[int]) -> None:
+def run(
+    connection: socket.socket, request: Request, stdio: list[int], around: "Surroundings"
+) -> None:
     """Run a command; when it ends, or the harness says so, nothing of it stays behind."""
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    known = around.files() if request["tidy"] else None
     woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda _signal, _frame: None)
@@ -142,9 +154,12 @@ def run(connection: socket.socket, request: Request, stdio: list[int]) -> None:
     if status is None or not request["keep"]:
         kill_descendants()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    filled = around.full() if status else False
     answer(
         connection,
         request,
+        clean=around.restored(known),
+        filled=filled,
         exit_code=None if status is None else shell_exit_code(status),
         start_error=int(os.read(failed_to_start, 8) or b"0") if status is not None else 0,
         cpu_seconds=used.ru_utime + used.ru_stime,
@@ -245,10 +260,113 @@ def descendants_of(ancestor: int) -> list[int]:
     return found
 
 
+# What a command can leave behind besides processes
+
+
+class Surroundings:
+    """What commands find around them as they start, and the next one is to find again."""
+
+    def __init__(self, places: list[str]) -> None:
+        self.places = places
+        self.executor = os.getpid()
+        self.inherited = inherited_from(self.executor)
+
+    def files(self) -> set[str]:
+        """The paths of all files and directories in the writable places."""
+        found: set[str] = set()
+        pending = list(self.places)
+        while pending:
+            for path, is_directory in entries(pending.pop()):
+                found.add(path)
+                if is_directory:
+                    pending.append(path)
+        return found
+
+    def full(self) -> bool:
+        return any(os.statvfs(place).f_bfree == 0 for place in self.places)
+
+    def restored(self, known: set[str] | None) -> bool:
+        """Remove what is not known; whether all is as it was, or cannot be made so again.
+
+        What a process hands down to its children cannot always be set back.
+        """
+        try:
+            os.kill(self.executor, signal.SIGCONT)
+            if known is not None:
+                self.tidy(known)
+            return inherited_from(self.executor) == self.inherited
+        except OSError:
+            return False
+
+    def tidy(self, known: set[str]) -> None:
+        for place in self.places:
+            if stat.S_IMODE(os.stat(place).st_mode) != OPEN_TO_ALL:
+                os.chmod(place, OPEN_TO_ALL)
+            for attribute in os.listxattr(place):
+                os.removexattr(place, attribute)
+        pending = list(self.places)
+        while pending:
+            parent = pending.pop()
+            for path, is_directory in entries(parent):
+                if path not in known:
+                    remove(parent, os.path.basename(path))
+                elif is_directory:
+                    pending.append(path)
+
+
+def inherited_from(pid: int) -> tuple[object, ...]:
+    """What a process hands down to its children and any other of its user's can change."""
+    return (
+        [resource.prlimit(pid, which) for which in RESOURCES],
+        os.getpriority(os.PRIO_PROCESS, pid),
+        os.sched_getscheduler(pid),
+        os.sched_getaffinity(pid),
+    )
+
+
+def entries(directory: str) -> list[tuple[str, bool]]:
+    """The paths in a directory, and whether each is one; of one that is closed to us, none."""
+    try:
+        with os.scandir(directory) as items:
+            return [(item.path, item.is_dir(follow_symlinks=False)) for item in items]
+    except OSError:
+        return []
+
+
+def remove(place: str, name: str) -> None:
+    """Remove a file, or a directory with all that is in it, however deep."""
+    top = os.open(place, OPEN_DIRECTORY)
+    names = [name]
+    while names:
+        name = names.pop()
+        try:
+            os.unlink(name, dir_fd=top)
+        except IsADirectoryError:
+            names += emptied(name, top)
+            os.rmdir(name, dir_fd=top)
+    os.close(top)
+
+
+def emptied(name: str, top: int) -> list[str]:
+    """Remove the files in a directory and move its directories up; returns their new names."""
+    os.chmod(name, 0o700, dir_fd=top)
+    directory = os.open(name, OPEN_DIRECTORY, dir_fd=top)
+    moved = []
+    for child in os.listdir(directory):
+        try:
+            os.unlink(child, dir_fd=directory)
+        except IsADirectoryError:
+            os.chmod(child, 0o700, dir_fd=directory)
+            moved.append(os.urandom(8).hex())
+            os.rename(child, moved[-1], src_dir_fd=directory, dst_dir_fd=top)
+    os.close(directory)
+    return moved
+
+
 # Services
 
 
-def listen(connection: socket.socket, request: Request, _stdio: list[int]) -> None:
+def listen(connection: socket.socket, request: Request) -> None:
     """Open a port of the sandbox's loopback and hand it out: the harness itself answers there."""
     server = socket.socket()
     try:
@@ -265,7 +383,7 @@ def listen(connection: socket.socket, request: Request, _stdio: list[int]) -> No
 # Files
 
 
-def read_file(connection: socket.socket, request: Request, _stdio: list[int]) -> None:
+def read_file(connection: socket.socket, request: Request) -> None:
     """Answer, then send the contents in frames; an empty frame says that they are whole."""
     try:
         descriptor = os.open(request["path"], os.O_RDONLY | os.O_NONBLOCK)
@@ -289,7 +407,7 @@ def read_file(connection: socket.socket, request: Request, _stdio: list[int]) ->
         left -= len(chunk)
 
 
-def write_file(connection: socket.socket, request: Request, _stdio: list[int]) -> None:
+def write_file(connection: socket.socket, request: Request) -> None:
     """Receive the contents whole, then write them, with the rights of this sandbox."""
     contents = memoryview(receive_exactly(connection, request["size"]))
     path = request["path"]

@@ -51,8 +51,9 @@ class InspectSandbox:
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,
         on_output: Callable[[bytes], None] | None = None,
+        tidy: bool = True,  # noqa: ARG002
     ) -> CommandResult:
-        """Run a command to its end."""
+        """Run a command to its end; what it leaves outside of the workspace stays, tidy or not."""
         from inspect_ai.util import OutputLimitExceededError
 
         wall_time = self._limits.wall_time if timeout is None else timeout

@@ -75,7 +75,7 @@ class Layout:
     def command(self, control: int, hard_limits: str) -> list[str]:
         """What comes after bubblewrap's options: the executor, behind the drop of privileges."""
         python = str(self.python.executable)
-        executor = [python, "-I", "-S", "-B", EXECUTOR, str(control), hard_limits]
+        executor = [python, "-I", "-S", "-B", EXECUTOR, str(control), hard_limits, *TMPFS_PLACES]
         if self.uid is None:
             return executor
         drop = [

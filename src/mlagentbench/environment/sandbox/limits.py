@@ -234,13 +234,16 @@ class Watch:
         status = os.statvfs(self._workspace)
         return status.f_bavail * status.f_frsize
 
-    async def at_end(self, result: CommandResult) -> LimitHit | None:
-        """The limit that a command broke although nobody looked at it while it ran."""
+    async def at_end(self, result: CommandResult, filled: bool) -> LimitHit | None:
+        """The limit that a command broke although nobody looked at it while it ran.
+
+        `filled` says that there was no room left in a tmpfs, before it was tidied up.
+        """
         if result.exit_code:
             said = result.stderr[-4000:].decode("utf-8", "replace")
             if result.exit_code == 128 + 25 or os.strerror(errno.EFBIG) in said:
                 return hit(self._limits, "file size")
-            if self._view.tmp_is_full() or (
+            if filled or (
                 os.strerror(errno.ENOSPC) in said and self._free() > self._limits.tmp_size
             ):
                 return hit(self._limits, "tmp size")

@@ -113,8 +113,12 @@ class Sandbox(Protocol):
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,
         on_output: Callable[[bytes], None] | None = None,
+        tidy: bool = True,
     ) -> CommandResult:
-        """Run a command to its end; everything it started is gone when this returns."""
+        """Run a command to its end; everything it started is gone when this returns.
+
+        So is, unless `tidy` is false, every file that appeared outside of the workspace meanwhile.
+        """
         ...
 
     async def read(self, path: str) -> bytes:

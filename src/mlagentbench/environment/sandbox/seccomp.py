@@ -1,9 +1,10 @@
 """A small seccomp filter, as bytes for bubblewrap: system calls that reach past our limits.
 
-System V shared memory, message queues and memory files are memory that belongs to no process and no
-tmpfs; the kernel keyrings are shared with the user's session outside; the rest is kernel surface
-that no experiment needs. Programs for another architecture than the machine's own do not run at
-all.
+System V shared memory, semaphores, message queues and memory files belong to no process and no
+tmpfs, so that they would outlive the command; the kernel keyrings are shared with the user's
+session outside; priorities for input and output can be set for processes of others, and nobody
+could tell; the rest is kernel surface that no experiment needs. Programs for another architecture
+than the machine's own do not run at all.
 """
 
 import errno
@@ -18,12 +19,15 @@ _X32_BIT = 0x40000000
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _REFUSED = {
     "shmget": {"x86_64": 29, "aarch64": 194},
+    "semget": {"x86_64": 64, "aarch64": 190},
     "msgget": {"x86_64": 68, "aarch64": 186},
     "mq_open": {"x86_64": 240, "aarch64": 180},
     "add_key": {"x86_64": 248, "aarch64": 217},
     "request_key": {"x86_64": 249, "aarch64": 218},
     "keyctl": {"x86_64": 250, "aarch64": 219},
+    "ioprio_set": {"x86_64": 251, "aarch64": 30},
     "perf_event_open": {"x86_64": 298, "aarch64": 241},
+    "sched_setattr": {"x86_64": 314, "aarch64": 274},
     "memfd_create": {"x86_64": 319, "aarch64": 279},
     "bpf": {"x86_64": 321, "aarch64": 280},
     "userfaultfd": {"x86_64": 323, "aarch64": 282},
