@@ -128,11 +128,18 @@ def test_a_branch_keeps_the_history_that_it_shares(tmp_path: Path) -> None:
 def test_runs_moved_aside_keep_theirs_and_other_outs_are_not_looked_at(tmp_path: Path) -> None:
     _, ours = add_run(tmp_path, "1")
     _, moved = add_run(tmp_path, "2", place="old/t/mini/agent-0/none/{}")
-    _, replayed = add_run(tmp_path / "replays", "1")
+    _, deep = add_run(tmp_path, "3", place="old/er/and/ol/der/runs/t/mini/agent-0/none/{}")
+    (tmp_path / "old" / "circle").symlink_to(tmp_path / "old")
+    add_run(tmp_path / "replays", "1")
+    add_run(tmp_path / "old" / "another", "1")
     garbage(tmp_path)
+    (tmp_path / "objects" / "ab" / ("cd" * 31)).mkdir(parents=True)
     collect_objects(tmp_path, dry_run=False)
-    assert objects(tmp_path) == ours | moved
-    assert objects(tmp_path / "replays") == replayed
+    assert objects(tmp_path) - {"ab" + "cd" * 31} == ours | moved | deep
+    for other in ("replays", "old/another"):
+        before = objects(tmp_path / other)
+        collect_objects(tmp_path / other, dry_run=False)
+        assert objects(tmp_path / other) == before
 
 
 def test_what_cannot_be_understood_stops_it(tmp_path: Path) -> None:
@@ -143,6 +150,14 @@ def test_what_cannot_be_understood_stops_it(tmp_path: Path) -> None:
     run.journal.write_bytes(sound.replace(b'"kind":"begin"', b'"kind":"bagin"', 1))
     with pytest.raises(UsageError, match=rf"{run.journal}, line 3: .*nothing was removed.*backup"):
         collect_objects(tmp_path, dry_run=False)
+    run.journal.write_bytes(sound.replace(b'"kind":"outcome"', b'"kind":"autcome"'))
+    with pytest.raises(UsageError, match=r"its last line cannot be read; nothing was removed"):
+        collect_objects(tmp_path, dry_run=False)
+    run.output_log.write_text("a command said something")
+    for lose in (Path.unlink, Path.touch):
+        lose(run.journal)
+        with pytest.raises(UsageError, match=rf"{run.journal}: the journal is lost.*may refer to"):
+            collect_objects(tmp_path, dry_run=False)
     run.journal.write_bytes(sound)
     history = read_journal(run.journal)
     listing = ObjectStore(run.objects).path(history.steps[0].snapshot)

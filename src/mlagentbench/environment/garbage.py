@@ -32,9 +32,9 @@ from mlagentbench.records import Record
 JOURNAL = "journal.jsonl"
 RUN_DIRECTORY = {JOURNAL, "run.json"}
 """Where one of these is, is a run; what is below it is the agent's."""
+TRACES = ("grades.jsonl", "output.log")
+"""What is written only after a journal's first line."""
 OBJECTS, RUNS = "objects", "runs"
-DEPTH = 8
-"""How far below OUT journals are looked for: some levels more than runs are."""
 HASH = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 SHARD = re.compile(r"[0-9a-f]{2}")
 REST = re.compile(r"[0-9a-f]{62}")
@@ -91,23 +91,38 @@ def referred_objects(out: Path) -> set[str]:
     store = ObjectStore(out / OBJECTS)
     referred: set[str] = set()
     listings: set[str] = set()
-    for journal in find_journals(out):
+    for run in find_runs(out):
         try:
-            lines = read_lines(journal)
+            lines, text = _read_whole(run / JOURNAL)
         except UsageError as error:
             raise UsageError(
                 f"{error}; {KEPT_ALL}: copy its journal from a backup, or move "
-                f"{journal.parent} out of {out} if you do not need it"
+                f"{run} out of {out} if you do not need it"
             ) from error
-        referred.update(HASH.findall(journal.read_text("utf-8", "replace")))
+        referred.update(HASH.findall(text))
         try:
             _add_listings(store, snapshots_of(lines), listings, referred)
         except ObjectLost as lost:
             raise UsageError(
-                f"{journal.parent}: {lost.detail}, or move the run out of {out} if you do not "
+                f"{run}: {lost.detail}, or move the run out of {out} if you do not "
                 f"need it; {KEPT_ALL}"
             ) from lost
     return referred | listings
+
+
+def _read_whole(journal: Path) -> tuple[list[AnyLine], str]:
+    """A journal's lines and its text; a UsageError when a line is damaged, or all are gone.
+
+    A last line without an end was never written whole: nobody needs what it names.
+    """
+    text = journal.read_text("utf-8", "replace") if journal.exists() else ""
+    lines = read_lines(journal) if journal.exists() else []
+    if text.count("\n") > len(lines):
+        raise UsageError(f"{journal}: the journal is damaged: its last line cannot be read")
+    traces = (journal.parent / name for name in TRACES)
+    if not lines and any(trace.exists() and trace.stat().st_size for trace in traces):
+        raise UsageError(f"{journal}: the journal is lost: the run began, and there is no line")
+    return lines, text
 
 
 def snapshots_of(lines: Iterable[AnyLine]) -> Iterator[str]:
@@ -134,35 +149,40 @@ def _add_listings(
                 files.add(entry.value)
 
 
-def find_journals(out: Path) -> Iterator[Path]:
-    """The journals below an OUT: also of runs that were moved aside, and where links lead.
+def find_runs(out: Path) -> Iterator[Path]:
+    """The runs below an OUT: also those that were moved aside, and where links lead.
 
     What has objects of its own, as replays do, is another OUT.
     """
-    yield from _journals_below(out / RUNS)
+    seen: set[tuple[int, int]] = set()
+    yield from _runs_below(out / RUNS, seen)
     for directory in sorted(out.iterdir()):
-        is_another = (directory / OBJECTS).is_dir() and (directory / RUNS).is_dir()
-        if directory.is_dir() and directory.name not in (OBJECTS, RUNS) and not is_another:
-            yield from _journals_below(directory)
+        if directory.is_dir() and directory.name not in (OBJECTS, RUNS):
+            yield from _runs_below(directory, seen)
 
 
-def _journals_below(directory: Path, depth: int = DEPTH) -> Iterator[Path]:
+def _runs_below(directory: Path, seen: set[tuple[int, int]]) -> Iterator[Path]:
+    """Each run once, whatever links lead in a circle."""
+    status = directory.stat()
+    place = (status.st_dev, status.st_ino)
+    if place in seen:
+        return
+    seen.add(place)
     entries = {entry.name: entry for entry in os.scandir(directory)}
     if RUN_DIRECTORY & entries.keys():
-        if JOURNAL in entries:
-            yield directory / JOURNAL
-    elif depth > 0:
+        yield directory
+    elif not {OBJECTS, RUNS} <= entries.keys():
         for name in sorted(entries):
             if entries[name].is_dir():
-                yield from _journals_below(directory / name, depth - 1)
+                yield from _runs_below(directory / name, seen)
 
 
 def remove_workspaces(out: Path, freed: Freed) -> Freed:
     """Remove what finished runs below OUT left outside of the store, where the store has it."""
     store = ObjectStore(out / OBJECTS)
     removed, kept = freed.workspaces, []
-    for journal in _journals_below(out / RUNS):
-        run = RunDirectory(out, journal.parent.relative_to(out))
+    for directory in _runs_below(out / RUNS, set()):
+        run = RunDirectory(out, directory.relative_to(out))
         with run.locked():
             history = read_journal(run.journal)
             if history.outcome is None or history.outcome.kind in BROKEN_OFF:
@@ -196,7 +216,9 @@ def _objects(directory: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _files_in(directory: Path) -> list[Path]:
-    return sorted(directory.iterdir()) if directory.is_dir() else []
+    """What can be unlinked there; a directory in the store is none of ours."""
+    entries = sorted(directory.iterdir()) if directory.is_dir() else []
+    return [entry for entry in entries if entry.is_symlink() or not entry.is_dir()]
 
 
 def _remove(file: Path, so_far: Amount, dry_run: bool) -> Amount:
