@@ -1,34 +1,54 @@
 """`make soak`: what needs many repetitions; the figures go to bench/results/soak.json.
 
-- 30 runs of the baseline agent on every mini task: at most one may count as a success.
-- The harness is killed with SIGKILL at random moments of a run; each time no process may be left,
-  and the same command must bring the run to its grade.
-- 20,000 generated replies go through the text agents' parser: each is read, or refused by an error
-  of its own, and those whose meaning is clear are read as what they mean.
+kills     The harness is killed with SIGKILL at 100 random moments, and in the middle of everything
+          that it writes or starts. Each run is resumed and must become what it would have been:
+          a whole journal, no step done twice, the same workspaces, the same score. Half an hour.
+replies   20,000 generated replies go through the text agents' parser: each is read, or refused by
+          an error of its own, and those whose meaning is clear are read as what they mean. Minutes.
+baseline  30 runs of the baseline agent on every mini task: at most one may count as a success.
+          Hours.
 """
 
 import argparse
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
-import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import parsing
-import psutil
 
 from mlagentbench.environment.disclosure import hardware
 from mlagentbench.evaluation.results import collect
-from mlagentbench.records import Record
+from mlagentbench.records import Json, Record
 from mlagentbench.tasks.task import task_folders
 
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+
+import courses  # the tests' own runs to be killed, and how they are compared
+from killing import COMMAND, Course, Harness, Kill, killed_at_random
+from undisturbed import differences
+
 RESULTS = Path(__file__).parent / "results" / "soak.json"
-MLAGENTBENCH = str(Path(sys.prefix) / "bin" / "mlagentbench")
-PATIENCE = 20.0
+SHARES: dict[Callable[[Path], Course], float] = {
+    courses.react: 0.4,
+    courses.act: 0.15,
+    courses.steady: 0.25,
+    courses.oracle: 0.1,
+    courses.research: 0.1,
+}
+"""How much of all kills each course gets."""
+IN_THE_MIDDLE = (
+    ("record", 1), ("run line", 1), ("sandbox start", 1), ("reply line", 1), ("begin line", 1),
+    ("snapshot", 2), ("end line", 1), ("event line", 1), ("restore", 1), ("reply line", 2),
+    ("end line", 2), ("outcome line", 1), ("grading", 1), ("grade line", 1),
+)  # fmt: skip
+"""What one run is killed in, one after the other."""
 
 
 class LuckyRuns(Record):
@@ -40,78 +60,134 @@ class LuckyRuns(Record):
     paper_successes: int
 
 
-class Kills(Record):
-    """What came of killing the harness again and again."""
+class KilledRuns(Record):
+    """What came of killing the runs of one course."""
 
+    course: str
     kills: int
+    runs: int
+    met: dict[str, int]
+    resumed_by: dict[str, int]
+    torn_lines: int
     left_processes: int
-    runs_finished: int
+    replies_asked_for_again: int
+    differences: tuple[str, ...]
 
 
-def lucky_runs(task: str, runs: int, out: Path) -> LuckyRuns:
-    command = ["run", "--tasks", task, "--agents", "baseline", "--runs", str(runs)]
-    subprocess.run([MLAGENTBENCH, *command, "--out", str(out), "--json"], check=True,
-                   capture_output=True)  # fmt: skip
-    grades = [result.grade for result in collect(out) if result.grade is not None]
-    return LuckyRuns(
-        task=task,
-        runs=len(grades),
-        successes=sum(bool(grade.success) for grade in grades),
-        paper_successes=sum(bool(grade.paper_success) for grade in grades),
+def killed_courses(kills: int, out: Path) -> Iterator[KilledRuns]:
+    """Kill runs of every course, and compare each to one that nobody disturbed."""
+    variables = dict(os.environ)
+    for make, share in SHARES.items():
+        folder = out / make.__name__
+        folder.mkdir()
+        course = make(folder)
+        undisturbed = Harness(course, folder, "undisturbed", variables)
+        longest = undisturbed.finish()
+        if make is courses.react:
+            aimed_at = Harness(course, folder, "killed", variables)
+            for moment, times in IN_THE_MIDDLE:
+                print(aimed_at.kill_in(moment, times), flush=True)
+            aimed_at.finish()
+            yield _figures("react, in the middle of", undisturbed, [aimed_at])
+        killed = []
+        for harness in killed_at_random(
+            course, folder, variables, round(kills * share), longest, random.Random()
+        ):
+            print(*harness.kills, sep="\n", flush=True)
+            killed.append(harness)
+        yield _figures(course.name, undisturbed, killed)
+
+
+def _figures(name: str, undisturbed: Harness, killed: list[Harness]) -> KilledRuns:
+    kills = [kill for harness in killed for kill in harness.kills]
+
+    def counted(what: Callable[[Kill], str]) -> dict[str, int]:
+        return dict(sorted(Counter(map(what, kills)).items()))
+
+    return KilledRuns(
+        course=name,
+        kills=len(kills),
+        runs=len(killed),
+        met=counted(lambda kill: kill.met),
+        resumed_by=counted(lambda kill: kill.resumed_by),
+        torn_lines=sum(kill.torn for kill in kills),
+        left_processes=sum(kill.left_processes for kill in kills),
+        replies_asked_for_again=sum(harness.lost_answers for harness in killed),
+        differences=tuple(
+            f"{harness.out.name}: {difference}"
+            for harness in killed
+            for difference in differences(undisturbed, harness)
+        ),
     )
 
 
-def kill_again_and_again(kills: int, out: Path) -> Kills:
-    """Each run is killed once at a random moment and then brought to its end."""
-    left = 0
-    for number in range(1, kills + 1):
-        command = ["run", "--tasks", "vectorization", "--agents", "oracle"]
-        command = [MLAGENTBENCH, *command, "--out", str(out / str(number))]
-        harness = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(random.uniform(0.5, 12.0))
-        family = (
-            psutil.Process(harness.pid).children(recursive=True) if harness.poll() is None else []
+def lucky_runs(runs: int, out: Path) -> Iterator[LuckyRuns]:
+    for task in sorted(task_folders()):
+        command = ["run", "--tasks", task, "--agents", "baseline", "--runs", str(runs), "--json"]
+        subprocess.run([COMMAND, *command, "--out", str(out / task)], check=True,
+                       capture_output=True)  # fmt: skip
+        grades = [result.grade for result in collect(out / task) if result.grade is not None]
+        yield LuckyRuns(
+            task=task,
+            runs=len(grades),
+            successes=sum(bool(grade.success) for grade in grades),
+            paper_successes=sum(bool(grade.paper_success) for grade in grades),
         )
-        os.kill(harness.pid, signal.SIGKILL)
-        harness.wait()
-        _, alive = psutil.wait_procs(family, timeout=PATIENCE)
-        left += len(alive)
-        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-        print(f"kill {number} of {kills}: {len(alive)} processes left")
-    results = [result for place in out.iterdir() for result in collect(place)]
-    finished = sum(result.grade is not None and result.grade.valid for result in results)
-    return Kills(kills=kills, left_processes=left, runs_finished=finished)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=30)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--replies", type=int, default=20_000)
-    options = parser.parse_args()
-    replies = parsing.generated_replies(options.replies)
-    print(replies)
-    with tempfile.TemporaryDirectory(prefix="mlagentbench-soak-") as directory:
-        out = Path(directory)
-        lucky = []
-        for task in sorted(task_folders()):
-            lucky.append(lucky_runs(task, options.runs, out / "lucky" / task))
-            print(lucky[-1])
-        kills = kill_again_and_again(options.kills, out / "kills")
-        print(kills)
+def generated(count: int, _out: Path) -> Iterator[Record]:
+    yield parsing.generated_replies(count)
+
+
+def is_good(figures: Record) -> bool:
+    match figures:
+        case KilledRuns():
+            return not figures.differences and figures.left_processes == 0
+        case LuckyRuns():
+            return figures.successes <= 1
+    return True
+
+
+def keep(part: str, figures: list[Record]) -> None:
+    """Put a part's figures into the file; those of other parts stay, with their own commit."""
+    facts: dict[str, Json] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=RESULTS.parent
     ).stdout.strip()
-    facts = {
+    facts[part] = {
         "commit": commit,
         "machine": hardware(),
-        "baseline_runs": [one.model_dump() for one in lucky],
-        "kills": kills.model_dump(),
-        "replies": replies.model_dump(),
+        "figures": [one.model_dump(mode="json") for one in figures],
     }
     RESULTS.write_text(json.dumps(facts, indent=2) + "\n")
-    good = all(one.successes <= 1 for one in lucky)
-    sys.exit(not (good and kills.left_processes == 0 and kills.runs_finished == kills.kills))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", choices=("kills", "replies", "baseline"), help="one part")
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--replies", type=int, default=20_000)
+    parser.add_argument("--runs", type=int, default=30)
+    options = parser.parse_args()
+    parts: dict[str, Callable[[Path], Iterator[Record]]] = {
+        "replies": partial(generated, options.replies),
+        "kills": partial(killed_courses, options.kills),
+        "baseline": partial(lucky_runs, options.runs),
+    }
+    good = True
+    with tempfile.TemporaryDirectory(prefix="mlagentbench-soak-") as directory:
+        for part in parts if options.only is None else [options.only]:
+            figures = []
+            out = Path(directory) / part
+            out.mkdir()
+            for one in parts[part](out):
+                print(one, flush=True)
+                figures.append(one)
+                keep(part, figures)
+            good = good and all(map(is_good, figures))
+    sys.exit(not good)
 
 
 if __name__ == "__main__":

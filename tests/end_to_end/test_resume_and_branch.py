@@ -1,39 +1,65 @@
 """A killed run is resumed by its name, and branched: the commands as a person types them."""
 
 import json
-import os
-import signal
 import subprocess
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from command_line import COMMAND, Run
-from number_task import slow_starter, write_number_task
+from number_task import write_number_task
 
 from mlagentbench.environment.journal import read_journal
 from mlagentbench.evaluation.results import read_record, run_directories
+
+BUSY = """
+print('begun', flush=True)
+while True:
+    open('late.txt', 'a').close()
+"""
+"""Makes its file again and again, for as long as it lives."""
+AGENT = """
+from inspect_ai.solver import Solver, solver
+from mlagentbench import Action, Environment, as_solver
+
+
+@solver
+def wary() -> Solver:
+    async def loop(environment: Environment) -> None:
+        script = "train.py" if environment.steps else "busy.py"
+        await environment.execute(Action(name="Execute Script", arguments={"script_name": script}))
+        await environment.execute(Action(name="Final Answer", arguments={"final_answer": "done"}))
+
+    return as_solver(loop)
+"""
 
 
 def test_a_killed_run_goes_on_and_is_branched(
     tmp_path: Path, run: Run, environment_variables: dict[str, str]
 ) -> None:
-    write_number_task(tmp_path, starter=slow_starter(60))
-    command = [COMMAND, "run", "--tasks", "./numbers", "--agents", "baseline", "--out", "out"]
+    write_number_task(tmp_path, **{"starter/busy_py": BUSY})
+    (tmp_path / "wary.py").write_text(AGENT)
+    command = [COMMAND, "run", "--tasks", "./numbers", "--agents", "./wary.py", "--out", "out"]
     with (tmp_path / "printed").open("w") as printed:
         harness = subprocess.Popen(
             command, cwd=tmp_path, env=environment_variables, stdout=printed, stderr=printed
         )
         _wait_for(tmp_path, "begun")
-        os.kill(harness.pid, signal.SIGKILL)
+        [guardian] = psutil.Process(harness.pid).children()
+        guardian.suspend()
+        harness.kill()
         harness.wait()
     [killed] = run_directories(tmp_path / "out")
     assert read_journal(killed.journal).interrupted is not None
-    write_number_task(tmp_path, starter=slow_starter(0))
-    resumed = json.loads(run("resume", str(killed.path), "--json").stdout)
+    resumed = json.loads(run("resume", str(killed.path), "--agent", "./wary.py", "--json").stdout)
     assert resumed["missing"] == 0 and len(resumed["runs"]) == 1
     history = read_journal(killed.journal)
     assert [step.observation.status for step in history.steps] == ["interrupted", "ok", "ok"]
+    guardian.resume()
+    assert history.run is not None and history.steps[0].snapshot == history.run.snapshot, (
+        "what the guardian left alive was ended before the workspace was restored"
+    )
     (tmp_path / "other.txt").write_text("It crashed.")
     branched = run(
         "branch", str(killed.path), "--step", "1", "--agent", "oracle", "--edit-observation",

@@ -13,7 +13,6 @@ import pytest
 from command_line import COMMAND, Run
 from number_task import GRADE, slow_starter, write_number_task
 
-from mlagentbench.environment.journal import read_journal
 from mlagentbench.evaluation.results import collect, find_run
 
 AGENTS = ("--agents", "nop,baseline,oracle")
@@ -97,30 +96,6 @@ def test_runs_with_other_settings_in_the_same_directory_do_not_count(
     assert values["missing"] == 1
     [only] = values["runs"]
     assert only["record"]["disclosure"]["limits"]["steps"] == 5 and only["grade"] is None
-
-
-def test_a_killed_harness_leaves_no_process_and_the_run_goes_on(
-    tmp_path: Path, run: Run, environment_variables: dict[str, str]
-) -> None:
-    write_number_task(tmp_path, starter=slow_starter(60))
-    arguments = ("--tasks", "./numbers", "--agents", "baseline", "--out", "out")
-    harness = start(tmp_path, environment_variables, *arguments)
-    log = lambda: list((tmp_path / "out").glob("runs/*/*/*/*/*/output.log"))  # noqa: E731
-    wait_until(lambda: log() and b"begun" in log()[0].read_bytes(), "the starter")
-    family = psutil.Process(harness.pid).children(recursive=True)
-    assert family, "a sandbox was running"
-    harness.kill()
-    harness.wait()
-    wait_until(lambda: not any(_alive(process) for process in family), "the sandbox's end", 30)
-    history = read_journal(journal_of(tmp_path / "out"))
-    assert history.interrupted is not None and history.outcome is None
-    write_number_task(tmp_path, starter=slow_starter(0))
-    run("run", *arguments)
-    history = read_journal(journal_of(tmp_path / "out"))
-    assert [step.observation.status for step in history.steps] == ["interrupted", "ok", "ok"]
-    assert history.outcome is not None and history.outcome.kind == "submitted"
-    [result] = collect(tmp_path / "out")
-    assert result.grade is not None and result.grade.valid
 
 
 def _alive(process: psutil.Process) -> bool:

@@ -37,6 +37,15 @@ def test_a_second_process_is_kept_out_and_told_by_whom(tmp_path: Path) -> None:
         pass
 
 
+def test_what_was_half_written_goes(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path, Path("runs/a"))
+    run.create()
+    run.run_json.write_text("{}")
+    (run.path / ".run.json.x1y2").write_text("{")
+    run.create()
+    assert {path.name for path in run.path.iterdir()} == {"run.json", "work"}
+
+
 def test_paths_are_below_out(tmp_path: Path) -> None:
     run = RunDirectory(tmp_path, Path("runs/task/mini/agent-0/model/1"))
     run.create()

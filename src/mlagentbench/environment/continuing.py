@@ -5,8 +5,8 @@ from pathlib import Path
 
 from mlagentbench.environment.budget import BudgetLimits
 from mlagentbench.environment.journal import History, LimitsFrom, RunLine
-from mlagentbench.errors import OutcomeKind, UsageError
-from mlagentbench.records import Observation
+from mlagentbench.errors import OutcomeKind, RunEnded, UsageError
+from mlagentbench.records import Action, Observation
 from mlagentbench.tasks.data import PreparedData
 from mlagentbench.tasks.task import Task
 
@@ -32,6 +32,11 @@ def require_same(directory: Path, first: RunLine, task: Task, data: PreparedData
             f"{directory} holds a run of {first.task} version {first.task_version} on "
             f"data {first.data_hash[:8]}; choose another --out"
         )
+
+
+def submitted_by(action: Action) -> RunEnded:
+    """How a run ends whose agent submits by this action."""
+    return RunEnded("submitted", str(action.arguments.get("final_answer", "")))
 
 
 def goes_on(history: History, limits: BudgetLimits) -> bool:

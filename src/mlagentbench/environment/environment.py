@@ -51,6 +51,7 @@ from mlagentbench.environment.continuing import (
     goes_on,
     last_limits,
     require_same,
+    submitted_by,
 )
 from mlagentbench.environment.feedback import Feedback, explanation
 from mlagentbench.environment.journal import (
@@ -222,7 +223,7 @@ class Environment:
         if not self.steps or self.steps[-1].observation.status != "ok":
             return None
         spec = self.actions.specs.get(self.steps[-1].action.name)
-        return RunEnded("submitted") if spec is not None and spec.ends_run else None
+        return submitted_by(self.steps[-1].action) if spec is not None and spec.ends_run else None
 
     async def close(self) -> None:
         """End what was started in the sandbox, and let go of the files; the run can be reopened."""
@@ -329,7 +330,7 @@ class Environment:
         )
         self._tell()
         if observation.status == "ok" and self.actions.find(action.name).ends_run:
-            self._ended = RunEnded("submitted", str(action.arguments.get("final_answer", "")))
+            self._ended = submitted_by(action)
             raise self._ended
         return observation
 

@@ -103,9 +103,11 @@ class RunDirectory:
         return self.path.relative_to(self.out)
 
     def create(self) -> None:
-        """Make the directories that a run needs."""
+        """Make the directories that a run needs; what a killed harness half wrote goes."""
         self.objects.mkdir(parents=True, exist_ok=True)
         self.work.mkdir(parents=True, exist_ok=True)
+        for half_written in self.path.glob(".*"):
+            half_written.unlink()
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -29,6 +29,7 @@ from mlagentbench.records import Json, Record, RunRecord
 from mlagentbench.running.model_choice import choose, parse_arguments, who_answers
 from mlagentbench.running.output import own_output
 from mlagentbench.running.regrade import score_runs
+from mlagentbench.running.run_sandbox import end_left_sandbox
 from mlagentbench.running.settings import AgentChoice, RunSettings, read_settings
 from mlagentbench.running.suite import (
     Cell,
@@ -96,6 +97,8 @@ def go_on(runs: Sequence[RunDirectory], how: GoingOn, say: Say, console: Console
         require_what_is_needed(request, console)
     out, interrupted = runs[0].out, False
     with own_output(out):
+        for run in runs:
+            end_left_sandbox(run)
         score_runs([run.path for run in runs if _lacks_its_grade(run)], "last", say)
         try:
             if requests:

@@ -34,7 +34,7 @@ from mlagentbench.records import Grade, Outcome
 from mlagentbench.running.live import LiveProgress
 from mlagentbench.running.metrics import mean, stderr, success_high, success_low, success_rate
 from mlagentbench.running.run_identity import Identified, actions_of, identify, run_of_sample
-from mlagentbench.running.run_sandbox import run_sandbox
+from mlagentbench.running.run_sandbox import end_left_sandbox, run_sandbox
 from mlagentbench.running.settings import RunSettings
 from mlagentbench.tasks.task import load_task
 
@@ -63,6 +63,7 @@ def open_run(task_path: str, settings: dict[str, Any]) -> Solver:
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         task = load_task(task_path)
         identified = await identify(task, RunSettings.model_validate(settings), state)
+        end_left_sandbox(identified.run)
         if not goes_on(read_journal(identified.run.journal), identified.limits):
             state.completed = True
             return state

@@ -47,6 +47,14 @@ def run_sandbox(
     return NoIsolation(run, spec)
 
 
+def end_left_sandbox(run: RunDirectory) -> None:
+    """End what a killed harness may have left, before anybody relies on the workspace."""
+    with run.locked():
+        if run.sandbox_json.is_file():
+            kill_if_alive(Identity.model_validate_json(run.sandbox_json.read_bytes()))
+            run.sandbox_json.unlink()
+
+
 class OurSandbox:
     """A bubblewrap sandbox that Inspect's own tools and bridges reach, too."""
 
@@ -57,9 +65,6 @@ class OurSandbox:
         self.contract = BubblewrapSandbox(spec, server)
 
     async def start(self) -> None:
-        """Start it; what a killed harness may have left of an earlier one is ended first."""
-        if self.run.sandbox_json.is_file():
-            kill_if_alive(Identity.model_validate_json(self.run.sandbox_json.read_bytes()))
         await self.contract.start()
         write_atomically(self.run.sandbox_json, self.contract.identity.model_dump_json().encode())
         await inspect_sandbox().as_type(BubblewrapSandboxEnvironment).attach(self.contract)
