@@ -1,8 +1,10 @@
-"""Asking models without asking twice: what they said before an interruption is recalled.
+"""Asking models without asking twice, for agents that remember nothing.
 
-A question is the same when its step, its role and its whole prompt are. An agent whose prompts
-follow from the run's steps and replies alone asks the same questions again after an interruption,
-and gets the same answers, up to the place where it was interrupted.
+Their prompts follow from the run's steps, replies and files alone. After an interruption they look
+at these once more, and ask for what they need now, which may be what they asked many steps ago: a
+question is the same when its step, its role and its whole prompt are. An agent with a memory has to
+go its whole way again instead, and is told what was said in its order, whatever its prompts look
+like: see resumable.py.
 """
 
 import hashlib
@@ -15,6 +17,20 @@ from mlagentbench.environment.provider_answers import refuses
 from mlagentbench.errors import ContextOverflow
 
 
+def said_again(lines: deque[ReplyLine]) -> ReplyLine | None:
+    """Take the next answer of these replies; None when there is none, since a refusal is none.
+
+    Raises ContextOverflow where the answer was that the prompt is too long.
+    """
+    while lines:
+        line = lines.popleft()
+        if line.stop_reason == "model_length":
+            raise ContextOverflow("the prompt is longer than the model can read")
+        if not refuses(reply_message(line), line.stop_reason):
+            return line
+    return None
+
+
 class Recall:
     """A run's models, and what they said before; replies have at most so many tokens."""
 
@@ -23,8 +39,7 @@ class Recall:
         self._max_tokens = max_reply_tokens
         self._said: dict[tuple[int, str, str], deque[ReplyLine]] = defaultdict(deque)
         for line in models.replies:
-            if not refuses(reply_message(line), line.stop_reason):
-                self._said[line.step, line.role, line.prompt_hash].append(line)
+            self._said[line.step, line.role, line.prompt_hash].append(line)
 
     async def ask(self, prompt: str, role: str = MAIN, step: int | None = None) -> ReplyLine:
         """The reply to a prompt in a step, by default the one that is being prepared.
@@ -35,15 +50,12 @@ class Recall:
 
         messages = [ChatMessageUser(content=prompt)]
         asked = hashlib.sha256(prompt_text(messages).encode("utf-8", "replace")).hexdigest()
-        said = self._said[step or self._models.step, role, asked]
-        if not said:
-            config = GenerateConfig(max_tokens=self._max_tokens)
-            await self._models.ask(messages, role=role, config=config)
-            return self._models.replies[-1]
-        line = said.popleft()
-        if line.stop_reason == "model_length":
-            raise ContextOverflow("the prompt is longer than the model can read")
-        return line
+        line = said_again(self._said[step or self._models.step, role, asked])
+        if line is not None:
+            return line
+        config = GenerateConfig(max_tokens=self._max_tokens)
+        await self._models.ask(messages, role=role, config=config)
+        return self._models.replies[-1]
 
     def at(self, step: int) -> "RecallAt":
         """The same for questions that belong to one step."""

@@ -3,7 +3,8 @@
 An agent that asks and acts only through a ResumableRun, and decides by nothing but what it gets
 from it (replies, steps and the usage after a step; no clock, no chance without a seed), needs no
 code of its own to go on. On a run that was interrupted it takes the same way as before, while
-nothing is asked or done a second time, and from the journal's end on it goes its way.
+nothing is asked or done a second time, and from the journal's end on it goes its way. An agent that
+remembers nothing need not go it: see recall.py.
 """
 
 import math
@@ -11,15 +12,14 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mlagentbench.agents.conversation import reply_message
 from mlagentbench.agents.past_words import with_past
+from mlagentbench.agents.recall import said_again
 from mlagentbench.environment.asking import MAIN
 from mlagentbench.environment.budget import BudgetLimits
 from mlagentbench.environment.continuing import limits_after
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.journal import ReplyLine
-from mlagentbench.environment.provider_answers import refuses
-from mlagentbench.errors import ContextOverflow, RunFailed
+from mlagentbench.errors import RunFailed
 from mlagentbench.records import Action, Observation, Step, Usage
 
 if TYPE_CHECKING:
@@ -70,14 +70,12 @@ class ResumableRun:
 
         Once the run is over nothing is asked any more: that raises its RunEnded.
         """
-        while self._replies:
-            line = self._replies.popleft()
-            if line.role != role:
-                raise _other_way(line.step, f"the model asked was {line.role}, not {role}")
-            if line.stop_reason == "model_length":
-                raise ContextOverflow("the prompt is longer than the model can read")
-            if not refuses(reply_message(line), line.stop_reason):
-                return line
+        if self._replies and self._replies[0].role != role:
+            asked = self._replies[0]
+            raise _other_way(asked.step, f"the model asked was {asked.role}, not {role}")
+        line = said_again(self._replies)
+        if line is not None:
+            return line
         if self.environment.ended is not None:
             raise self.environment.ended
         models = self.environment.models
