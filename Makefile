@@ -11,7 +11,7 @@ help:
 	@echo "make test    all tests"
 	@echo "make check   lint, types and layout rules"
 	@echo "make bench   measure speed and memory as ratios, write bench/results"
-	@echo "make soak    the measurements that need many repetitions"
+	@echo "make soak    what needs many repetitions: some hours; ONLY=kills: half an hour, ONLY=replies: minutes"
 	@echo "make format  format the code"
 	@echo "make clean   remove the venv and caches"
 
@@ -31,7 +31,7 @@ bench: $(READY) bubblewrap
 	@$(BIN)/python bench/bench.py
 
 soak: $(READY) bubblewrap
-	@$(BIN)/python bench/soak.py
+	@$(BIN)/python bench/soak.py $(if $(ONLY),--only $(ONLY))
 
 format: $(READY)
 	@$(BIN)/ruff format src tests bench
