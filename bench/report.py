@@ -10,6 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from figures import Figure, in_words
+
 from mlagentbench.records import Record
 
 SUPPORT = Path(__file__).parents[1] / "tests" / "support"
@@ -30,21 +32,6 @@ print(len(written.data.collection.runs), written.data.collection.read, own, help
 """
 
 
-class ReportFigures(Record):
-    """What a report of so many runs takes; the ratio is warm to cold, within one measurement."""
-
-    runs: int
-    cold_seconds: float
-    warm_seconds: float
-    ratio: float
-    ratio_at_most: float = WARM_AT_MOST
-    peak_mb: float
-    """Of the report's own process."""
-    peak_helper_mb: float
-    """Of the largest of the processes that read runs."""
-    peak_at_most_mb: float = MEMORY_AT_MOST_MB
-
-
 class _Report(Record):
     seconds: float
     runs: int
@@ -53,7 +40,7 @@ class _Report(Record):
     helper_mb: float
 
 
-def measure_report(runs: int = RUNS) -> ReportFigures:
+def report_figures(runs: int = RUNS) -> list[Figure]:
     """Generate the runs in a directory of their own and report on them twice."""
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "out"
@@ -61,14 +48,21 @@ def measure_report(runs: int = RUNS) -> ReportFigures:
         cold, warm = (_report(out, Path(directory) / "home") for _ in range(2))
     if (cold.runs, cold.read, warm.runs, warm.read) != (made, made, made, 0):
         raise RuntimeError(f"{made} runs were made; the reports say {cold} and {warm}")
-    return ReportFigures(
-        runs=made,
-        cold_seconds=cold.seconds,
-        warm_seconds=warm.seconds,
-        ratio=warm.seconds / cold.seconds,
-        peak_mb=max(cold.own_mb, warm.own_mb),
-        peak_helper_mb=cold.helper_mb,
-    )
+    return [
+        Figure(
+            what=f"report of {made:,} runs, again / the first time",
+            value=warm.seconds / cold.seconds,
+            target=WARM_AT_MOST,
+            from_what=f"{in_words(warm.seconds)} / {in_words(cold.seconds)}",
+        ),
+        Figure(
+            what=f"memory of a report of {made:,} runs",
+            value=max(cold.own_mb, warm.own_mb),
+            target=MEMORY_AT_MOST_MB,
+            unit="MB",
+            from_what=f"its own process; {cold.helper_mb:.0f} MB in a process that reads runs",
+        ),
+    ]
 
 
 def _report(out: Path, home: Path) -> _Report:
@@ -85,17 +79,3 @@ def _report(out: Path, home: Path) -> _Report:
     return _Report(
         seconds=seconds, runs=runs, read=read, own_mb=own / 1024, helper_mb=helper / 1024
     )
-
-
-def in_words(figures: ReportFigures) -> str:
-    return (
-        f"report of {figures.runs:,} runs: {figures.cold_seconds:.1f} s cold, "
-        f"{figures.warm_seconds:.1f} s warm (ratio {figures.ratio:.3f}, target "
-        f"{figures.ratio_at_most:g}), {figures.peak_mb:.0f} MB at its peak and "
-        f"{figures.peak_helper_mb:.0f} MB in a reading process "
-        f"(target {figures.peak_at_most_mb:.0f} MB)"
-    )
-
-
-if __name__ == "__main__":
-    print(in_words(measure_report(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS)))

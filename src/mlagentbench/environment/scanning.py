@@ -75,6 +75,13 @@ class KnownDirectory:
         self.settled = False
         """Whether a watch would tell of everything that changes directly in it."""
 
+    def read_again(self, changed_since: int) -> None:
+        """Let the next walk read what changed since then, in nanoseconds of the clock."""
+        for file in self.files.values():
+            file.clean = file.clean and file.ctime < changed_since
+        for child in self.directories.values():
+            child.read_again(changed_since)
+
     def unwatch(self) -> None:
         """Forget the watches on it and below."""
         self.watch = -1

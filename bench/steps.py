@@ -1,0 +1,128 @@
+"""What a step costs: a script run by the Environment, and by Inspect's tool calls, against bare."""
+
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench_agents import HI, RUN_HI
+from figures import Figure, half_range, interleaved, ratio
+from whole_runs import run_agent
+
+from mlagentbench.environment.budget import BudgetLimits
+from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
+from mlagentbench.environment.sandbox.sandbox import SandboxSpec
+from mlagentbench.records import Action
+
+MILLION = 1_000_000
+MANY = 1_000
+WINDOW = 40
+"""So many steps around a step stand for it."""
+
+
+def sandbox_start(python_env: Path) -> Figure:
+    """Starting and stopping a sandbox, against starting an empty Python process."""
+    with tempfile.TemporaryDirectory() as directory, asyncio.Runner() as runner:
+        spec = SandboxSpec(workspace=Path(directory), python_env=python_env)
+
+        async def start_and_stop() -> None:
+            async with BubblewrapSandbox(spec):
+                pass
+
+        def bare() -> None:
+            subprocess.run([python_env / "bin" / "python", "-c", "pass"], check=True)
+
+        times = interleaved(lambda: runner.run(start_and_stop()), bare, rounds=15)
+    return ratio("sandbox start and stop / python -c pass", *times, target=None)
+
+
+def step(python_env: Path, files: int, size: int, target: float) -> Figure:
+    """A whole step, journalled and snapshotted, against the same script run bare."""
+    with open_environment() as (environment, execute):
+        fill(environment.run.work / "ballast", files, size)
+        execute(HI)
+        execute(RUN_HI)
+        command = [python_env / "bin" / "python", "-u", environment.run.work / "hi.py"]
+        times = interleaved(
+            lambda: execute(RUN_HI),
+            lambda: subprocess.run(command, check=True, capture_output=True),
+            rounds=50,
+        )
+    megabytes = files * size // MILLION
+    return ratio(
+        f"step, {megabytes} MB in {files:,} file{'s'[: files - 1]} / bare", *times, target=target
+    )
+
+
+def tool_call_steps() -> list[Figure]:
+    """Steps by Inspect's tool calls: against bare, and late in a long run against early."""
+    with tempfile.TemporaryDirectory() as directory:
+        times = Path(directory, "times.json")
+        run_agent(
+            f"tool_calls(times={times}, steps={MANY})", Path(directory, "out"), steps=MANY + 2
+        )
+        taken: list[tuple[float, float]] = json.loads(times.read_text())
+    ours, bare = zip(*taken, strict=True)
+    figures = [ratio("step by Inspect's tool call, 1 MB / bare", ours[:50], bare[:50], target=2.2)]
+    early = slice(2, 2 + WINDOW)
+    for place in (400, MANY):
+        late = slice(min(place + WINDOW // 2, MANY) - WINDOW, min(place + WINDOW // 2, MANY))
+        then, now = _typical(ours, bare, early), _typical(ours, bare, late)
+        figures.append(
+            Figure(
+                what=f"step {place:,} / step 10, both against bare",
+                value=now[0] / then[0],
+                spread=(now[1] + then[1]) / then[0],
+                target=1.1,
+                from_what=f"{now[0]:.2f} x bare / {then[0]:.2f} x bare",
+            )
+        )
+    return figures
+
+
+def _typical(ours: list[float], bare: list[float], window: slice) -> tuple[float, float]:
+    """The ratio of medians of a window of steps, and its uncertainty."""
+    ratios = [one / other for one, other in zip(ours[window], bare[window], strict=True)]
+    middle = statistics.median(ours[window]) / statistics.median(bare[window])
+    return middle, half_range(ratios) / len(ratios) ** 0.5
+
+
+class Execute:
+    """Carries out steps one after the other."""
+
+    def __init__(self, runner: asyncio.Runner, environment: Environment) -> None:
+        self._runner = runner
+        self._environment = environment
+
+    def __call__(self, action: Action) -> None:
+        observation = self._runner.run(self._environment.execute(action))
+        if observation.status != "ok":
+            raise RuntimeError(f"{action.name}: {observation.text}")
+
+
+@contextmanager
+def open_environment(steps: int = 10_000) -> Iterator[tuple[Environment, Execute]]:
+    """An Environment in a directory of its own, and a call that carries out one step."""
+    with tempfile.TemporaryDirectory() as directory, asyncio.Runner() as runner:
+        limits = BudgetLimits(steps=steps)
+        context = Environment.open("vectorization", out=Path(directory), limits=limits)
+        environment = runner.run(context.__aenter__())
+        try:
+            yield environment, Execute(runner, environment)
+        finally:
+            runner.run(context.__aexit__(None, None, None))
+
+
+def fill(folder: Path, files: int, size: int) -> None:
+    """Random files, a hundred to a folder, that the sandbox's user may write to."""
+    for number in range(files):
+        inside = folder / str(number // 100)
+        inside.mkdir(parents=True, exist_ok=True)
+        (inside / f"{number}.bin").write_bytes(os.urandom(size))
+    subprocess.run(["chmod", "-R", "a+rwX", folder], check=True)
