@@ -10,6 +10,9 @@ from pathlib import Path
 
 from mlagentbench.errors import RunFailed
 
+SCRATCH = "mlagentbench-"
+"""How the names of scratch directories begin; then comes the pid of who made them."""
+
 PERSONS_DISK = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
@@ -87,13 +90,21 @@ def link(source: Path, target: Path) -> bool:
 
 
 @contextmanager
-def scratch_directory(prefix: str) -> Iterator[Path]:
+def scratch_directory(what: str) -> Iterator[Path]:
     """A new directory for as long as it is needed, whatever foreign programs make of it."""
-    directory = Path(tempfile.mkdtemp(prefix=prefix))
+    directory = make_scratch_directory(what)
     try:
         yield directory
     finally:
         remove_tree(directory)
+
+
+def make_scratch_directory(what: str) -> Path:
+    """A new directory that whoever made it removes; the guardian does when this process is killed.
+
+    It knows them by their names.
+    """
+    return Path(tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-{what}-"))
 
 
 def remove_tree(directory: Path) -> None:

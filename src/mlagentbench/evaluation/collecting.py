@@ -46,7 +46,7 @@ async def collect_program(
     if not task.has_alterations:
         await _collect_one(task, python_env, submitted, private, outputs, services)
         return
-    with scratch_directory("mlagentbench-altered-") as directory:
+    with scratch_directory("altered") as directory:
         for alteration in await make_alterations(task, python_env, submitted, directory):
             place = outputs / alteration.name
             place.mkdir()
@@ -69,7 +69,7 @@ async def _collect_one(
     collect = task.spec.collect
     if collect is None or collect.inputs is None:
         raise RunFailed("task", f"{task.id}: task.toml needs collect.command and collect.inputs")
-    with scratch_directory("mlagentbench-collect-") as directory:
+    with scratch_directory("collect") as directory:
         workspace = directory / "workspace"
         lay_out_submission(task, submitted, workspace)
         (workspace / OUTPUTS).mkdir()

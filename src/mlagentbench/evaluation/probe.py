@@ -1,7 +1,6 @@
 """A probe that trains instead of greps: it must not learn the answers from what tells nothing."""
 
 import json
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from mlagentbench.environment.sandbox.sandbox import Bind, Limits, SandboxSpec
 from mlagentbench.errors import RunFailed
 from mlagentbench.evaluation.checks import SIGMAS, CheckResult
 from mlagentbench.evaluation.data_tables import ANSWERS, read_answers
+from mlagentbench.files import scratch_directory
 from mlagentbench.records import Record
 from mlagentbench.tasks.data import PreparedData
 from mlagentbench.tasks.python_env import ensure_python_env
@@ -89,8 +89,8 @@ def judge(result: ProbeResult) -> CheckResult:
 
 async def _run(data: PreparedData, question: str, announce: Callable[[str], None]) -> ProbeResult:
     env = await ensure_python_env(REQUIREMENTS, announce=announce)
-    with tempfile.TemporaryDirectory(prefix="mlagentbench-probe-") as directory:
-        workspace = Path(directory) / "workspace"
+    with scratch_directory("probe") as directory:
+        workspace = directory / "workspace"
         workspace.mkdir()
         (workspace / "answers.json").write_text(question, encoding="utf-8")
         spec = SandboxSpec(

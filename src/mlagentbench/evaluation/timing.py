@@ -143,7 +143,7 @@ async def _sit(
     """Ask three new servers all requests and keep what they answered."""
     replies: dict[Role, dict[str, Reply]] = {"submission": {}, "starter": {}, "control": {}}
     async with AsyncExitStack() as stack:
-        directory = stack.enter_context(scratch_directory("mlagentbench-"))
+        directory = stack.enter_context(scratch_directory("timing"))
         servers = []
         for role in replies:
             workspace = directory / role

@@ -35,7 +35,7 @@ def bundle_logs(outs: Sequence[Path], to: Path) -> str | None:
     """Write Inspect's static viewer of all readable logs below `to`; gives back its place there."""
     from inspect_ai.log import bundle_log_dir
 
-    with scratch_directory("mlagentbench-logs-") as gathered:
+    with scratch_directory("logs") as gathered:
         for out in outs:
             for log in log_files(out):
                 target = gathered / log.name

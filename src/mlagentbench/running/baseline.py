@@ -1,7 +1,6 @@
 """Measuring a task: trivial predictors, starter, reference and bar, by running them."""
 
 import asyncio
-import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from rich.console import Console
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.evaluation.figures import MeasuredTask, TimedScore, figures_from
+from mlagentbench.files import scratch_directory
 from mlagentbench.records import Tier
 from mlagentbench.running.prepare import TerminalProgress, ensure_ready
 from mlagentbench.running.settings import tool_role
@@ -72,8 +72,8 @@ async def measure(
     tool: str | None = None,
 ) -> Measured:
     """Run everything and sum it up; RunFailed when something of the task does not work."""
-    with tempfile.TemporaryDirectory(prefix="mlagentbench-baseline-") as scratch:
-        trials = Trials(task, data, python_env, Path(scratch), tool)
+    with scratch_directory("baseline") as scratch:
+        trials = Trials(task, data, python_env, scratch, tool)
         trivial = {}
         for name, submission in (await trials.trivial()).items():
             scored = await trials.score(submission)

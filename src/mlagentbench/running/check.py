@@ -6,7 +6,6 @@ those of leaks.py, copies.py and probe.py search the data; here the scores are m
 
 import asyncio
 import random
-import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from mlagentbench.evaluation.competence import floor_of
 from mlagentbench.evaluation.data_tables import read_answers, read_csv, write_csv_text
 from mlagentbench.evaluation.figures import TimedScore
 from mlagentbench.evaluation.grading import Scored, outputs_of
+from mlagentbench.files import scratch_directory
 from mlagentbench.records import Tier
 from mlagentbench.running.prepare import Ready, TerminalProgress, ensure_ready
 from mlagentbench.running.settings import tool_role
@@ -57,8 +57,8 @@ async def check_task(
     task: Task, ready: Ready, announce: Announce, tool: str | None = None
 ) -> CheckedTask:
     """Everything that can be checked of a prepared task."""
-    with tempfile.TemporaryDirectory(prefix="mlagentbench-check-") as scratch:
-        return await _Check(task, ready, Path(scratch), announce, tool).run()
+    with scratch_directory("check") as scratch:
+        return await _Check(task, ready, scratch, announce, tool).run()
 
 
 class _Check:

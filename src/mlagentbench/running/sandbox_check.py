@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import tempfile
 from pathlib import Path
 
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
@@ -10,6 +9,7 @@ from mlagentbench.environment.sandbox.conformance import ConformanceResult, chec
 from mlagentbench.environment.sandbox.inspect_sandbox import InspectSandbox
 from mlagentbench.environment.sandbox.sandbox import SandboxSpec
 from mlagentbench.errors import UsageError
+from mlagentbench.files import scratch_directory
 
 
 def check_provider(name: str) -> list[ConformanceResult]:
@@ -18,8 +18,8 @@ def check_provider(name: str) -> list[ConformanceResult]:
 
 
 async def _check_ours() -> list[ConformanceResult]:
-    with tempfile.TemporaryDirectory(prefix="mlagentbench-check-") as directory:
-        spec = SandboxSpec(workspace=Path(directory), python_env=Path(sys.base_prefix))
+    with scratch_directory("check") as directory:
+        spec = SandboxSpec(workspace=directory, python_env=Path(sys.base_prefix))
         async with BubblewrapSandbox(spec) as sandbox:
             return await check_sandbox(sandbox)
 
@@ -42,9 +42,9 @@ def _check_inspects(provider: str) -> list[ConformanceResult]:
         return solve
 
     task = inspect_ai.Task(dataset=[Sample(input="-")], solver=try_sandbox(), sandbox=provider)
-    with tempfile.TemporaryDirectory(prefix="mlagentbench-check-") as logs:
+    with scratch_directory("check") as logs:
         try:
-            [log] = inspect_ai.eval(task, model="none", display="none", log_dir=logs)
+            [log] = inspect_ai.eval(task, model="none", display="none", log_dir=str(logs))
         except Exception as error:
             raise UsageError(f"no sandbox {provider!r} on this machine: {error}") from error
     if log.status != "success":

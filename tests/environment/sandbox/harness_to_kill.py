@@ -10,6 +10,7 @@ from pathlib import Path
 from sandboxes import sandbox_on
 
 from mlagentbench.environment.sandbox.sandbox import Limits
+from mlagentbench.files import make_scratch_directory
 
 
 async def main() -> None:
@@ -17,6 +18,7 @@ async def main() -> None:
     print("starting", flush=True)
     async with sandbox_on(workspace, limits=Limits(file_size=size)) as sandbox:
         print("started", flush=True)
+        (make_scratch_directory("test") / "closed" / "inner").mkdir(parents=True, mode=0)
         await sandbox.run_and_leave(["sh", "-c", f"setsid sleep 1{size} >/dev/null 2>&1 &"])
         await sandbox.run(["sh", "-c", f"echo > running; setsid sleep 1{size} & sleep 1{size}"])
 

@@ -5,6 +5,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -60,9 +61,12 @@ def test_killed_while_commands_run(number: signal.Signals, tmp_path: Path) -> No
     while not (workspace / "running").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert len(processes_with(*markers)) > 4
+    scratch = Path(tempfile.gettempdir())
+    assert len(list(scratch.glob(f"mlagentbench-{harness.pid}-*"))) == 1
     harness.send_signal(number)
     harness.wait()
     assert_all_gone(markers)
+    assert list(scratch.glob(f"mlagentbench-{harness.pid}-*")) == []
 
 
 def test_a_killed_guardian_takes_its_sandboxes_along(tmp_path: Path) -> None:

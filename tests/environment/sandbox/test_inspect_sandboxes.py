@@ -30,7 +30,7 @@ def with_provider(use: Callable[[BubblewrapSandboxEnvironment], Awaitable[None]]
 
 
 def workspaces() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob(f"mlagentbench-sandbox-{os.getpid()}-*"))
+    return set(Path(tempfile.gettempdir()).glob(f"mlagentbench-{os.getpid()}-sandbox-*"))
 
 
 def test_it_starts_at_first_use_and_leaves_nothing() -> None:
@@ -76,8 +76,8 @@ def test_too_much_output_is_inspects_error() -> None:
 
 
 def test_leftovers_of_killed_harnesses_are_cleaned_up() -> None:
-    dead = Path(tempfile.mkdtemp(prefix="mlagentbench-sandbox-999999999-"))
-    living = Path(tempfile.mkdtemp(prefix=f"mlagentbench-sandbox-{os.getpid()}-"))
+    dead = Path(tempfile.mkdtemp(prefix="mlagentbench-999999999-"))
+    living = Path(tempfile.mkdtemp(prefix=f"mlagentbench-{os.getpid()}-"))
     asyncio.run(BubblewrapSandboxEnvironment.cli_cleanup(None))
     assert not dead.exists()
     assert living.exists()

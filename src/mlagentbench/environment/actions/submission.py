@@ -1,6 +1,5 @@
 """Validate Submission: is the format right, and, where feedback was asked for, how good is it."""
 
-import tempfile
 from pathlib import Path
 
 from mlagentbench.environment.actions.action import ActionContext, action
@@ -8,6 +7,7 @@ from mlagentbench.environment.feedback import Feedback, validation_path
 from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.snapshot_trees import NotCollected, entry_at, materialise
 from mlagentbench.errors import ActionError, RunFailed
+from mlagentbench.files import scratch_directory
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
 from mlagentbench.tasks.task_call import CallTask, InvalidSubmissionReported
@@ -37,7 +37,7 @@ class SubmissionCheck:
 
     async def check_format(self, store: ObjectStore, snapshot: str) -> None:
         """Raise InvalidSubmissionReported, with the reason, unless the submission can be graded."""
-        with tempfile.TemporaryDirectory(prefix="mlagentbench-check-") as directory:
+        with scratch_directory("check") as directory:
             outputs = self._collect(store, snapshot, self.task.spec.submission.path, directory)
             await self.call_task(
                 self.task,
@@ -53,7 +53,7 @@ class SubmissionCheck:
     async def measure(self, store: ObjectStore, snapshot: str, private: Path) -> float:
         """The metric on the part of the data held out."""
         path = validation_path(self.task)
-        with tempfile.TemporaryDirectory(prefix="mlagentbench-check-") as directory:
+        with scratch_directory("check") as directory:
             outputs = self._collect(store, snapshot, path, directory)
             (outputs / path).rename(outputs / self.task.spec.submission.path)
             result = await self.call_task(
@@ -67,8 +67,8 @@ class SubmissionCheck:
             raise RunFailed("grader", f"{self.task.id}: grade() returned {result!r}")
         return float(result["score"])
 
-    def _collect(self, store: ObjectStore, snapshot: str, path: str, directory: str) -> Path:
-        outputs = Path(directory) / "outputs"
+    def _collect(self, store: ObjectStore, snapshot: str, path: str, directory: Path) -> Path:
+        outputs = directory / "outputs"
         outputs.mkdir(mode=0o755)
         try:
             materialise(store, snapshot, outputs, [path], self.task.spec.submission.max_bytes)

@@ -1,9 +1,10 @@
 """The guardian: a process beside the harness that starts all sandboxes and outlives it briefly.
 
-It runs on its own (`python -I -S guardian.py PID`, standard library only) and speaks with the
-harness over the socket on descriptor 0. When the harness is gone, however it went, every process
-below the guardian is killed before the guardian ends. bubblewrap's own --die-with-parent is not
-enough: a harness that is killed while a sandbox starts would leave it behind.
+It runs on its own (`python -I -S guardian.py PID SCRATCH`, standard library only) and speaks with
+the harness over the socket on descriptor 0. When the harness is gone, however it went, every
+process below the guardian is killed, and all directories whose path begins with SCRATCH are
+removed, before the guardian ends. bubblewrap's own --die-with-parent is not enough: a harness that
+is killed while a sandbox starts would leave it behind.
 """
 
 import array
@@ -33,6 +34,7 @@ def main() -> None:
         serve(harness, int(sys.argv[1]), started)
     finally:
         kill_everything()
+        remove_all(sys.argv[2])
 
 
 def serve(harness: socket.socket, harness_pid: int, started: set[int]) -> None:
@@ -138,6 +140,16 @@ def kill_everything() -> None:
             os.waitpid(-1, 0)
         except ChildProcessError:
             return
+
+
+def remove_all(beginning: str) -> None:
+    """Remove all directories with such paths, also where programs closed parts to their owner."""
+    parent, beginning = os.path.split(beginning)
+    names = [name for name in os.listdir(parent) if name.startswith(beginning)]  # noqa: PTH208
+    paths = [f"{parent}/{name}" for name in names]
+    for tool in ("chmod -R u+rwx --", "rm -rf --") if paths else ():
+        command = [*tool.split(), *paths]
+        os.waitpid(os.posix_spawnp(command[0], command, {"PATH": os.defpath}), 0)
 
 
 def children_of(parent: int) -> list[int]:

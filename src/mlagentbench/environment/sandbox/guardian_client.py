@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from mlagentbench.environment.sandbox.guardian import receive_descriptors
 from mlagentbench.environment.sandbox.sandbox import Identity
 from mlagentbench.errors import RunFailed
+from mlagentbench.files import SCRATCH
 
 _PROGRAM = Path(__file__).with_name("guardian.py")
 
@@ -32,9 +34,10 @@ class Guardian:
     def __init__(self) -> None:
         self.owner = os.getpid()
         self._lock = threading.Lock()
+        scratch = f"{tempfile.gettempdir()}/{SCRATCH}{self.owner}-"
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(_PROGRAM), str(self.owner)],
+            [sys.executable, "-I", "-S", str(_PROGRAM), str(self.owner), scratch],
             stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -9,7 +9,6 @@ import asyncio
 import errno
 import math
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -31,8 +30,8 @@ from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.prerequisites import find_bwrap
 from mlagentbench.environment.sandbox.sandbox import WORKSPACE, CommandResult, SandboxSpec
 from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.files import SCRATCH, make_scratch_directory, remove_tree
 
-_TEMPORARY = "mlagentbench-sandbox-"
 _USERS = (None, "agent", "1000")
 _KILLED = 137
 
@@ -56,8 +55,7 @@ class BubblewrapSandboxEnvironment(SandboxEnvironment):
         """The sandbox, running: the attached one, else one of its own."""
         async with self._starting:
             if self._sandbox is None:
-                directory = tempfile.mkdtemp(prefix=f"{_TEMPORARY}{os.getpid()}-")
-                self._temporary = Path(directory)
+                self._temporary = make_scratch_directory("sandbox")
                 spec = SandboxSpec(workspace=self._temporary, python_env=Path(sys.base_prefix))
                 self._sandbox = BubblewrapSandbox(spec)
             await self._sandbox.start()
@@ -68,7 +66,7 @@ class BubblewrapSandboxEnvironment(SandboxEnvironment):
         if sandbox is not None:
             await sandbox.stop()
         if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            remove_tree(self._temporary)
             self._temporary = None
 
     @override
@@ -169,11 +167,11 @@ class BubblewrapSandboxEnvironment(SandboxEnvironment):
     @override
     @classmethod
     async def cli_cleanup(cls, id: str | None) -> None:
-        """Remove workspaces of harnesses that were killed; their processes are gone already."""
-        for place in Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*"):
-            owner = place.name.removeprefix(_TEMPORARY).partition("-")[0]
-            if not Path("/proc", owner).exists():
-                shutil.rmtree(place, ignore_errors=True)
+        """Remove directories of harnesses that were killed together with their guardians."""
+        for place in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+            owner = place.name.removeprefix(SCRATCH).partition("-")[0]
+            if owner.isdigit() and not Path("/proc", owner).exists():
+                remove_tree(place)
 
 
 def _raise_for(command: list[str], result: CommandResult) -> None:

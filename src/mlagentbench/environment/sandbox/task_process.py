@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from mlagentbench.environment.sandbox.sandbox import (
     SandboxSpec,
 )
 from mlagentbench.errors import FailureCause, RunFailed
+from mlagentbench.files import scratch_directory
 from mlagentbench.records import Json
 from mlagentbench.tasks.python_env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -47,8 +47,7 @@ async def call_task(
 ) -> Json:
     """Run `module.function` of a task's folder; see tasks/task_call.py for the contract."""
     read, write = read or {}, write or {}
-    with tempfile.TemporaryDirectory(prefix="mlagentbench-call-") as directory:
-        base = Path(directory)
+    with scratch_directory("call") as base:
         workspace, empty = base / "workspace", base / "empty"
         for place in (workspace, empty):
             place.mkdir()
