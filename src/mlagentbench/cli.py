@@ -243,6 +243,7 @@ def score(
 
     regraded = score_runs(runs, steps, lambda text: typer.echo(text, err=True))
     print_grades([(item.run, item.grades) for item in regraded], as_json=json_output)
+    raise typer.Exit(any(item.failure is not None for item in regraded))
 
 
 @app.command("import-legacy")

@@ -8,13 +8,14 @@ import pytest
 from number_task import GRADE, write_number_task
 from rich.console import Console
 
-from mlagentbench.environment.journal import EventLine, read_journal, read_lines
+from mlagentbench.environment.journal import EventLine, encode_line, read_journal, read_lines
 from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.results import SuiteOutcome, find_run, read_record, read_run
 from mlagentbench.evaluation.summarising import summarise
 from mlagentbench.running.branch import Changes, branch_run
+from mlagentbench.running.regrade import score_runs
 from mlagentbench.running.resume import GoingOn, resume_runs
 from mlagentbench.running.suite import SuiteRequest, run_suite
 
@@ -108,6 +109,43 @@ def test_a_run_that_only_lacks_its_grade_is_graded(
     assert run.journal.read_bytes() == before
 
 
+def test_a_run_that_cannot_be_graded_is_named_and_the_others_are_graded(
+    start: Start, said: list[str]
+) -> None:
+    lost, whole = start("oracle"), start("baseline")
+    for run in (lost, whole):
+        run.grades.unlink()
+    snapshot = read_journal(lost.journal).steps[-1].snapshot
+    (lost.objects / snapshot[:2] / snapshot[2:]).unlink()
+    outcome = resume_runs([lost.path, whole.path], GoingOn(), said.append, _console())
+    assert [result.grade is None for result in outcome.results] == [True, False]
+    assert outcome.missing == 1 and snapshot[2:] in str(outcome.results[0].failure)
+    for steps in ("last", "changed"):
+        first, second = score_runs([lost.path, whole.path], steps, said.append)
+        assert f"{snapshot[2:]}" in str(first.failure) and second.failure is None
+        assert not first.grades and second.grades[-1].valid
+
+
+def test_a_run_goes_on_with_its_own_task_alone_and_in_its_own_directory(
+    tmp_path: Path, start: Start, said: list[str]
+) -> None:
+    run = start(max_steps=1)
+    before = run.journal.read_bytes()
+    toml = tmp_path / "numbers" / "task.toml"
+    first_version = toml.read_text()
+    toml.write_text(first_version.replace("version = 1", "version = 2"))
+    for another in (lambda: resume(run, said, max_steps=9), lambda: branch(run, 0, 1)):
+        with pytest.raises(UsageError, match=r"numbers version 1 on .* here is numbers version 2"):
+            another()
+    toml.write_text(first_version)
+    assert run.journal.read_bytes() == before and not run.failure.exists()
+    copied = tmp_path / "copy" / run.relative
+    copied.mkdir(parents=True)
+    (copied / "run.json").write_bytes(run.run_json.read_bytes())
+    with pytest.raises(UsageError, match=r"/out and .*/copy are different --out directories"):
+        resume_runs([run.path, copied], GoingOn(), said.append, _console())
+
+
 def test_an_agent_of_ones_own_and_a_recording_must_be_named_again(
     tmp_path: Path, start: Start, said: list[str]
 ) -> None:
@@ -146,9 +184,13 @@ def test_branches_share_the_history_and_go_on_with_seeds_of_their_own(start: Sta
 
 def test_another_agent_takes_over_with_an_edited_observation(tmp_path: Path, start: Start) -> None:
     parent = start("oracle")
+    first, *others = read_lines(parent.journal)
+    other_actions = first.model_copy(update={"actions": ("Read File",)})
+    parent.journal.write_bytes(b"".join(map(encode_line, [other_actions, *others])))
     changes = Changes(agent="baseline", observation="x" * 20_000)
     [run] = branch(parent, 1, 1, changes, max_steps=12)
     history = read_journal(run.journal, ObjectStore(run.objects))
+    assert history.run is not None and "Execute Script" in history.run.actions
     assert history.steps[0].observation.text == changes.observation
     assert [step.action.name for step in history.steps] == [
         "Write File", "Execute Script", "Final Answer",
@@ -174,3 +216,10 @@ def test_steps_that_cannot_be_branched_from_are_named(start: Start) -> None:
         branch(parent, 1, 1)
     with pytest.raises(UsageError, match="--edit-observation needs a step"):
         branch(parent, 0, 1, Changes(observation="other"))
+    with pytest.raises(UsageError, match="agent act needs a model: --model PROVIDER/NAME"):
+        branch(parent, 0, 1, Changes(agent="act"))
+    cut_off = start("oracle", max_steps=1)
+    with pytest.raises(UsageError, match=r"--step 1: .* used all of its limit on steps; .*-steps"):
+        branch(cut_off, 1, 1)
+    [longer] = branch(cut_off, 1, 1, max_steps=3)
+    assert len(read_journal(longer.journal).steps) == 3

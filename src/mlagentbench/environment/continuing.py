@@ -29,8 +29,9 @@ def require_same(directory: Path, first: RunLine, task: Task, data: PreparedData
     found = (first.task, first.task_version, first.data_hash)
     if found != (task.id, task.spec.version, data.hash):
         raise UsageError(
-            f"{directory} holds a run of {first.task} version {first.task_version} on "
-            f"data {first.data_hash[:8]}; choose another --out"
+            f"{directory} holds a run of {first.task} version {first.task_version} on data "
+            f"{first.data_hash[:8]}, and here is {task.id} version {task.spec.version} on data "
+            f"{data.hash[:8]}; bring the former back, or start again: choose another --out"
         )
 
 

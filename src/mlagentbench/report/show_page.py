@@ -98,7 +98,8 @@ def run_header(summary: RunSummary) -> Iterator[str]:
         yield f"a replay of {result.record.replay_of}, not a result"
     if result.record.branched_from is not None:
         point = result.record.branched_from
-        yield f"branched from {point.run} after step {point.step}"
+        edited = "" if point.edited is None else ", whose observation was edited"
+        yield f"branched from {point.run} after step {point.step}{edited}"
     outcome = "not ended" if result.outcome is None else result.outcome.kind
     cause = cause_of(result)
     yield f"outcome: {outcome}" + ("" if cause.reason == outcome else f" ({cause.reason})")

@@ -11,6 +11,7 @@ other branches: sets differ in nothing but what was changed, and can be compared
 import hashlib
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,7 +20,6 @@ from rich.console import Console
 from mlagentbench.agents.agent import AGENTS
 from mlagentbench.agents.own_agent import is_file
 from mlagentbench.environment.actions.execute import final_answer
-from mlagentbench.environment.continuing import require_same
 from mlagentbench.environment.journal import (
     LONG_TEXT,
     AnyLine,
@@ -29,7 +29,6 @@ from mlagentbench.environment.journal import (
     History,
     RunLine,
     encode_line,
-    read_journal,
     read_lines,
 )
 from mlagentbench.environment.object_store import ObjectStore
@@ -41,7 +40,16 @@ from mlagentbench.files import write_atomically
 from mlagentbench.records import BranchPoint, Disclosure, Json, Record, RunRecord
 from mlagentbench.running.model_choice import NO_MODEL, choose
 from mlagentbench.running.output import own_output
-from mlagentbench.running.resume import GoingOn, Say, agent_of, go_on, require_own, settings_of
+from mlagentbench.running.resume import (
+    GoingOn,
+    Say,
+    agent_of,
+    go_on,
+    option_of,
+    require_own,
+    require_same_ground,
+    settings_of,
+)
 from mlagentbench.running.settings import (
     AgentChoice,
     RunSettings,
@@ -105,10 +113,11 @@ def branch_run(
     parent = find_run(path)
     shared = shared_lines(parent, step)
     request = _request(parent, changes, how)
+    _require_budget(parent, step, shared, request)
     require_what_is_needed(request, console)
     with own_output(parent.out):
         facts = _disclosure(parent, request, console)
-        maker = _Maker(parent, shared, step, facts, changes.observation)
+        maker = _Maker(parent, shared, step, facts, _offered(request), changes.observation)
         branches = [maker.make(number) for number in range(1, runs + 1)]
     named = parse_agents(changes.agent or "")
     own_file = next((agent.name for agent in named if is_file(agent.name)), None)
@@ -146,6 +155,20 @@ def _end_of(lines: Sequence[AnyLine], step: int) -> int:
     )
 
 
+def _require_budget(
+    parent: RunDirectory, step: int, shared: Sequence[AnyLine], request: SuiteRequest
+) -> None:
+    """A UsageError when the shared part has used up what a branch would need to go on."""
+    [cell] = request.cells
+    limits = request.settings.limits(load_task(cell.task).spec)
+    for name, left in limits.left(History(shared).usage).model_dump().items():
+        if left == 0:
+            raise UsageError(
+                f"--step {step}: the first steps of {parent.path} used all of its limit on {name}; "
+                f"raise it with {option_of(name)}, or name an earlier step"
+            )
+
+
 def _request(parent: RunDirectory, changes: Changes, how: GoingOn) -> SuiteRequest:
     """What the branches are: the parent, but for what is changed."""
     record = read_record(parent)
@@ -154,7 +177,8 @@ def _request(parent: RunDirectory, changes: Changes, how: GoingOn) -> SuiteReque
     agent = _agent(parent, record, changes)
     info = AGENTS.get(agent.name)
     inherited = NO_MODEL if info is not None and info.needs_model is False else facts.model
-    [cell] = cells_of([record.task_path], [agent], [changes.model or inherited])
+    models = [changes.model or inherited]
+    [cell] = cells_of([record.task_path], [agent], models, option="--model")
     return SuiteRequest(
         cells=(cell,),
         settings=settings_of(parent, record, how.limits),
@@ -184,15 +208,20 @@ def _disclosure(parent: RunDirectory, request: SuiteRequest, console: Console) -
     from mlagentbench.running.run_identity import disclose_run
 
     [cell] = request.cells
-    task = load_task(cell.task)
-    ready = make_tasks_ready(request, console)[cell.python_needs]
-    first = read_journal(parent.journal).run
-    if first is not None:
-        require_same(parent.path, first, task, ready.data)
+    ready = make_tasks_ready(request, console)
+    require_same_ground(parent, request, ready)
     return disclose_run(
-        task, request.settings, ready, cell.agent,
+        load_task(cell.task), request.settings, ready[cell.python_needs], cell.agent,
         choose(cell.model, request.model_arguments), role_choices(request, cell),
     )  # fmt: skip
+
+
+def _offered(request: SuiteRequest) -> tuple[str, ...]:
+    """The actions that the branches' agent may do."""
+    from mlagentbench.running.run_identity import actions_of
+
+    [cell] = request.cells
+    return tuple(spec.name for spec in actions_of(cell.agent, request.settings))
 
 
 class _Maker:
@@ -204,16 +233,14 @@ class _Maker:
         shared: Sequence[AnyLine],
         step: int,
         facts: Disclosure,
+        actions: tuple[str, ...],
         observation: str | None,
     ) -> None:
         self._parent = parent
         self._record = read_record(parent)
         self._facts = facts
-        self._store = ObjectStore(parent.objects)
-        self._lines = list(shared)
-        edited = None
-        if observation is not None:
-            edited = self._edit(observation)
+        self._lines = [_offering(line, actions) for line in shared]
+        edited = None if observation is None else self._edit(observation)
         self._point = BranchPoint(run=parent.relative.as_posix(), step=step, edited=edited)
 
     def make(self, number: int) -> RunDirectory:
@@ -239,9 +266,12 @@ class _Maker:
         end = self._lines[-1]
         if not isinstance(end, EndLine):
             raise UsageError("--edit-observation needs a step: there is none before the first")
-        edited = self._store.put(observation.encode())
-        self._store.commit()
+        edited = hashlib.sha256(observation.encode()).hexdigest()
         is_long = len(observation) > LONG_TEXT
+        if is_long:
+            with closing(ObjectStore(self._parent.objects)) as store:
+                store.put(observation.encode())
+                store.commit()
         text = end.observation.model_copy(update={"text": "" if is_long else observation})
         changed = {"observation": text, "text": edited if is_long else None}
         self._lines[-1] = end.model_copy(update=changed)
@@ -268,6 +298,11 @@ class _Maker:
             n=last.n + 1 + place, at=time.time(), clock=last.clock,
             event=event, detail=detail, limits=limits,
         )  # fmt: skip
+
+
+def _offering(line: AnyLine, actions: tuple[str, ...]) -> AnyLine:
+    """The line; the first one names the actions that the branch's own agent may do."""
+    return line.model_copy(update={"actions": actions}) if isinstance(line, RunLine) else line
 
 
 def branch_seed(parent: int, step: int, number: int) -> int:

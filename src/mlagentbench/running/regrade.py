@@ -8,9 +8,10 @@ from mlagentbench.environment.journal import read_journal
 from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.snapshot_trees import entry_at
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.evaluation.grading import grade_run
 from mlagentbench.evaluation.results import find_run, read_grades, read_record
+from mlagentbench.files import write_atomically
 from mlagentbench.records import Grade, Record, Step
 from mlagentbench.tasks.task import load_task
 
@@ -18,27 +19,41 @@ CHANGED = "changed"
 
 
 class Regraded(Record):
-    """A run that was graded again, with its new grades."""
+    """A run that was graded again, with its new grades, and why there are not all of them."""
 
     run: str
     grades: tuple[Grade, ...]
+    failure: str | None = None
 
 
 def score_runs(
     paths: Sequence[Path], steps: str, announce: Callable[[str], None]
 ) -> list[Regraded]:
-    """Grade each run at the steps asked for; all paths and steps are checked before any work."""
-    chosen = [(run, steps_of(run, steps)) for run in map(find_run, paths)]
-    results = []
-    for run, numbers in chosen:
-        grades = []
+    """Grade each run at the steps asked for; all paths and steps are checked before any work.
+
+    A run that cannot be graded is named, and the others are graded nevertheless.
+    """
+    runs = list(map(find_run, paths))
+    for run in runs if steps != CHANGED else ():
+        steps_of(run, steps)
+    return [_score(run, steps, announce) for run in runs]
+
+
+def _score(run: RunDirectory, steps: str, announce: Callable[[str], None]) -> Regraded:
+    grades: list[Grade] = []
+    failure = None
+    try:
         with run.locked():
-            for number in numbers:
+            for number in steps_of(run, steps):
                 announce(f"grading {run.relative} after step {number}")
                 grades.append(asyncio.run(grade_run(run, number)))
         run.failure.unlink(missing_ok=True)
-        results.append(Regraded(run=str(run.path), grades=tuple(grades)))
-    return results
+    except (RunFailed, UsageError) as error:
+        failure = str(error)
+        if not read_grades(run):
+            write_atomically(run.failure, failure.encode())
+        announce(f"{run.relative} cannot be graded: {failure}")
+    return Regraded(run=str(run.path), grades=tuple(grades), failure=failure)
 
 
 def grade_changes(run: RunDirectory, announce: Callable[[str], None]) -> None:

@@ -14,7 +14,12 @@ from rich.console import Console
 from mlagentbench.agents.agent import AGENTS, AgentInfo
 from mlagentbench.agents.own_agent import load_agent
 from mlagentbench.environment.budget import BudgetLimits
-from mlagentbench.environment.continuing import BROKEN_OFF, goes_on, last_limits
+from mlagentbench.environment.continuing import (
+    BROKEN_OFF,
+    goes_on,
+    last_limits,
+    require_same,
+)
 from mlagentbench.environment.journal import read_journal
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import UsageError
@@ -33,6 +38,7 @@ from mlagentbench.running.run_sandbox import end_left_sandbox
 from mlagentbench.running.settings import AgentChoice, RunSettings, read_settings
 from mlagentbench.running.suite import (
     Cell,
+    ReadyTasks,
     SuiteRequest,
     evaluate,
     make_tasks_ready,
@@ -40,6 +46,7 @@ from mlagentbench.running.suite import (
     require_what_is_needed,
     role_choices,
 )
+from mlagentbench.tasks.task import load_task
 
 OPTIONS = {"steps": "max_steps", "time": "max_time", "tokens": "max_tokens", "cost": "max_cost"}
 """For each limit, the setting that it comes from."""
@@ -80,29 +87,39 @@ def _option(setting: str) -> str:
     return f"--{setting.replace('_', '-')}"
 
 
+def option_of(limit: str) -> str:
+    """The option that sets a limit, as a person types it."""
+    return _option(OPTIONS[limit])
+
+
 def resume_runs(paths: Sequence[Path], how: GoingOn, say: Say, console: Console) -> SuiteOutcome:
     """Let each run go on to its grade; all are checked before any work."""
     runs = list({run.path: run for run in map(find_run, paths)}.values())
-    if len({run.out for run in runs}) > 1:
-        raise UsageError("these runs are below different --out directories; resume them one by one")
+    for other in runs[1:]:
+        if other.out != runs[0].out:
+            raise UsageError(
+                f"{runs[0].out} and {other.out} are different --out directories; resume the runs "
+                "of each with a command of its own"
+            )
     return go_on(runs, how, say, console)
 
 
 def go_on(runs: Sequence[RunDirectory], how: GoingOn, say: Say, console: Console) -> SuiteOutcome:
     """Continue or grade runs of one --out directory, and read back what came of them."""
-    requests = [
-        continuing_request(run, how) for run in runs if _is_left_to_do(run, how.limits, say)
-    ]
+    going_on = [run for run in runs if _is_left_to_do(run, how.limits, say)]
+    requests = [continuing_request(run, how) for run in going_on]
     for request in requests:
         require_what_is_needed(request, console)
     out, interrupted = runs[0].out, False
     with own_output(out):
         for run in runs:
             end_left_sandbox(run)
-        score_runs([run.path for run in runs if _lacks_its_grade(run)], "last", say)
         try:
+            ready = [make_tasks_ready(request, console) for request in requests]
+            for run, request, its_ready in zip(going_on, requests, ready, strict=True):
+                require_same_ground(run, request, its_ready)
+            score_runs([run.path for run in runs if _lacks_its_grade(run)], "last", say)
             if requests:
-                ready = [make_tasks_ready(request, console) for request in requests]
                 interrupted = evaluate(requests, ready, console)
         except KeyboardInterrupt:
             interrupted = True
@@ -117,9 +134,17 @@ def _is_left_to_do(run: RunDirectory, raised: RunSettings, say: Say) -> bool:
         say(f"{run.relative}: goes on after step {len(history.steps)}")
         return True
     kind = "" if history.outcome is None else history.outcome.kind
-    more = f"; more is done with {_option(OPTIONS[kind])}" if kind in OPTIONS else ""
+    more = f"; more is done with {option_of(kind)}" if kind in OPTIONS else ""
     say(f"{run.relative}: has ended ({kind}){more}")
     return False
+
+
+def require_same_ground(run: RunDirectory, request: SuiteRequest, ready: ReadyTasks) -> None:
+    """A UsageError when the task or its data are not those that the run began with."""
+    [cell] = request.cells
+    first = read_journal(run.journal).run
+    if first is not None:
+        require_same(run.path, first, load_task(cell.task), ready[cell.python_needs].data)
 
 
 def _lacks_its_grade(run: RunDirectory) -> bool:
@@ -204,7 +229,7 @@ def _raised_limits(run: RunDirectory, raised: RunSettings) -> BudgetLimits:
         if before is None or value < before:
             had = "none" if before is None else f"{before:g}"
             raise UsageError(
-                f"{_option(OPTIONS[name])} {value:g}: {run.path} has {had}; it can only be raised"
+                f"{option_of(name)} {value:g}: {run.path} has {had}; it can only be raised"
             )
     return now.model_copy(update=given)
 

@@ -131,7 +131,10 @@ class SuiteRequest(Record):
 
 
 def cells_of(
-    names: Sequence[str], choices: Sequence[AgentChoice], models: Sequence[str]
+    names: Sequence[str],
+    choices: Sequence[AgentChoice],
+    models: Sequence[str],
+    option: str = "--models",
 ) -> Iterator[Cell]:
     """All agents on all tasks with all models that they use; a UsageError says what cannot be."""
     addresses = list(dict.fromkeys(load_task(name).address for name in names))
@@ -139,7 +142,7 @@ def cells_of(
     chosen = [(_agent(choice.name), choice.settings) for choice in choices]
     if usable and all(info.needs_model is False for info, _ in chosen):
         raise UsageError(
-            f"--models {','.join(usable)}: of these agents none uses a model (see: mlagentbench "
+            f"{option} {','.join(usable)}: of these agents none uses a model (see: mlagentbench "
             "agents)"
         )
     for info, settings in chosen:
@@ -147,7 +150,7 @@ def cells_of(
         choose_actions(settings.get("actions") or ())
         if info.needs_model and not usable:
             raise UsageError(
-                f"agent {info.name} needs a model: --models PROVIDER/NAME "
+                f"agent {info.name} needs a model: {option} PROVIDER/NAME "
                 "(e.g. openai/gpt-6-sol, anthropic/claude-opus-5-5; see docs/models.md)"
             )
         choice = AgentChoice(name=info.name, settings=settings)
