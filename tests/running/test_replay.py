@@ -153,12 +153,14 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
         "python environment": "another", "package: numpy": "0.2", "harness: numpy": "0.1",
     }  # fmt: skip
     page = Path(replay["page"]).read_text()
-    assert "does not agree" in page and "drawn.txt" in page
+    assert "does not agree" in page and "drawn.txt" in page and '"change" open' in page
     assert "src=" not in page and '<link rel="stylesheet"' not in page
 
     lines = run.journal.read_bytes().splitlines(keepends=True)
     run.journal.write_bytes(b"".join(line for line in lines if b'"kind":"reply"' not in line))
+    (task.folder / "grade.py").write_text("import a_package_that_is_not_here\n")
     strict = replayed(run, tolerance=0.0)
+    assert "grading failed here: " in strict.scores[0].reason
     assert strict.steps[1].agreement == "different"
     assert strict.steps[3].agreement == "not replayable" and strict.steps[3].taken_over
     assert "a model is asked for more than then" in strict.steps[3].reason

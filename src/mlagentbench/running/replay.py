@@ -26,7 +26,7 @@ from mlagentbench.environment.opening import open_run
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.run_record import settings_hash
 from mlagentbench.environment.sandbox.prerequisites import isolation
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.evaluation.grading import grade_run
 from mlagentbench.evaluation.replays import Replay, ScoreComparison, StepComparison
 from mlagentbench.evaluation.results import find_run, read_grades
@@ -166,23 +166,27 @@ async def _scores(
     last = len(read_journal(run.journal).steps)
     for number, then in sorted(newest.items()):
         if number > last:
-            compared.append(_never_reached(then))
+            compared.append(_not_graded(then, "the replay has ended before it"))
             continue
         announce(f"grading as it was after step {number}")
-        now = await grade_run(run, number)
+        try:
+            now = await grade_run(run, number)
+        except RunFailed as failure:
+            compared.append(_not_graded(then, f"grading failed here: {failure.detail}"))
+            continue
         taken_over = any(step.taken_over and step.step <= number for step in steps)
         timed = source.task.spec.kind == "timed"
         compared.append(compare_grades(then, now, comparing, timed=timed, taken_over=taken_over))
     return compared
 
 
-def _never_reached(then: Grade) -> ScoreComparison:
+def _not_graded(then: Grade, reason: str) -> ScoreComparison:
     return ScoreComparison(
         step=then.step,
         then=then.score,
         now=None,
         agreement="not replayable",
-        reason="the replay has ended before it",
+        reason=reason,
     )
 
 
