@@ -36,7 +36,7 @@ def made(
 def test_branches_are_compared_with_their_parent() -> None:
     parent = made("", 1, 0.5)
     same = [made("react-1", number, 0.5 + number / 10, 3) for number in (1, 2, 3, 4, 5)]
-    edited = [made("react-2", 1, None, 7, edited="ab")]
+    edited = [made("react-2", 1, None, 7, edited="abcdef0123")]
     first, second = branch_sets(parent, [*reversed(same), *edited])
     assert (first.name, first.point.step) == ("react; with openai/small", 3)
     assert [run.path.rpartition("/")[2] for run in first.runs] == ["1", "2", "3", "4", "5"]
@@ -45,7 +45,7 @@ def test_branches_are_compared_with_their_parent() -> None:
     assert gained.normalised == pytest.approx(0.3) and gained.score == pytest.approx(3.0)
     assert gained.normalised_interval is not None
     assert gained.normalised_interval.low < 0.3 < gained.normalised_interval.high
-    assert second.name == "react; with openai/small; observation edited"
+    assert second.name == "react; with openai/small; observation edited (abcdef)"
     lost = second.against_parent
     assert (lost.normalised, lost.normalised_pairs) == (-0.5, 1)
     assert (lost.score, lost.score_pairs, lost.score_interval) == (None, 0, None)

@@ -307,7 +307,8 @@ def test_a_run_page_shows_the_family_and_what_branches_gained(tmp_path: Path) ->
         assert "family" in page.ids
     top = pages[parent.name]
     assert f"../runs/{grandchild.name}.html" in top.addresses
-    assert "branched after step 5" in top.text and "n = 1" in top.text
+    assert "branched after step 5; observation edited (abcdef)" in top.text
+    assert "n = 1" in top.text
     assert f"../runs/{parent.name}.html" in pages[grandchild.name].addresses
     alone = Collection(outs=collection.outs, runs=runs[1:])
     build_site(report_data(alone, "mlagentbench report"), tmp_path / "site")
@@ -316,7 +317,7 @@ def test_a_run_page_shows_the_family_and_what_branches_gained(tmp_path: Path) ->
 
 
 def _branched(run: CollectedRun, parent: CollectedRun, step: int) -> CollectedRun:
-    point = BranchPoint(run=parent.summary.result.path, step=step)
+    point = BranchPoint(run=parent.summary.result.path, step=step, edited="abcdef0123")
     result = run.summary.result
     record = result.record.model_copy(update={"branched_from": point})
     changed = result.model_copy(update={"record": record})

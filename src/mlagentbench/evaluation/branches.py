@@ -15,6 +15,9 @@ from mlagentbench.evaluation.stats import Interval, t_interval
 from mlagentbench.evaluation.summary import RunSummary
 from mlagentbench.records import BranchPoint, Record
 
+SHOWN_HASH = 6
+"""Characters that tell two texts or recordings apart."""
+
 
 class RunKey(Record):
     """Which run: its --out directory and its place below it."""
@@ -126,17 +129,27 @@ def _set(parent: RunSummary, runs: Sequence[RunSummary]) -> BranchSet:
 
 
 def _name(parent: RunSummary, child: RunSummary) -> str:
-    facts, before = child.result.record.disclosure, parent.result.record.disclosure
+    facts = child.result.record.disclosure
     words = [agent_text(facts.agent, facts.agent_settings)]
     if facts.model != "none":
         words.append(f"with {facts.model}")
+    return "; ".join([*words, *changes_of(parent, child)])
+
+
+def changes_of(parent: RunSummary, child: RunSummary) -> list[str]:
+    """What a branch does otherwise than its parent, besides its agent and its model."""
+    facts, before = child.result.record.disclosure, parent.result.record.disclosure
+    words = []
     if other_roles(facts) != other_roles(before):
-        words.append(", ".join(f"{role}={model}" for role, model in other_roles(facts).items()))
+        words += [f"{role}={model}" for role, model in other_roles(facts).items()]
+    if facts.recording is not None and facts.recording != before.recording:
+        words.append(f"recording {facts.recording[:SHOWN_HASH]}")
     if facts.limits != before.limits:
         words.append(f"limits {limits_text(facts.limits)}")
-    if _point(child).edited is not None:
-        words.append("observation edited")
-    return "; ".join(filter(None, words))
+    edited = _point(child).edited
+    if edited is not None:
+        words.append(f"observation edited ({edited[:SHOWN_HASH]})")
+    return words
 
 
 def _difference(pairs: Sequence[tuple[RunSummary, RunSummary]]) -> PairedDifference:

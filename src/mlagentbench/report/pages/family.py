@@ -9,6 +9,7 @@ from mlagentbench.evaluation.branches import (
     RunKey,
     SetComparison,
     branch_sets,
+    changes_of,
     key_of,
     parent_of,
     set_comparisons,
@@ -28,8 +29,11 @@ class Member:
     step: int | None
     """The last step that it shares with the run above it; None for the first."""
     is_this: bool
-    success: bool | None
-    normalised: float | None
+    changes: tuple[str, ...] = ()
+    """What it does otherwise than the run above it, besides its agent and its model."""
+    success: bool | None = None
+    normalised: float | None = None
+    score: float | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ class _Tree:
         above, missing = self._above(run)
         members = [] if missing is None else [_absent(missing)]
         for ancestor in above:
-            members.append(_member(ancestor, len(members), run))
+            members.append(self._member(ancestor, len(members), run))
         return [*members, *self._with_descendants(run, len(members), run, set())]
 
     def _above(self, run: CollectedRun) -> tuple[list[CollectedRun], str | None]:
@@ -94,36 +98,36 @@ class _Tree:
     def _with_descendants(
         self, run: CollectedRun, depth: int, this: CollectedRun, seen: set[str]
     ) -> list[Member]:
-        members = [_member(run, depth, this)]
+        members = [self._member(run, depth, this)]
         seen.add(run.name)
         for child in self.children(run):
             if child.name not in seen:
                 members += self._with_descendants(child, depth + 1, this, seen)
         return members
 
+    def _member(self, run: CollectedRun, depth: int, this: CollectedRun) -> Member:
+        record, grade = run.summary.result.record, run.summary.result.grade
+        taken, above = record.branched_from, parent_of(run.summary)
+        parent = None if above is None else self._runs.get(_text(above))
+        return Member(
+            page=run.name,
+            name=_name(run.summary),
+            depth=depth,
+            step=None if taken is None else taken.step,
+            is_this=run is this,
+            changes=() if parent is None else tuple(changes_of(parent.summary, run.summary)),
+            success=None if grade is None else grade.success,
+            normalised=None if grade is None else grade.normalised,
+            score=None if grade is None else grade.score,
+        )
+
 
 def _text(key: RunKey) -> str:
     return f"{key.out}\n{key.path}"
 
 
-def _member(run: CollectedRun, depth: int, this: CollectedRun) -> Member:
-    record, grade = run.summary.result.record, run.summary.result.grade
-    taken = record.branched_from
-    return Member(
-        page=run.name,
-        name=_name(run.summary),
-        depth=depth,
-        step=None if taken is None else taken.step,
-        is_this=run is this,
-        success=None if grade is None else grade.success,
-        normalised=None if grade is None else grade.normalised,
-    )
-
-
 def _absent(path: str) -> Member:
-    return Member(
-        page=None, name=path, depth=0, step=None, is_this=False, success=None, normalised=None
-    )
+    return Member(page=None, name=path, depth=0, step=None, is_this=False)
 
 
 def _name(summary: RunSummary) -> str:
