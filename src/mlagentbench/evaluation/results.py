@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -16,6 +17,8 @@ from mlagentbench.records import Grade, Outcome, Record, RunRecord, Usage
 
 FORMAT = RunRecord.model_fields["v"].default
 """The version of run.json's format that is read here."""
+DEEPEST = 6
+"""How far below a directory runs are looked for, to name one: so far they are below OUT."""
 
 
 class RecordedReplies(Record):
@@ -74,15 +77,30 @@ def run_directories(out: Path) -> Iterator[RunDirectory]:
 def find_run(path: Path) -> RunDirectory:
     """The run at this path: a run directory, or anything directly in it."""
     path = path.absolute()
-    if path.name == "run.json":
+    if path.is_file():
         path = path.parent
     parts = path.parts
     if not (path / "run.json").is_file() or len(parts) < 7 or parts[-6] != "runs":
-        raise UsageError(
-            f"{path} is not a run: expected OUT/runs/TASK/TIER/AGENT/MODEL/EPOCH with run.json"
-        )
+        raise UsageError(f"{path} is not a run: {_hint(path)}")
     out = path.parents[5]
     return RunDirectory(out, path.relative_to(out))
+
+
+def _hint(path: Path) -> str:
+    """What somebody may have meant by a path that is no run."""
+    below = (sorted(path.glob("*/" * depth + "run.json")) for depth in range(1, DEEPEST + 1))
+    found = next(filter(None, below), [])
+    if found:
+        runs = "1 run is" if len(found) == 1 else f"{len(found)} runs are"
+        return f"{runs} below it; name one, e.g. {found[0].parent}"
+    if not path.is_dir():
+        there = next(parent for parent in path.parents if parent.is_dir())
+        missing, names = path.relative_to(there).parts[0], os.listdir(there)  # noqa: PTH208
+        if near := get_close_matches(missing, names, n=1):
+            return f"there is no {missing} in {there}; did you mean {near[0]}?"
+        if "runs" in there.parts and names:
+            return f"there is no {missing} in {there}, only {', '.join(sorted(names))}"
+    return "expected OUT/runs/TASK/TIER/AGENT/MODEL/EPOCH with run.json"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 from rich.console import Console
 
 from mlagentbench.environment.joined_objects import JoinedObjects
-from mlagentbench.evaluation.run_diff import DiffSide, DoneAction, PairKind, RunDiff
+from mlagentbench.evaluation.run_diff import ActionPair, DiffSide, DoneAction, PairKind, RunDiff
 from mlagentbench.report.formats import (
     NOTHING,
     dollars_text,
@@ -18,14 +18,21 @@ from mlagentbench.report.formats import (
     tokens_text,
 )
 from mlagentbench.report.json_page import print_json
-from mlagentbench.report.pages.diffs import MOST_LINES, WorkspaceChange, compare, workspace_change
+from mlagentbench.report.pages.diffs import (
+    MOST_LINES,
+    WorkspaceChange,
+    compare,
+    cut,
+    workspace_change,
+)
 from mlagentbench.report.series import who_ran
 from mlagentbench.report.terminal import (
     plain,
     plain_table,
-    print_blocks,
     print_change,
+    print_columns,
     print_heading,
+    results_of,
 )
 
 SIGNS: dict[PairKind, str] = {
@@ -60,14 +67,20 @@ def print_run_diff(diff: RunDiff, *, as_json: bool) -> None:
         console.print(plain(f"{letter}: {side.directory}"), soft_wrap=True)
     _print_figures(console, diff)
     _print_actions(console, diff)
+    for one in diff.parting:
+        print_heading(console, f"where they part: {one.name}, from A to B")
+        _print_texts(console, one.first, one.second)
     if diff.first.plan != diff.second.plan:
         print_heading(console, "last plan, from A to B")
-        blocks = compare(diff.first.plan.splitlines(), diff.second.plan.splitlines())
-        print_blocks(console, blocks)
+        _print_texts(console, diff.first.plan, diff.second.plan)
     print_heading(console, "files at the end, from A to B")
-    print_change(console, code)
+    print_change(console, code, print_columns)
     if code == WorkspaceChange():
         console.print("all the same")
+
+
+def _print_texts(console: Console, first: str, second: str) -> None:
+    print_columns(console, *cut(compare(first.splitlines(), second.splitlines()), MOST_LINES))
 
 
 def _code(diff: RunDiff) -> WorkspaceChange:
@@ -124,7 +137,7 @@ def _print_actions(console: Console, diff: RunDiff) -> None:
             plain(_words(pair.first)),
             plain(sign + ("*" if other_result else ""), STYLES[sign]),
             _number(pair.second),
-            plain("" if pair.kind == "same" else _words(pair.second)),
+            plain(_words_beside(pair)),
         )
     console.print(table)
     console.print(plain(LEGEND, "dim"))
@@ -135,7 +148,8 @@ def _parting(diff: RunDiff) -> str:
         return f"all {diff.shared} actions are the same"
     pair = diff.actions[diff.shared]
     steps = [one.step for one in (pair.first, pair.second) if one is not None]
-    same = f"the first {diff.shared} actions are the same; " if diff.shared else ""
+    first = "action is" if diff.shared == 1 else f"{diff.shared} actions are"
+    same = f"the first {first} the same; " if diff.shared else ""
     return f"{same}they part at step {steps[0]}"
 
 
@@ -143,9 +157,18 @@ def _number(done: DoneAction | None) -> str:
     return "" if done is None else str(done.step)
 
 
+def _words_beside(pair: ActionPair) -> str:
+    """What the second did; of the same action, only what came of it where that is different."""
+    if pair.kind != "same" or pair.second is None:
+        return _words(pair.second)
+    return "" if pair.same_observation else _ending(pair.second).lstrip()
+
+
 def _words(done: DoneAction | None) -> str:
-    if done is None:
-        return ""
+    return "" if done is None else f"{done.name} {done.about}".rstrip() + _ending(done)
+
+
+def _ending(done: DoneAction) -> str:
     status = "" if done.status == "ok" else f" [{done.status}]"
-    score = "" if done.score is None else f" → {figure_text(done.score)}"
-    return f"{done.name} {done.about}".rstrip() + status + score
+    results = ", ".join(results_of(done.validations, done.point))
+    return f"{status} → {results}" if results else status

@@ -30,6 +30,7 @@ from mlagentbench.report.terminal import (
     print_blocks,
     print_change,
     print_heading,
+    results_of,
 )
 
 STYLES = {"ok": "", "error": "red", "refused": "red", "limit": "yellow", "interrupted": "yellow"}
@@ -69,18 +70,16 @@ def _print_overview(console: Console, summary: RunSummary, told: Timeline) -> No
     for line in run_header(summary):
         console.print(plain(line), soft_wrap=True)
     console.print()
-    table = plain_table(
-        "step", "action", "about", "status", "time", "result", "findings", right=("step", "time")
-    )
+    findings = ["findings"] if any(step.findings for step in told.steps) else []
+    table = plain_table("step", "action", "time", "result", *findings, right=("step", "time"))
     for step in told.steps:
+        found = ", ".join(dict.fromkeys(map(finding_name, step.findings)))
         table.add_row(
             str(step.n),
-            plain(step.action),
-            plain(step.subject),
-            plain(step.status, STYLES[step.status]),
+            plain(f"{step.action} {step.subject}".rstrip()),
             duration_text(step.seconds),
-            plain(", ".join(_results(step))),
-            plain(", ".join(dict.fromkeys(map(finding_name, step.findings))), "yellow"),
+            plain(", ".join(_results(step)), STYLES[step.status]),
+            *([plain(found, "yellow")] if findings else []),
         )
     console.print(table)
     for event in told.last_events:
@@ -119,12 +118,10 @@ def run_header(summary: RunSummary) -> Iterator[str]:
 
 
 def _results(step: StepView) -> Iterator[str]:
-    """What was measured in a step, and the grade of the workspace after it."""
-    for one in step.validations:
-        yield f"{one.metric} {figure_text(one.value)}"
-    if step.point is not None:
-        valid = step.point.score is not None
-        yield f"graded {figure_text(step.point.score)}" if valid else "graded: not valid"
+    """How a step ended, unless well, and what was measured in it."""
+    if step.status != "ok":
+        yield step.status
+    yield from results_of(step.validations, step.point)
 
 
 def _print_step(console: Console, step: StepView) -> None:
@@ -136,7 +133,8 @@ def _print_step(console: Console, step: StepView) -> None:
     began = f"began after {duration_text(step.clock)}"
     console.print(plain(f"step {step.n}: {step.action} {step.subject}".rstrip(), "bold"))
     console.print(plain(f"{', '.join(ended)}; took {duration_text(step.seconds)}, {began}"))
-    for text in (*_results(step), *step.events, *(f"snapshot: {note}" for note in step.notes)):
+    results = results_of(step.validations, step.point)
+    for text in (*results, *step.events, *(f"snapshot: {note}" for note in step.notes)):
         console.print(plain(text))
     for finding in step.findings:
         console.print(plain(f"finding: {finding_name(finding)}: {finding.detail}", "yellow"))

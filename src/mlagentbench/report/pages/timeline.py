@@ -18,7 +18,7 @@ from mlagentbench.environment.journal import (
 from mlagentbench.environment.object_store import ObjectLost, ObjectStore
 from mlagentbench.evaluation.detectors.reply_parts import MAIN, PLAN, parts_of
 from mlagentbench.evaluation.findings import Finding
-from mlagentbench.evaluation.run_diff import SHORT_ARGUMENT, main_argument
+from mlagentbench.evaluation.run_diff import main_argument
 from mlagentbench.evaluation.summary import RunSummary, ScorePoint, ValidationPoint
 from mlagentbench.records import Json
 from mlagentbench.report.clipping import Clipped, clip, preview, visible
@@ -28,6 +28,7 @@ from mlagentbench.report.pages.plans import PlanChange, plan_change
 PAGE_CHARACTERS = 3_000_000
 """About as much text as a page should hold: the more steps, the less is shown of each."""
 MOST_CHARACTERS, LEAST_CHARACTERS = 8_000, 600
+SHORT_ARGUMENT = 100
 THOUGHTS = ("thought", "reflection", "")
 """The fields of a reply that say best what it is about, in this order."""
 
@@ -61,7 +62,7 @@ class StepView:
     n: int
     action: str
     subject: str
-    """The first argument, where it is short: what the action is about."""
+    """What the action is about: its first argument, or the beginning of that."""
     arguments: tuple[Argument, ...]
     observation: Clipped | None
     status: str
