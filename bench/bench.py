@@ -66,6 +66,7 @@ def parts() -> dict[str, Callable[[], list[Figure]]]:
             steps.step(env, files=1, size=steps.MILLION, target=1.5),
             steps.step(env, files=200, size=steps.MILLION, target=1.6),
             steps.step(env, files=20_000, size=steps.MILLION // 100, target=3.0),
+            *steps.step_parts(env),
         ],
         "tool-calls": steps.tool_call_steps,
         "storage": lambda: [storage.stored_bytes(), storage.restoring()],

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import time
+from itertools import pairwise
 from pathlib import Path
 
 from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, execute_tools
@@ -17,12 +18,12 @@ RUN_HI = Action(name="Execute Script", arguments={"script_name": "hi.py"})
 
 
 @solver
-def tool_calls(times: str, steps: int) -> Solver:
-    """Run a script again and again by Inspect's tool calls, and as often bare, in turn.
+def tool_calls(times: str, rounds: int) -> Solver:
+    """Run a script by Inspect's tool call, by the Environment alone, and bare, again and again.
 
     Args:
-        times: The file for the seconds of each step and of each bare run.
-        steps: How often.
+        times: The file for the seconds that the three took in each round.
+        rounds: How often; each is two steps.
     """
 
     async def loop(environment: Environment) -> None:
@@ -30,15 +31,17 @@ def tool_calls(times: str, steps: int) -> Solver:
         tools = action_tools(environment)
         bare = [environment.python_env.python, "-u", environment.run.work / "hi.py"]
         taken = []
-        for number in range(steps):
+        for number in range(rounds):
             call = ToolCall(id=str(number), function="execute_script", arguments=RUN_HI.arguments)
             message = ChatMessageAssistant(content="", tool_calls=[call])
             clocks = [time.perf_counter()]
             await execute_tools([message], tools)
             clocks.append(time.perf_counter())
+            await environment.execute(RUN_HI)
+            clocks.append(time.perf_counter())
             subprocess.run(bare, check=True, capture_output=True)
             clocks.append(time.perf_counter())
-            taken.append([clocks[1] - clocks[0], clocks[2] - clocks[1]])
+            taken.append([end - start for start, end in pairwise(clocks)])
         Path(times).write_text(json.dumps(taken))
         await environment.execute(FINAL_ANSWER)
 

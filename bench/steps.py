@@ -6,10 +6,12 @@ import os
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import parsing
 from bench_agents import HI, RUN_HI
 from figures import Figure, half_range, interleaved, ratio
 from whole_runs import run_agent
@@ -22,8 +24,9 @@ from mlagentbench.records import Action
 
 MILLION = 1_000_000
 MANY = 1_000
-WINDOW = 40
-"""So many steps around a step stand for it."""
+WINDOW = 30
+"""So many steps around one stand for it."""
+REPLY = parsing.replies.sound_reply(parsing.KILOBYTES)
 
 
 def sandbox_start(python_env: Path) -> Figure:
@@ -60,23 +63,63 @@ def step(python_env: Path, files: int, size: int, target: float) -> Figure:
     )
 
 
+def step_parts(python_env: Path) -> list[Figure]:
+    """What a step consists of, each against the same script run bare."""
+    with open_environment() as (environment, execute):
+        execute(HI)
+        execute(RUN_HI)
+        hi = f"{environment.run.work}/hi.py"
+        python = str(python_env / "bin" / "python")
+
+        def snapshot() -> None:
+            environment.snapshots.take(quiet=True)
+            environment.store.commit()
+
+        def two_lines() -> None:
+            for _ in range(2):
+                environment.note("one line")
+
+        parts = {
+            "in the sandbox, the script alone": lambda: execute.wait_for(
+                environment.sandbox.run([python, "-u", "hi.py"])
+            ),
+            "snapshot of an unchanged workspace": snapshot,
+            "two lines of the journal, on the disk": two_lines,
+            "parsing a reply of 10 kB": lambda: parsing.is_read(REPLY),
+        }
+        bare, *times = interleaved(
+            lambda: subprocess.run([python, "-u", hi], check=True, capture_output=True),
+            *parts.values(),
+            rounds=30,
+        )
+    return [
+        ratio(f"part of a step: {name} / bare", taken, bare, target=None)
+        for name, taken in zip(parts, times, strict=True)
+    ]
+
+
 def tool_call_steps() -> list[Figure]:
     """Steps by Inspect's tool calls: against bare, and late in a long run against early."""
     with tempfile.TemporaryDirectory() as directory:
         times = Path(directory, "times.json")
         run_agent(
-            f"tool_calls(times={times}, steps={MANY})", Path(directory, "out"), steps=MANY + 2
+            f"tool_calls(times={times}, rounds={MANY // 2})", Path(directory, "out"), steps=MANY + 2
         )
-        taken: list[tuple[float, float]] = json.loads(times.read_text())
-    ours, bare = zip(*taken, strict=True)
-    figures = [ratio("step by Inspect's tool call, 1 MB / bare", ours[:50], bare[:50], target=2.2)]
-    early = slice(2, 2 + WINDOW)
-    for place in (400, MANY):
-        late = slice(min(place + WINDOW // 2, MANY) - WINDOW, min(place + WINDOW // 2, MANY))
+        taken: list[tuple[float, float, float]] = json.loads(times.read_text())
+    ours, direct, bare = zip(*taken, strict=True)
+    added = [by_tool - alone for by_tool, alone in zip(ours, direct, strict=True)]
+    figures = [
+        ratio("step by Inspect's tool call, 1 MB / bare", ours[:50], bare[:50], target=2.2),
+        ratio("part of a step: Inspect's tool call / bare", added[:50], bare[:50], target=None),
+    ]
+    early = slice(0, WINDOW)
+    for step in (400, MANY):
+        end = min(step // 2 + WINDOW // 2, len(ours))
+        late = slice(end - WINDOW, end)
         then, now = _typical(ours, bare, early), _typical(ours, bare, late)
         figures.append(
             Figure(
-                what=f"step {place:,} / step 10, both against bare",
+                what=f"step {step:,} / step 10, both against bare",
                 value=now[0] / then[0],
                 spread=(now[1] + then[1]) / then[0],
                 target=1.1,
@@ -99,6 +142,9 @@ class Execute:
     def __init__(self, runner: asyncio.Runner, environment: Environment) -> None:
         self._runner = runner
         self._environment = environment
+
+    def wait_for(self, work: Coroutine[Any, Any, object]) -> None:
+        self._runner.run(work)
 
     def __call__(self, action: Action) -> None:
         observation = self._runner.run(self._environment.execute(action))
