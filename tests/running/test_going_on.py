@@ -80,9 +80,15 @@ def test_a_run_whose_budget_was_used_up_goes_on_when_it_is_raised(
     assert said == [f"{run.relative}: has ended (steps); more is done with --max-steps"]
     with pytest.raises(UsageError, match=r"--max-time 1: .* has 600; it can only be raised"):
         resume(run, said, max_time=1)
+    record = read_record(run)
+    changed = {"python_env": "0" * 64, "packages": record.disclosure.packages | {"numpy": "0.1"}}
+    other = record.disclosure.model_copy(update=changed)
+    run.run_json.write_text(record.model_copy(update={"disclosure": other}).model_dump_json())
     outcome = resume(run, said, max_steps=7)
     assert run.journal.read_bytes().startswith(before)
     history = read_journal(run.journal)
+    [noted] = [line.detail for line in history.events if line.event == "note"]
+    assert "goes on with another numpy" in noted and "python environment" in noted
     assert [step.action.name for step in history.steps] == [
         "Write File", "Execute Script", "Final Answer",
     ]  # fmt: skip

@@ -202,9 +202,9 @@ class Environment:
             return
         self.snapshots.restore(self._snapshot)
         self._event("resumed", f"after step {len(self.steps)}")
-        self._note_limits(last_limits(history) or self.budget.limits)
         if history.interrupted is not None:
             self._close_interrupted(history.interrupted)
+        self._note_limits(last_limits(history) or self.budget.limits)
         self._ended = self._submitted_already()
 
     def _note_limits(self, before: BudgetLimits) -> None:

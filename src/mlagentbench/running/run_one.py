@@ -18,6 +18,7 @@ from mlagentbench.environment.actions.action import AskPerson
 from mlagentbench.environment.budget import Budget, working_clock
 from mlagentbench.environment.continuing import goes_on
 from mlagentbench.environment.current import publish
+from mlagentbench.environment.disclosure import packages
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.journal import read_journal
@@ -28,7 +29,7 @@ from mlagentbench.environment.services.tool_services import run_services
 from mlagentbench.environment.workspace import sandbox_spec
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.grading import grade_run
-from mlagentbench.evaluation.results import final_grade, read_run
+from mlagentbench.evaluation.results import final_grade, read_record, read_run
 from mlagentbench.files import write_atomically
 from mlagentbench.records import Grade, Outcome
 from mlagentbench.running.live import LiveProgress
@@ -112,10 +113,26 @@ async def _open_environment(identified: Identified) -> OpenRun:
         held.push_async_callback(sandbox.stop)
         held.push_async_callback(environment.close)
         environment.start()
+        _note_other_ground(environment)
         await sandbox.start()
         opened = OpenRun(run, environment, held.pop_all())
     _show(opened)
     return opened
+
+
+def _note_other_ground(environment: Environment) -> None:
+    """Keep in the journal that a run goes on with other software than results say of it."""
+    facts = read_record(environment.run).disclosure
+    installed = packages()
+    others = [
+        f"{name} {installed[name]}"
+        for name, version in facts.packages.items()
+        if installed.get(name, version) != version
+    ]
+    if facts.python_env != environment.python_env.hash:
+        others.append(f"python environment {environment.python_env.hash[:8]}")
+    if others:
+        environment.note(f"goes on with another {', '.join(others)}")
 
 
 def _person(settings: RunSettings) -> AskPerson | None:
