@@ -93,7 +93,8 @@ def killed_courses(kills: int, out: Path) -> Iterator[KilledRuns]:
         for harness in killed_at_random(
             course, folder, variables, round(kills * share), longest, random.Random()
         ):
-            print(*harness.kills, sep="\n", flush=True)
+            for kill in harness.kills:
+                print(kill, flush=True)
             killed.append(harness)
         yield _figures(course.name, undisturbed, killed)
 
