@@ -3,9 +3,9 @@
 The harness holds the other end of the control socket, whose descriptor is the first argument; the
 second are the hard limits, the others the places besides the workspace where files can be written.
 Each message on the socket carries the descriptors of one request: a socket of the request's own,
-then the command's stdin, stdout and stderr. A forked supervisor serves it, so requests are
-independent, and closing the request's socket ends it. A request and its answers are frames: four
-bytes of length, then the payload.
+then the command's stdin, stdout and stderr. A supervisor, forked ahead and waiting for it, serves
+it, so requests are independent, and closing the request's socket ends it. A request and its answers
+are frames: four bytes of length, then the payload.
 
 Commands share the executor's uid. They can kill it (the harness then starts a new sandbox), stop it
 and change what its children inherit (found when the command has ended) but, since it is not
@@ -35,6 +35,7 @@ BACKLOG = 64
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 RESTORED_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
+TAKEN, ENDED = b"t", b"e"
 RESOURCES = sorted({getattr(resource, name) for name in dir(resource) if name[:7] == "RLIMIT_"})
 OPEN_TO_ALL = 0o1777
 OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -55,17 +56,34 @@ def main() -> None:
     gc.disable()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     around = Surroundings(sys.argv[3:])
+    spare = fork_spare(control, around)
     control.sendall(b"ready")
-    while True:
-        message, descriptors = receive_descriptors(control, 1, 4)
-        if not message:
-            return
-        if os.fork() == 0:
-            control.close()
-            serve(descriptors, around)
-            os._exit(0)
-        for descriptor in descriptors:
-            os.close(descriptor)
+    while os.read(spare, 1) != ENDED and inherited_from(0) == around.inherited:
+        os.close(spare)
+        spare = fork_spare(control, around)
+
+
+def fork_spare(control: socket.socket, around: "Surroundings") -> int:
+    """Fork the supervisor of the next request ahead of it, for a fork takes its time.
+
+    Returns a pipe with a word in it once the supervisor has its request, and its end if it died.
+    """
+    taken, take = os.pipe2(os.O_CLOEXEC)
+    if os.fork() != 0:
+        os.close(take)
+        return taken
+    os.close(taken)
+    around.touch()
+    select.select([control], [], [])
+    if inherited_from(0) != around.inherited:
+        os._exit(1)
+    message, descriptors = receive_descriptors(control, 1, 4)
+    os.write(take, TAKEN if message else ENDED)
+    os.close(take)
+    control.close()
+    if message:
+        serve(descriptors, around)
+    os._exit(0)
 
 
 def receive_descriptors(
@@ -144,11 +162,14 @@ def run(
     woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda _signal, _frame: None)
-    failed_to_start, report = os.pipe2(os.O_CLOEXEC)
-    command = os.fork()
-    if command == 0:
-        become(request, stdio, report)
-    for descriptor in (report, *stdio):
+    try:
+        command = start(request, stdio)
+    except OSError as error:
+        os.write(stdio[-1], f"{error.filename}: {error.strerror}\n".encode())
+        code = 126 if error.errno == errno.EACCES else 127
+        answer(connection, request, exit_code=code, start_error=error.errno)
+        return
+    for descriptor in stdio:
         os.close(descriptor)
     status = wait_for(command, connection, woken)
     if status is None or not request["keep"]:
@@ -161,44 +182,38 @@ def run(
         clean=around.restored(known),
         filled=filled,
         exit_code=None if status is None else shell_exit_code(status),
-        start_error=int(os.read(failed_to_start, 8) or b"0") if status is not None else 0,
         cpu_seconds=used.ru_utime + used.ru_stime,
     )
 
 
-def become(request: Request, stdio: list[int], report: int) -> None:
-    """In the child: turn into the command, or report why that cannot be."""
-    os.setsid()
-    signal.set_wakeup_fd(-1)
-    for number in RESTORED_SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
-    wanted = "stdio"
-    try:
-        for place, descriptor in zip((0, 1, 2)[-len(stdio) :], stdio, strict=True):
-            os.dup2(descriptor, place)
-        wanted = request["cwd"]
-        os.chdir(wanted)
-        wanted = request["command"][0]
-        os.execvpe(wanted, request["command"], request["env"])
-    except OSError as error:
-        os.write(report, str(error.errno).encode())
-        os.write(2, f"{wanted}: {error.strerror}\n".encode())
-        os._exit(126 if error.errno == errno.EACCES else 127)
+def start(request: Request, stdio: list[int]) -> int:
+    """Start the command in a session of its own; not by a fork, which would copy much memory."""
+    os.chdir(request["cwd"])
+    os.environ["PATH"] = request["env"].get("PATH", os.defpath)
+    places = (0, 1, 2)[-len(stdio) :]
+    return os.posix_spawnp(
+        request["command"][0],
+        request["command"],
+        request["env"],
+        file_actions=[
+            (os.POSIX_SPAWN_DUP2, descriptor, place)
+            for descriptor, place in zip(stdio, places, strict=True)
+        ],
+        setsid=True,
+        setsigdef=RESTORED_SIGNALS,
+    )
 
 
 def wait_for(command: int, connection: socket.socket, woken: int) -> int | None:
     """The command's exit status, or None when the harness wants it ended."""
-    poll = select.poll()
-    poll.register(connection, select.POLLIN)
-    poll.register(woken, select.POLLIN)
     while True:
-        ready = {source for source, _event in poll.poll()}
+        ready, _writable, _broken = select.select([connection, woken], [], [])
         if woken in ready:
             os.read(woken, 4096)
         status = reap(command)
         if status is not None:
             return status
-        if connection.fileno() in ready:
+        if connection in ready:
             return None
 
 
@@ -269,7 +284,13 @@ class Surroundings:
     def __init__(self, places: list[str]) -> None:
         self.places = places
         self.executor = os.getpid()
-        self.inherited = inherited_from(self.executor)
+        self.group = os.getpgrp()
+        self.inherited = inherited_from(0)
+
+    def touch(self) -> None:
+        """Touch the memory that serving needs: after a fork, the first touch copies it."""
+        json.loads(json.dumps({"env": sorted(self.files())}))
+        inherited_from(0)
 
     def files(self) -> set[str]:
         """The paths of all files and directories in the writable places."""
@@ -291,7 +312,7 @@ class Surroundings:
         What a process hands down to its children cannot always be set back.
         """
         try:
-            os.kill(self.executor, signal.SIGCONT)
+            os.killpg(self.group, signal.SIGCONT)
             if known is not None:
                 self.tidy(known)
             return inherited_from(self.executor) == self.inherited
