@@ -251,6 +251,29 @@ def test_a_session_keeps_its_own_until_it_ends(attacked: Attacked) -> None:
     assert attacked.census() == attacked.untouched
 
 
+BUSY = """
+import os, threading
+def work():
+    while True:
+        for number in range(50):
+            open(f"/tmp/{number}", "w").close()
+        for number in range(50):
+            if os.path.exists(f"/tmp/{number}"):
+                os.unlink(f"/tmp/{number}")
+threading.Thread(target=work, daemon=True).start()
+"""
+
+
+def test_a_session_can_write_files_while_scripts_run(attacked: Attacked) -> None:
+    repl = Repl(attacked.sandbox, Path(PYTHON))
+    attacked.runner.run(repl.run(BUSY, 20, 1000, lambda _output: None))
+    for _ in range(5):
+        assert not attacked.run("open('/tmp/script', 'w').close()").restarted
+        assert attacked.run("print(os.path.exists('/tmp/script'))").output == "False\n"
+    attacked.runner.run(repl.stop())
+    assert attacked.census() == attacked.untouched
+
+
 def test_a_session_whose_supervisor_is_killed_leaves_nothing(attacked: Attacked) -> None:
     repl = Repl(attacked.sandbox, Path(PYTHON))
     attacked.runner.run(repl.run(REPLS, 20, 1000, lambda _output: None))

@@ -14,6 +14,7 @@ answer repeats the nonce of its request.
 """
 
 import array
+import contextlib
 import ctypes
 import errno
 import gc
@@ -243,10 +244,8 @@ def kill_descendants() -> None:
         living = descendants_of(os.getpid())
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in living:
-                try:
+                with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
-                except ProcessLookupError:
-                    continue
         time.sleep(0.0005)
 
 
@@ -289,7 +288,7 @@ class Surroundings:
 
     def touch(self) -> None:
         """Touch the memory that serving needs: after a fork, the first touch copies it."""
-        json.loads(json.dumps({"env": sorted(self.files())}))
+        json.loads(json.dumps({"env": [entries(place) for place in self.places]}))
         inherited_from(0)
 
     def files(self) -> set[str]:
@@ -355,16 +354,17 @@ def entries(directory: str) -> list[tuple[str, bool]]:
 
 
 def remove(place: str, name: str) -> None:
-    """Remove a file, or a directory with all that is in it, however deep."""
+    """Remove a file, or a directory with all that is in it, however deep; it may vanish itself."""
     top = os.open(place, OPEN_DIRECTORY)
     names = [name]
     while names:
         name = names.pop()
-        try:
-            os.unlink(name, dir_fd=top)
-        except IsADirectoryError:
-            names += emptied(name, top)
-            os.rmdir(name, dir_fd=top)
+        with contextlib.suppress(FileNotFoundError):
+            try:
+                os.unlink(name, dir_fd=top)
+            except IsADirectoryError:
+                names += emptied(name, top)
+                os.rmdir(name, dir_fd=top)
     os.close(top)
 
 
