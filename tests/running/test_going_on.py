@@ -1,5 +1,6 @@
 """Runs that go on: after their budget is raised, only for their grade, and as branches."""
 
+import shutil
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -152,6 +153,15 @@ def test_a_run_goes_on_with_its_own_task_alone_and_in_its_own_directory(
         resume_runs([run.path, copied], GoingOn(), said.append, _console())
 
 
+def test_only_runs_of_agents_go_on(start: Start, said: list[str]) -> None:
+    run = start("nop")
+    replayed = read_record(run).model_copy(update={"origin": "replay", "replay_of": "elsewhere"})
+    run.run_json.write_text(replayed.model_dump_json())
+    for another in (lambda: resume(run, said), lambda: branch(run, 0, 1)):
+        with pytest.raises(UsageError, match="was imported or replayed; only runs of agents can"):
+            another()
+
+
 def test_an_agent_of_ones_own_and_a_recording_must_be_named_again(
     tmp_path: Path, start: Start, said: list[str]
 ) -> None:
@@ -186,6 +196,11 @@ def test_branches_share_the_history_and_go_on_with_seeds_of_their_own(start: Sta
     again = branch(parent, step=0, runs=2)
     assert [run.path for run in again] == [first.path, second.path]
     assert first.journal.read_bytes() == before
+    shutil.rmtree(first.path)
+    [anew] = branch(parent, step=0, runs=1)
+    made_again = read_run(anew).grade
+    assert anew.path == first.path and made_again is not None and grades[1] is not None
+    assert made_again.score == grades[1].score
 
 
 def test_another_agent_takes_over_with_an_edited_observation(tmp_path: Path, start: Start) -> None:

@@ -95,6 +95,8 @@ def option_of(limit: str) -> str:
 def resume_runs(paths: Sequence[Path], how: GoingOn, say: Say, console: Console) -> SuiteOutcome:
     """Let each run go on to its grade; all are checked before any work."""
     runs = list({run.path: run for run in map(find_run, paths)}.values())
+    for run in runs:
+        require_own(run, read_record(run))
     for other in runs[1:]:
         if other.out != runs[0].out:
             raise UsageError(
@@ -156,7 +158,6 @@ def _lacks_its_grade(run: RunDirectory) -> bool:
 def continuing_request(run: RunDirectory, how: GoingOn) -> SuiteRequest:
     """What to ask for so that this very run goes on."""
     record = read_record(run)
-    require_own(run, record)
     info = agent_of(run, record, how.agent)
     facts = record.disclosure
     cell = Cell(

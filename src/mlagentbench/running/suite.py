@@ -15,6 +15,8 @@ from mlagentbench.agents.agent import AgentInfo, find_agent
 from mlagentbench.agents.own_agent import is_file, load_agent
 from mlagentbench.environment.actions.standard import choose_actions
 from mlagentbench.environment.feedback import require_feedback
+from mlagentbench.environment.journal import read_lines
+from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.prerequisites import find_bwrap
 from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.errors import UsageError
@@ -328,16 +330,26 @@ def _inspect_task(cell: Cell, request: SuiteRequest, ready: Ready) -> "inspect_a
 
     task = registered_task(cell.task, request.settings)
     solver = cell.info.solver(**cell.agent.settings)
-    # Inspect keeps finished logs of the same version: those on other data are of another one.
-    version = f"{task.version}+{ready.data.hash[:8]}"
     model, roles = choose(cell.model, request.model_arguments), role_choices(request, cell)
     recording = who_answers(model, roles).recording
+    parts = (task.version, ready.data.hash[:8], recording and recording[:8], _last_line(request))
     return task_with(
         task,
         solver=solver,
         model=model.bound(),
         model_roles={role: choice.bound() for role, choice in roles.items()},
-        version=version if recording is None else f"{version}+{recording[:8]}",
+        # Inspect does not run again what has a finished log of this version.
+        version="+".join(str(part) for part in parts if part is not None),
+    )
+
+
+def _last_line(request: SuiteRequest) -> float | None:
+    """When a run that goes on came to where it is: whether it has ended, its journal says alone."""
+    if request.settings.continues is None:
+        return None
+    journal = RunDirectory(request.out, Path(request.settings.continues)).journal
+    return (
+        max((line.at for line in read_lines(journal)), default=None) if journal.exists() else None
     )
 
 
