@@ -132,8 +132,7 @@ def answer(connection: socket.socket, request: Request, **fields: Any) -> None:
 
 
 def send(connection: socket.socket, payload: bytes) -> None:
-    connection.sendall(LENGTH.pack(len(payload)))
-    connection.sendall(payload)
+    connection.sendall(LENGTH.pack(len(payload)) + payload)
 
 
 def receive(connection: socket.socket) -> bytes:
