@@ -7,6 +7,7 @@ undisturbed.py says in what it then is not what it would have been without kills
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -108,19 +109,19 @@ class Harness:
 
     def kill_after(self, seconds: float) -> Kill | None:
         """Kill it so long after it took hold of its directory; None when it had ended by then."""
+        family: list[psutil.Process] = []
         with self._answered():
             process = self._start()
             self._wait_until_it_holds(process)
             try:
-                code = process.wait(seconds)
+                process.wait(seconds)
             except subprocess.TimeoutExpired:
-                family = psutil.Process(process.pid).children(recursive=True)
+                family = _family(process)
                 process.kill()
-                code = process.wait()
-                return self._note(f"after {seconds:.2f} s", family)
-        if code != 0:
+            code = process.wait()
+        if code not in (0, -signal.SIGKILL):
             raise AssertionError(self._printed.read_text())
-        return None
+        return None if code == 0 else self._note(f"after {seconds:.2f} s", family)
 
     def kill_in(self, moment: str, times: int = 1) -> Kill:
         """Let it kill itself in the middle of something; see killed_harness.py."""
@@ -130,7 +131,7 @@ class Harness:
             while process.poll() is None:
                 family.update(_family(process))
                 time.sleep(LOOK_EVERY)
-        if process.returncode != -9:
+        if process.returncode != -signal.SIGKILL:
             raise AssertionError(f"{moment} never came:\n{self._printed.read_text()}")
         return self._note(moment, list(family))
 
@@ -209,7 +210,8 @@ class Harness:
                 if before[-1:] == ["interrupted"] and asked.role == "main":
                     self._require_told(name, prompt_text(asked.messages))
                 effective = asked.step - before.count("interrupted")
-                self.answers += folder.answer(name, reply(effective, asked.role, asked.number))
+                folder.answer(name, reply(effective, asked.role, asked.number))
+                self.answers += 1
 
     def _require_told(self, name: str, prompt: str) -> None:
         if INTERRUPTED.text not in prompt:
