@@ -5,7 +5,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed
@@ -41,10 +41,27 @@ def write_atomically(path: Path, contents: bytes) -> None:
             os.fsync(file.fileno())
         temporary.chmod(0o644)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = error.filename or str(path)
         raise
     fsync_directory(path.parent)
+
+
+def sign_lock(handle: int) -> None:
+    """Write our process into a lock that we hold, for whoever finds it taken.
+
+    On a full disk it stays unsigned: what frees space needs the lock, too.
+    """
+    with suppress(OSError):
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+
+
+def signed_by(handle: int) -> str:
+    """The process that holds a lock."""
+    return os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
 
 
 def append_line(path: Path, line: bytes) -> None:

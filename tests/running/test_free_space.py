@@ -1,8 +1,11 @@
 """`mlagentbench gc`: which directories it takes, and what it says."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
+from small_disk import on_small_disk
 
 from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.errors import UsageError
@@ -38,6 +41,43 @@ def test_it_says_what_went_and_what_stays(
         "removed 1 object (4.1 kB) that no run refers to",
         "0 objects (0 bytes) stay",
     ]
+
+
+FILL_AND_FREE = """
+import sys
+from pathlib import Path
+from mlagentbench.environment.object_store import ObjectStore
+from mlagentbench.files import write_atomically
+from mlagentbench.running.free_space import free_space
+
+out = Path(sys.argv[1])
+(out / "runs").mkdir()
+store = ObjectStore(out / "objects")
+store.put(b"x" * 2_000_000)
+store.commit()
+store.close()
+with (out / "full").open("wb", buffering=0) as file:
+    try:
+        while True:
+            file.write(bytes(4096))
+    except OSError:
+        pass
+try:
+    write_atomically(out / "page.html", b"a page")
+except OSError as error:
+    print(f"{error.filename} did not fit")
+print(free_space(out, dry_run=False, workspaces=True).objects.number, "object went")
+"""
+
+
+def test_it_frees_a_disk_on_which_nothing_more_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    disk = tmp_path / "disk"
+    done = on_small_disk(disk, [sys.executable, "-c", FILL_AND_FREE, str(disk)])
+    expected = f"{disk}/page.html did not fit\n1 object went\nexit 0\n"
+    assert done.stdout.startswith(expected), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
+from mlagentbench.files import sign_lock, signed_by
 
 
 class RunDirectory:
@@ -118,13 +119,11 @@ class RunDirectory:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                owner = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
                 raise UsageError(
-                    f"{self.path} is being written by process {owner}; "
+                    f"{self.path} is being written by process {signed_by(handle)}; "
                     "wait for it to end, or choose another --out"
                 ) from None
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+            sign_lock(handle)
             yield
         finally:
             os.close(handle)

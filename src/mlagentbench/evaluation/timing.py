@@ -36,7 +36,7 @@ from mlagentbench.environment.sandbox.sandbox import WORKSPACE, Bind, SandboxSpe
 from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.errors import RunFailed
 from mlagentbench.evaluation.collecting import collect_limits, lay_out_submission
-from mlagentbench.files import scratch_directory
+from mlagentbench.files import disk_trouble, scratch_directory
 from mlagentbench.home import holding
 from mlagentbench.mlagentbench_task import CONTROL_TOLERANCE
 from mlagentbench.records import Record
@@ -175,11 +175,15 @@ def _in_turn(servers: Sequence["Server"], turn: int, name: str) -> Sequence["Ser
 
 
 def _write_replies(directory: Path, replies: dict[str, Reply]) -> None:
-    if directory.exists():
-        shutil.rmtree(directory)
-    directory.mkdir()
-    for name, reply in replies.items():
-        (directory / name).write_bytes(reply.contents)
+    try:
+        if directory.exists():
+            shutil.rmtree(directory)
+        directory.mkdir()
+        for name, reply in replies.items():
+            (directory / name).write_bytes(reply.contents)
+    except OSError as error:
+        reason = f"cannot write {directory}: {disk_trouble(error)}"
+        raise RunFailed("harness", reason) from error
 
 
 class Server:

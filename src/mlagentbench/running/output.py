@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
-from mlagentbench.files import write_atomically
+from mlagentbench.files import sign_lock, signed_by, write_atomically
 
 MARKER = "mlagentbench.json"
 
@@ -43,14 +43,13 @@ def hold_output(out: Path) -> Iterator[None]:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        owner = os.pread(handle, 32, 0).decode().strip()
+        owner = signed_by(handle)
         os.close(handle)
         raise UsageError(
             f"--out {out} is in use by process {owner}; wait for it to end, or choose another --out"
         ) from None
     try:
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        sign_lock(handle)
         yield
     finally:
         os.close(handle)
