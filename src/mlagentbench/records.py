@@ -165,6 +165,9 @@ class BranchPoint(Record):
     step: int
     edited: str | None = None
     """The hash of the text that stands in place of that step's observation, where one does."""
+    mixed: bool = False
+    """Whether the history is not the run's own: an observation in it was edited, or another agent,
+    other models or other limits made it."""
 
 
 class RunRecord(Record):

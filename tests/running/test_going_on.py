@@ -13,6 +13,7 @@ from mlagentbench.environment.journal import EventLine, encode_line, read_journa
 from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import UsageError
+from mlagentbench.evaluation.cells import cell_figures
 from mlagentbench.evaluation.results import SuiteOutcome, find_run, read_record, read_run
 from mlagentbench.evaluation.summarising import summarise
 from mlagentbench.running.branch import Changes, branch_run
@@ -185,7 +186,7 @@ def test_branches_share_the_history_and_go_on_with_seeds_of_their_own(start: Sta
     for run in (first, second):
         assert run.journal.read_bytes().splitlines()[0] == shared
         record = read_record(run)
-        assert record.branched_from is not None
+        assert record.branched_from is not None and not record.branched_from.mixed
         assert record.branched_from.run == parent.relative.as_posix()
         assert summarise(run, "out").cluster == summarise(parent, "out").cluster
     seeds = {read_record(run).seed for run in (parent, first, second)}
@@ -224,7 +225,9 @@ def test_another_agent_takes_over_with_an_edited_observation(tmp_path: Path, sta
     assert result.record.disclosure.limits["steps"] == 12
     assert result.record.disclosure.first_limits is None
     point = result.record.branched_from
-    assert point is not None and point.edited is not None
+    assert point is not None and point.edited is not None and point.mixed
+    [mixed, own] = cell_figures([summarise(one, "out") for one in (parent, run)])
+    assert (own.key.agent, mixed.key.agent) == ("oracle", "baseline, mixed history")
     with pytest.raises(UsageError, match=r"has its first 1 steps from runs/.*; branch that one"):
         branch(run, 1, 1)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mlagentbench.evaluation.causes import cause_of
 from mlagentbench.evaluation.summary import RunSummary
-from mlagentbench.records import Disclosure, Grade, Json
+from mlagentbench.records import Disclosure, Grade, Json, RunRecord
 
 
 def agent_text(name: str, settings: dict[str, Json]) -> str:
@@ -16,6 +16,13 @@ def agent_text(name: str, settings: dict[str, Json]) -> str:
         return name
     shown = (f"{key}={_setting_text(value)}" for key, value in settings.items())
     return f"{name}({', '.join(shown)})"
+
+
+def agent_of(record: RunRecord) -> str:
+    """A run's agent in tables: one that went on from what is not its own is another row."""
+    facts, taken = record.disclosure, record.branched_from
+    name = agent_text(facts.agent, facts.agent_settings)
+    return f"{name}, mixed history" if taken is not None and taken.mixed else name
 
 
 def _setting_text(value: Json) -> str:

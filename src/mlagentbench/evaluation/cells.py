@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from mlagentbench.evaluation.attempts import BestOf, best_of_k, pass_at_k
 from mlagentbench.evaluation.causes import GREYED_ABOVE, Cause, cause_of
-from mlagentbench.evaluation.cell_marks import agent_text, cell_marks, data_words, other_roles
+from mlagentbench.evaluation.cell_marks import agent_of, cell_marks, data_words, other_roles
 from mlagentbench.evaluation.stats import Interval, standard_error, t_interval, wilson_interval
 from mlagentbench.evaluation.summary import RunSummary
-from mlagentbench.records import Disclosure, Grade, Json, Record
+from mlagentbench.records import Grade, Json, Record, RunRecord
 
 ATTEMPTS = (1, 2, 4, 8)
 """The k of pass@k and best-of-k."""
@@ -168,7 +168,7 @@ def cell_figures(summaries: Sequence[RunSummary]) -> list[CellFigures]:
     groups: dict[str, list[RunSummary]] = defaultdict(list)
     keys: dict[str, CellKey] = {}
     for summary in summaries:
-        key = _key(summary.result.record.disclosure)
+        key = _key(summary.result.record)
         text = key.model_dump_json()
         keys[text] = key
         groups[text].append(summary)
@@ -184,11 +184,12 @@ def _place(cell: CellFigures) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _key(facts: Disclosure) -> CellKey:
+def _key(record: RunRecord) -> CellKey:
+    facts = record.disclosure
     conditions = {name: getattr(facts, name) for name in Conditions.model_fields}
     return CellKey(
         task=facts.task,
-        agent=agent_text(facts.agent, facts.agent_settings),
+        agent=agent_of(record),
         model=facts.model,
         conditions=Conditions(**conditions),
         roles=other_roles(facts),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mlagentbench.evaluation.causes import cause_of
-from mlagentbench.evaluation.cell_marks import agent_text
+from mlagentbench.evaluation.cell_marks import agent_of
 from mlagentbench.evaluation.cells import CellFigures
 from mlagentbench.evaluation.comparison import Comparison
 from mlagentbench.evaluation.leaderboard import AgentFigures, Board
@@ -44,7 +44,7 @@ def finding_rows(data: ReportData) -> Iterator[FindingRow]:
                 out=summary.out,
                 path=summary.result.path,
                 task=facts.task,
-                agent=agent_text(facts.agent, facts.agent_settings),
+                agent=agent_of(summary.result.record),
                 model=facts.model,
                 is_integrity=finding.is_integrity,
                 steps=" ".join(map(str, finding.steps)),
@@ -76,7 +76,7 @@ def _run(summary: RunSummary) -> RunRow:
         path=result.path,
         origin=summary.result.record.origin,
         cluster=summary.cluster,
-        agent=agent_text(facts.agent, facts.agent_settings),
+        agent=agent_of(record),
         epoch=record.epoch,
         created=record.created,
         outcome=result.outcome.kind if result.outcome is not None else None,

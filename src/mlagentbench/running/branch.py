@@ -241,7 +241,10 @@ class _Maker:
         self._facts = facts
         self._lines = [_offering(line, actions) for line in shared]
         edited = None if observation is None else self._edit(observation)
-        self._point = BranchPoint(run=parent.relative.as_posix(), step=step, edited=edited)
+        self._point = BranchPoint(
+            run=parent.relative.as_posix(), step=step, edited=edited,
+            mixed=edited is not None or (step > 0 and self._is_others()),
+        )  # fmt: skip
 
     def make(self, number: int) -> RunDirectory:
         """The branch of that number; one that is there already stays as it is."""
@@ -260,6 +263,15 @@ class _Maker:
             write_atomically(run.journal, b"".join(map(encode_line, self._journal())))
             write_atomically(run.run_json, record.model_dump_json(indent=2).encode())
         return run
+
+    def _is_others(self) -> bool:
+        """Whether the shared steps are not what the branch itself would have begun with."""
+        taken = self._record.branched_from
+        if taken is not None and taken.mixed:
+            return True
+        made = {"agent", "agent_settings", "model", "roles", "recording", "limits"}
+        then, now = (one.model_dump(include=made) for one in (self._record.disclosure, self._facts))
+        return then != now
 
     def _edit(self, observation: str) -> str:
         """Put another text in place of the last observation; returns its hash."""

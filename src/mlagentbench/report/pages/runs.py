@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mlagentbench.evaluation.cell_marks import agent_text
+from mlagentbench.evaluation.cell_marks import agent_of
 from mlagentbench.evaluation.summary import RunSummary
 from mlagentbench.records import Json
 from mlagentbench.report.formats import (
@@ -111,7 +111,7 @@ def _line(run: CollectedRun) -> ListedRun:
         page=run.name,
         run=str(record.epoch),
         task=facts.task,
-        agent=agent_text(facts.agent, facts.agent_settings),
+        agent=agent_of(record),
         model=facts.model,
         tier=facts.tier,
         outcome=summary.result.outcome.kind if summary.result.outcome else "not ended",
