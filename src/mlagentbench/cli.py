@@ -415,14 +415,21 @@ def main() -> None:
     try:
         app()
     except UsageError as error:
-        typer.echo(f"mlagentbench: {error}", err=True)
+        _complain(str(error))
         sys.exit(2)
     except RunFailed as error:
-        typer.echo(f"mlagentbench: failed ({error.cause}): {error.detail}", err=True)
+        _complain(f"failed ({error.cause}): {error.detail}")
         sys.exit(1)
     except OSError as error:
         if error.errno not in PERSONS_DISK:
             raise
         where = f"{error.filename}: " if error.filename else ""
-        typer.echo(f"mlagentbench: {where}{disk_trouble(error)}", err=True)
+        _complain(f"{where}{disk_trouble(error)}")
         sys.exit(1)
+
+
+def _complain(text: str) -> None:
+    """Say what went wrong; names of files may be the agent's, with signs that nobody sees."""
+    from mlagentbench.report.clipping import visible
+
+    typer.echo(visible(f"mlagentbench: {text}"), err=True)

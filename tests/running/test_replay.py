@@ -5,6 +5,7 @@ import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import anyio
 import pytest
 from number_task import STARTER, write_number_task
 from scripted_model import scripted
@@ -37,6 +38,12 @@ print("about", 1 + 1e-6 * random.random(), "took", random.random(), "s")
 if len(sys.argv) > 1:
     print("chance", random.random())
     open("drawn.txt", "w").write(str(random.random()))
+"""
+CUT_OFF = """
+open("half.txt", "w").write("done by half")
+print("ready", flush=True)
+import time
+time.sleep(600)
 """
 
 
@@ -126,6 +133,10 @@ async def chance(environment: Environment) -> None:
     await environment.execute(do("Execute Script", script_name="chance.py"))
     await environment.execute(do("Execute Script", script_name="chance.py", arguments="more"))
     await environment.execute(do("Edit Script (AI)", script_name="new.py", edit_instruction="-"))
+    await environment.execute(do("Write File", file_name="cut.py", content=CUT_OFF))
+    environment.on_output.append(lambda _: cutting.cancel())
+    with anyio.CancelScope() as cutting:
+        await environment.execute(do("Execute Script", script_name="cut.py"))
     await environment.sandbox.write("submission.csv", b"id,y\n")
     await environment.note_step(do("Model Call", reply=0), Observation(text="wrote a file"))
 
@@ -142,12 +153,15 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
     assert result.exit_code == 1, result.output
     replay = json.loads(result.stdout)
     assert [step["agreement"] for step in replay["steps"]] == [
-        "same", "within tolerance", "different", "same", "not replayable",
+        "same", "within tolerance", "different", "same", "same", "not replayable",
+        "not replayable",
     ]  # fmt: skip
+    cut_off = replay["steps"][5]
+    assert (cut_off["reason"], cut_off["taken_over"]) == ("it was interrupted", True)
     assert {one["what"] for one in replay["steps"][2]["compared"]} == {
         "observation", "file drawn.txt",
     }  # fmt: skip
-    assert replay["steps"][4]["reason"] == "a foreign agent did it by itself"
+    assert replay["steps"][6]["reason"] == "a foreign agent did it by itself"
     assert [one["agreement"] for one in replay["scores"]] == ["not replayable"]
     assert {one["what"]: one["then"] for one in replay["setup"]} == {
         "python environment": "another", "package: numpy": "0.2", "harness: numpy": "0.1",

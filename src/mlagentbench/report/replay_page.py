@@ -90,7 +90,8 @@ def print_replay(replay: Replay, page: Path | None, *, as_json: bool) -> int:
 def verdict(replay: Replay) -> str:
     """What the replay says about the run, in a sentence."""
     counts = [f"{replay.count(one)} {one}" for one in AGREEMENTS if replay.count(one)]
-    steps = f"{len(replay.steps)} steps: {', '.join(counts) or 'none taken'}"
+    taken = "1 step" if len(replay.steps) == 1 else f"{len(replay.steps)} steps"
+    steps = f"{taken}: {', '.join(counts) or 'none taken'}"
     agreeing = sum(one.agreement in ("same", "within tolerance") for one in replay.scores)
     total = len(replay.scores)
     scores = f"{agreeing} of {total} scores agree" if total else "it was never graded"
