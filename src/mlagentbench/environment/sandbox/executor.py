@@ -36,7 +36,7 @@ BACKLOG = 64
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 RESTORED_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
-TAKEN, ENDED = b"t", b"e"
+ENDED = b"e"
 RESOURCES = sorted({getattr(resource, name) for name in dir(resource) if name[:7] == "RLIMIT_"})
 OPEN_TO_ALL = 0o1777
 OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -67,23 +67,23 @@ def main() -> None:
 def fork_spare(control: socket.socket, around: "Surroundings") -> int:
     """Fork the supervisor of the next request ahead of it, for a fork takes its time.
 
-    Returns a pipe with a word in it once the supervisor has its request, and its end if it died.
+    Returns a pipe that ends once the next one is wanted; a word in it says that none is.
     """
-    taken, take = os.pipe2(os.O_CLOEXEC)
+    wanted, around.next = os.pipe2(os.O_CLOEXEC)
     if os.fork() != 0:
-        os.close(take)
-        return taken
-    os.close(taken)
+        os.close(around.next)
+        return wanted
+    os.close(wanted)
     around.touch()
     select.select([control], [], [])
     if inherited_from(0) != around.inherited:
         os._exit(1)
     message, descriptors = receive_descriptors(control, 1, 4)
-    os.write(take, TAKEN if message else ENDED)
-    os.close(take)
     control.close()
     if message:
         serve(descriptors, around)
+    else:
+        os.write(around.next, ENDED)
     os._exit(0)
 
 
@@ -114,13 +114,14 @@ def set_hard_limits(limits: dict[str, int]) -> None:
 
 
 def serve(descriptors: list[int], around: "Surroundings") -> None:
-    """Serve one request on its own socket."""
+    """Serve one request on its own socket; the next one's supervisor is not forked in its way."""
     connection = socket.socket(fileno=descriptors[0])
     request = json.loads(receive(connection))
     try:
         if request["kind"] == "run":
             run(connection, request, descriptors[1:], around)
         else:
+            os.close(around.next)
             kinds = {"read": read_file, "write": write_file, "listen": listen}
             kinds[request["kind"]](connection, request)
     except BrokenPipeError:
@@ -169,7 +170,7 @@ def run(
         code = 126 if error.errno == errno.EACCES else 127
         answer(connection, request, exit_code=code, start_error=error.errno)
         return
-    for descriptor in stdio:
+    for descriptor in (around.next, *stdio):
         os.close(descriptor)
     status = wait_for(command, connection, woken)
     if status is None or not request["keep"]:
@@ -284,6 +285,7 @@ class Surroundings:
         self.executor = os.getpid()
         self.group = os.getpgrp()
         self.inherited = inherited_from(0)
+        self.next = -1  # closed when the next request's supervisor is to be forked
 
     def touch(self) -> None:
         """Touch the memory that serving needs: after a fork, the first touch copies it."""
