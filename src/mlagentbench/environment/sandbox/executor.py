@@ -208,13 +208,13 @@ def start(request: Request, stdio: list[int]) -> int:
 def wait_for(command: int, connection: socket.socket, woken: int) -> int | None:
     """The command's exit status, or None when the harness wants it ended."""
     while True:
-        ready, _writable, _broken = select.select([connection, woken], [], [])
+        ready, _writable, _broken = select.select([connection.fileno(), woken], [], [])
         if woken in ready:
             os.read(woken, 4096)
         status = reap(command)
         if status is not None:
             return status
-        if connection in ready:
+        if connection.fileno() in ready:
             return None
 
 
