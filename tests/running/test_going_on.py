@@ -12,9 +12,15 @@ from rich.console import Console
 from mlagentbench.environment.journal import EventLine, encode_line, read_journal, read_lines
 from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.evaluation.cells import cell_figures
-from mlagentbench.evaluation.results import SuiteOutcome, find_run, read_record, read_run
+from mlagentbench.evaluation.results import (
+    SuiteOutcome,
+    find_run,
+    read_record,
+    read_run,
+    run_directories,
+)
 from mlagentbench.evaluation.summarising import summarise
 from mlagentbench.running.branch import Changes, branch_run
 from mlagentbench.running.regrade import score_runs
@@ -125,6 +131,9 @@ def test_a_run_that_cannot_be_graded_is_named_and_the_others_are_graded(
         run.grades.unlink()
     snapshot = read_journal(lost.journal).steps[-1].snapshot
     (lost.objects / snapshot[:2] / snapshot[2:]).unlink()
+    with pytest.raises(RunFailed, match=f"{snapshot[2:]} .* is missing; copy it from a backup"):
+        branch(lost, 2, 1)
+    assert [run.path for run in run_directories(lost.out)] == [whole.path, lost.path]
     outcome = resume_runs([lost.path, whole.path], GoingOn(), said.append, _console())
     assert [result.grade is None for result in outcome.results] == [True, False]
     assert outcome.missing == 1 and snapshot[2:] in str(outcome.results[0].failure)

@@ -24,7 +24,7 @@ from mlagentbench.environment.journal import (
 )
 from mlagentbench.environment.object_store import ObjectLost, ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
-from mlagentbench.environment.snapshot_trees import read_tree, walk
+from mlagentbench.environment.snapshot_trees import read_tree, verify_snapshot
 from mlagentbench.errors import UsageError
 from mlagentbench.files import remove_tree
 from mlagentbench.records import Record
@@ -188,7 +188,7 @@ def remove_workspaces(out: Path, freed: Freed) -> Freed:
             if history.outcome is None or history.outcome.kind in BROKEN_OFF:
                 continue
             try:
-                _verify(store, history.last_steps_snapshot)
+                verify_snapshot(store, history.last_steps_snapshot)
             except ObjectLost as lost:
                 kept.append(f"{run.work} stays: {lost.detail}")
                 continue
@@ -198,13 +198,6 @@ def remove_workspaces(out: Path, freed: Freed) -> Freed:
                     if not freed.dry_run:
                         remove_tree(directory)
     return freed.model_copy(update={"workspaces": removed, "kept_workspaces": tuple(kept)})
-
-
-def _verify(store: ObjectStore, snapshot: str | None) -> None:
-    """Raise ObjectLost unless all of a snapshot is there."""
-    for path, entry in walk(store, snapshot) if snapshot else ():
-        if entry.kind == "file":
-            store.verify(entry.value, path)
 
 
 def _objects(directory: Path) -> Iterator[tuple[str, Path]]:

@@ -106,6 +106,13 @@ def walk(store: ObjectStore, snapshot: str, below: str = "") -> Iterator[tuple[s
             yield from walk(store, entry.value, f"{path}/")
 
 
+def verify_snapshot(store: ObjectStore, snapshot: str | None) -> None:
+    """Raise ObjectLost unless all of a snapshot is there; of no snapshot, nothing is missing."""
+    for path, entry in walk(store, snapshot) if snapshot else ():
+        if entry.kind == "file":
+            store.verify(entry.value, path)
+
+
 def changes(store: ObjectStore, before: str, after: str, below: str = "") -> Iterator[PathChange]:
     """What differs between two snapshots; reads only the directories that differ."""
     if before == after:

@@ -34,6 +34,7 @@ from mlagentbench.environment.journal import (
 from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.run_record import settings_hash
+from mlagentbench.environment.snapshot_trees import verify_snapshot
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.results import SuiteOutcome, find_run, read_record
 from mlagentbench.files import write_atomically
@@ -116,6 +117,8 @@ def branch_run(
     _require_budget(parent, step, shared, request)
     require_what_is_needed(request, console)
     with own_output(parent.out):
+        store = ObjectStore(parent.objects)
+        verify_snapshot(store, History(shared, store).last_steps_snapshot)
         facts = _disclosure(parent, request, console)
         maker = _Maker(parent, shared, step, facts, _offered(request), changes.observation)
         branches = [maker.make(number) for number in range(1, runs + 1)]
