@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
+from mlagentbench.environment.run_directory import RunDirectory
+from mlagentbench.environment.services.tool_model import read_replies, request_key
 from mlagentbench.evaluation.results import collect
 
 TASK = ("run", "--tasks", "bibtex-generation", "--out", "out")
@@ -43,3 +45,17 @@ def test_a_run_is_graded_with_the_model_and_again_without(tmp_path: Path, run: R
     assert again["score"] == result.grade.score
     assert (again["tool"]["calls"], again["tool"]["kept"]) == (120, 120)
     assert again["tool"]["input_tokens"] == result.grade.tool.input_tokens
+
+    as_if_answered_by(RunDirectory(tmp_path / "out", Path(result.path)), "openai/not-here")
+    replayed = run("replay", f"out/{result.path}").stdout
+    assert "reproduced; 2 steps: 2 same; 1 of 1 scores agree" in replayed
+
+
+def as_if_answered_by(run: RunDirectory, model: str) -> None:
+    """Let a run's tool model have been one that nobody can ask here."""
+    run.run_json.write_text(run.run_json.read_text().replace("mlagentbench/reader", model))
+    kept = [
+        line.model_copy(update={"model": model, "key": request_key(model, line.request)})
+        for line in read_replies(run.replies)
+    ]
+    run.replies.write_text("".join(f"{line.model_dump_json()}\n" for line in kept))

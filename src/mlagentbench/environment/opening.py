@@ -14,7 +14,12 @@ from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.run_record import disclose, find_or_create_run
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.task_process import call_task
-from mlagentbench.environment.services.tool_model import ROLE, InspectTool
+from mlagentbench.environment.services.tool_model import (
+    ROLE,
+    NotedReplies,
+    ToolModel,
+    found_tool,
+)
 from mlagentbench.environment.services.tool_services import run_services, serving
 from mlagentbench.environment.workspace import sandbox_spec
 from mlagentbench.records import Tier
@@ -51,9 +56,11 @@ async def open_environment(
         roles=None if task.spec.tool_model is None else {ROLE: task.spec.tool_model},
     )  # fmt: skip
     run = find_or_create_run(out.absolute(), task, epoch, disclosure)
+    name = task.spec.tool_model
     async with open_run(
         task, run, data, python_env, limits, actions,
-        seed=task.run_seed(epoch), feedback=feedback, tool=task.spec.tool_model, models=models,
+        seed=task.run_seed(epoch), feedback=feedback, models=models,
+        tool=None if name is None else NotedReplies(found_tool(name), run.asked),
     ) as environment:  # fmt: skip
         yield environment
 
@@ -69,7 +76,7 @@ async def open_run(
     *,
     seed: int,
     feedback: Feedback | None = None,
-    tool: str | None = None,
+    tool: ToolModel | None = None,
     models: "Mapping[str, str | Model] | None" = None,
     ask_person: AskPerson | None = None,
 ) -> AsyncIterator[Environment]:
@@ -78,7 +85,7 @@ async def open_run(
     budget = Budget(limits)
     services = None
     if tool is not None:
-        services = run_services(task, data.private, InspectTool(tool), budget)
+        services = run_services(task, data.private, tool, budget)
     with run.locked():
         sandbox = BubblewrapSandbox(spec, services)
         environment = Environment(

@@ -22,6 +22,7 @@ class RunDirectory:
         output.log                 what commands printed, as it came
         grades.jsonl               one Grade a line
         judgements.jsonl           one JudgeReport a line
+        asked.jsonl                what the tool model said to the agent's programs
         replies.jsonl              what the tool model said while the run was graded
         outputs/                   the submission, copied out for grading
         work/                      the workspace, as the host sees it
@@ -58,6 +59,10 @@ class RunDirectory:
     @property
     def judgements(self) -> Path:
         return self.path / "judgements.jsonl"
+
+    @property
+    def asked(self) -> Path:
+        return self.path / "asked.jsonl"
 
     @property
     def replies(self) -> Path:

@@ -18,8 +18,10 @@ from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.environment.services.tool_model import (
+    READER,
     InspectTool,
     KeptReplies,
+    RecordedTool,
     ToolModel,
     tool_model_name,
 )
@@ -63,7 +65,7 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> Grade:
     started = time.monotonic()
     outputs = run.outputs / f"step-{number}"
     tool_name = tool_model_name(task, facts.roles, facts.model)
-    tool = None if tool_name is None else KeptReplies(InspectTool(tool_name), run.replies)
+    tool = None if tool_name is None else KeptReplies(_asked(tool_name, record), run.replies)
     store = ObjectStore(run.objects)
     scored = await score_snapshot(task, data, python_env, store, snapshot, outputs, tool)
     if record.origin == "legacy":
@@ -80,6 +82,12 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> Grade:
     append_line(run.grades, grade.model_dump_json().encode())
     run.failure.unlink(missing_ok=True)
     return grade
+
+
+def _asked(name: str, record: RunRecord) -> ToolModel:
+    """Who answers what is not kept; nobody, where that would ask a model for a replay."""
+    is_replay = record.origin == "replay" and name != READER
+    return RecordedTool(name) if is_replay else InspectTool(name)
 
 
 def data_of(run: RunDirectory, record: RunRecord, task: Task) -> PreparedData:

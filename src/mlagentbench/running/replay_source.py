@@ -20,7 +20,14 @@ from mlagentbench.environment.journal import (
 from mlagentbench.environment.object_store import ObjectLost, ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.task_process import call_task
-from mlagentbench.environment.services.tool_model import tool_model_name
+from mlagentbench.environment.services.tool_model import (
+    READER,
+    RecordedTool,
+    ToolModel,
+    found_tool,
+    read_noted,
+    tool_model_name,
+)
 from mlagentbench.errors import UsageError
 from mlagentbench.evaluation.grading import data_of
 from mlagentbench.evaluation.results import read_record
@@ -29,9 +36,6 @@ from mlagentbench.running.settings import RunSettings
 from mlagentbench.tasks.data import PreparedData
 from mlagentbench.tasks.python_env import PythonEnv, require_python_env
 from mlagentbench.tasks.task import Task, load_task
-
-READER = "mlagentbench/reader"
-"""The one tool model that says the same again, and needs nobody to answer."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class Source:
     task: Task
     data: PreparedData
     python_env: PythonEnv
-    tool: str | None
+    tool: ToolModel | None
     first: RunLine
     steps: tuple[RecordedStep, ...]
     outcome: OutcomeLine | None
@@ -110,6 +114,8 @@ class Lineage:
     """The runs that a run was branched from: its first steps are theirs, under their seeds."""
 
     def __init__(self, run: RunDirectory, record: RunRecord) -> None:
+        self.runs = [run]
+        """The run, and those of its ancestors that are here."""
         self.edited: set[int] = set()
         """Steps whose observations were edited."""
         self._seeds: list[tuple[int, int | None]] = []
@@ -119,13 +125,15 @@ class Lineage:
             self._seeds.append((point.step, record.seed))
             if point.edited is not None:
                 self.edited.add(point.step)
+            above = RunDirectory(run.out, Path(point.run))
             try:
-                parent = read_record(RunDirectory(run.out, Path(point.run)))
+                parent = read_record(above)
             except UsageError:
                 break
             if point.run in seen:
                 break
             seen.add(point.run)
+            self.runs.append(above)
             record = parent
         self._seeds.append((0, record.seed if record.branched_from is None else None))
 
@@ -148,7 +156,8 @@ def read_source(run: RunDirectory) -> Source:
     if first is None:
         raise UsageError(f"{run.path}: the run has not started; there is nothing to replay")
     objects = ObjectStore(run.objects)
-    steps = tuple(_steps(lines, first, Lineage(run, record)))
+    lineage = Lineage(run, record)
+    steps = tuple(_steps(lines, first, lineage))
     try:
         objects.verify(first.snapshot, "the workspace at the start")
         for line in (line for step in steps for line in step.replies):
@@ -162,7 +171,7 @@ def read_source(run: RunDirectory) -> Source:
         task=task,
         data=data,
         python_env=require_python_env(task),
-        tool=_tool(run, record, task),
+        tool=_tool(record, task, lineage),
         first=first,
         steps=steps,
         outcome=outcomes[-1] if outcomes else None,
@@ -170,14 +179,21 @@ def read_source(run: RunDirectory) -> Source:
     )
 
 
-def _tool(run: RunDirectory, record: RunRecord, task: Task) -> str | None:
+def _tool(record: RunRecord, task: Task, lineage: Lineage) -> ToolModel | None:
+    """What answers the programs that are run again: what was said then, where that is kept."""
+    run = lineage.runs[0]
     name = tool_model_name(task, record.disclosure.roles, record.disclosure.model)
-    if name not in (None, READER):
+    if name is None:
+        return None
+    if run.asked.exists():
+        noted = [one for of_run in lineage.runs for one in read_noted(of_run.asked)]
+        return RecordedTool(name, noted)
+    if name != READER:
         raise UsageError(
             f"{run.path}: its programs asked the model {name} while they ran, and what it said is "
-            f"not kept; runs of {task.id} can be replayed that used --role tool={READER}"
+            f"not kept: there is no {run.asked.name}"
         )
-    return name
+    return found_tool(name)
 
 
 def _steps(lines: Sequence[AnyLine], first: RunLine, lineage: Lineage) -> Iterator[RecordedStep]:

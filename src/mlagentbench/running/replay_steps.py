@@ -13,6 +13,7 @@ from mlagentbench.environment.object_store import ObjectLost, ObjectStore
 from mlagentbench.environment.research_log import LOG
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.sandbox import Sandbox
+from mlagentbench.environment.services.tool_model import RecordedTool
 from mlagentbench.environment.snapshot_trees import Entry, changes, entry_at
 from mlagentbench.errors import ActionError, RunEnded, RunFailed
 from mlagentbench.evaluation.replays import Compared, StepComparison
@@ -59,6 +60,8 @@ class Replayer:
     async def replay(self, environment: Environment, step: RecordedStep) -> StepComparison:
         """Carry out one step, or note why not, and compare."""
         self._step = step
+        if isinstance(self._source.tool, RecordedTool):
+            self._source.tool.go_to(step.begin.at, step.end.at)
         noted = _why_not(environment, step)
         if noted is None:
             await self._lay_in_research_log(environment, step)

@@ -24,7 +24,7 @@ from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.journal import read_journal
 from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.task_process import call_task
-from mlagentbench.environment.services.tool_model import InspectTool
+from mlagentbench.environment.services.tool_model import NotedReplies, found_tool
 from mlagentbench.environment.services.tool_services import run_services
 from mlagentbench.environment.workspace import sandbox_spec
 from mlagentbench.errors import UsageError
@@ -103,7 +103,8 @@ async def _open_environment(identified: Identified) -> OpenRun:
         budget = Budget(identified.limits, clock=working_clock())
         services = None
         if identified.tool is not None:
-            services = run_services(task, data.private, InspectTool(identified.tool), budget)
+            tool = NotedReplies(found_tool(identified.tool), run.asked)
+            services = run_services(task, data.private, tool, budget)
             held.push_async_callback(services.close)
         sandbox = run_sandbox(settings.sandbox, run, spec, services)
         environment = Environment(

@@ -12,7 +12,12 @@ from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
 from mlagentbench.environment.sandbox.sandbox import CommandResult
 from mlagentbench.environment.sandbox.task_process import call_task
-from mlagentbench.environment.services.tool_model import ConstantTool, InspectTool, KeptReplies
+from mlagentbench.environment.services.tool_model import (
+    ConstantTool,
+    InspectTool,
+    KeptReplies,
+    found_tool,
+)
 from mlagentbench.environment.services.tool_services import run_services, serving
 from mlagentbench.environment.snapshots import Snapshots
 from mlagentbench.environment.workspace import Workspace, sandbox_spec, workspace_of
@@ -134,7 +139,7 @@ class Trials:
         spec = sandbox_spec(self.task, run, self.data, self.python_env, seed)
         services = None
         if self.tool is not None:
-            services = run_services(self.task, self.data.private, InspectTool(self.tool))
+            services = run_services(self.task, self.data.private, found_tool(self.tool))
         async with serving(services), BubblewrapSandbox(spec, services) as sandbox:
             result = await sandbox.run(shlex.split(command))
         if services is not None and services.failure is not None:

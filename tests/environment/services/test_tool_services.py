@@ -18,7 +18,10 @@ from mlagentbench.environment.services.tool_model import (
     InspectTool,
     KeptReplies,
     Message,
+    NotedReplies,
+    RecordedTool,
     ToolModel,
+    read_noted,
 )
 from mlagentbench.environment.services.tool_services import (
     ENVIRONMENT,
@@ -221,6 +224,21 @@ def test_kept_replies_are_the_same_without_the_model(tmp_path: Path) -> None:
     file.write_bytes(file.read_bytes()[:-5])
     assert ask_all(KeptReplies(CountingTool(), file), "a", "a")[1].text == "reply 1"
     assert not any(reply.cached is False for reply in ask_all(KeptReplies(Gone(), file), "a", "a"))
+
+
+def test_a_replay_gives_each_step_what_was_said_then(tmp_path: Path) -> None:
+    file = tmp_path / "run" / "asked.jsonl"
+    assert not ask_all(NotedReplies(CountingTool(), file))
+    assert file.is_file(), "that nobody asked is known, too"
+    ask_all(NotedReplies(CountingTool(), file), "a", "b", "a")
+    noted = read_noted(file)
+    recorded = RecordedTool("gone", noted)
+    recorded.go_to(noted[1].at, noted[2].at)
+    assert [reply.text for reply in ask_all(recorded, "a", "b")] == ["reply 3", "reply 2"]
+    recorded.go_to(noted[0].at, noted[0].at)
+    assert [reply.text for reply in ask_all(recorded, "a")] == ["reply 1"]
+    with pytest.raises(RunFailed, match="gone was not asked this in the run that is replayed"):
+        ask_all(recorded, "a")
 
 
 def test_replies_of_another_model_are_not_taken(tmp_path: Path) -> None:

@@ -1,15 +1,18 @@
 """The model in the role `tool`, which programs inside the sandbox reach.
 
 It is asked through Inspect, so that its retries, limits, log and usage figures are those of every
-other model. While grading, each reply is kept in the run's directory: grading again asks nobody,
-and gives the same.
+other model. Each reply is kept in the run's directory: grading again asks nobody, and gives the
+same, and so does a replay.
 """
 
 import hashlib
 import json
+import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -23,7 +26,11 @@ if TYPE_CHECKING:
 
 ROLE = "tool"
 NO_MODEL = "none"
+READER = "mlagentbench/reader"
+"""The one tool model that says the same again, and needs nobody to answer."""
 MAX_REPLY_TOKENS = 4096
+
+R = TypeVar("R", bound=Record)
 
 
 class Message(Record):
@@ -104,6 +111,13 @@ class InspectTool:
         return _reply(output)
 
 
+def found_tool(name: str) -> InspectTool:
+    """The model of that name, found now: that takes seconds, which are not the agent's."""
+    tool = InspectTool(name)
+    tool.find()
+    return tool
+
+
 def _messages(request: ChatRequest) -> "list[ChatMessage]":
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
@@ -137,6 +151,51 @@ class ConstantTool:
     async def ask(self, request: ChatRequest) -> ChatReply:
         size = sum(len(message.content) for message in request.messages)
         return ChatReply(text=self.text, input_tokens=size // 4, output_tokens=len(self.text) // 4)
+
+
+class NotedReply(Record):
+    """A line of asked.jsonl: what a program of the agent's asked, what it was told, and when."""
+
+    at: float
+    request: ChatRequest
+    reply: ChatReply
+
+
+class NotedReplies:
+    """A tool model whose replies are written down as they come, for a replay."""
+
+    def __init__(self, tool: ToolModel, file: Path) -> None:
+        self.name = tool.name
+        self._tool = tool
+        self._file = file
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+
+    async def ask(self, request: ChatRequest) -> ChatReply:
+        reply = await self._tool.ask(request)
+        noted = NotedReply(at=time.time(), request=request, reply=reply)
+        append_line(self._file, noted.model_dump_json().encode())
+        return reply
+
+
+class RecordedTool:
+    """Tells the programs of one step what a model told them then, and nothing else."""
+
+    def __init__(self, name: str, noted: Sequence[NotedReply] = ()) -> None:
+        self.name = name
+        self._noted = noted
+        self._left: list[NotedReply] = []
+
+    def go_to(self, since: float, until: float) -> None:
+        """Take the replies of a step that lasted from then until then."""
+        self._left = [one for one in self._noted if since <= one.at <= until]
+
+    async def ask(self, request: ChatRequest) -> ChatReply:
+        for one in self._left:
+            if one.request == request:
+                self._left.remove(one)
+                return one.reply
+        raise RunFailed("model", f"{self.name} was not asked this in the run that is replayed")
 
 
 class KeptReply(Record):
@@ -182,13 +241,18 @@ class KeptReplies:
 
 def read_replies(file: Path) -> list[KeptReply]:
     """The replies in a file; torn lines are left out."""
-    found = []
+    return list(_lines(file, KeptReply))
+
+
+def read_noted(file: Path) -> list[NotedReply]:
+    """What programs of an agent's were told; torn lines are left out."""
+    return list(_lines(file, NotedReply))
+
+
+def _lines(file: Path, kind: type[R]) -> Iterator[R]:
     for line in file.read_bytes().splitlines() if file.is_file() else ():
-        try:
-            found.append(KeptReply.model_validate_json(line))
-        except ValidationError:
-            continue
-    return found
+        with suppress(ValidationError):
+            yield kind.model_validate_json(line)
 
 
 def request_key(model: str, request: ChatRequest) -> str:

@@ -18,12 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.services.http_server import HttpAnswer, HttpRequest, HttpServer
 from mlagentbench.environment.services.paper_search import BadQuery, Paper, PaperSearch
-from mlagentbench.environment.services.tool_model import (
-    ChatReply,
-    ChatRequest,
-    InspectTool,
-    ToolModel,
-)
+from mlagentbench.environment.services.tool_model import ChatReply, ChatRequest, ToolModel
 from mlagentbench.errors import RunFailed
 from mlagentbench.records import Json, Record, ToolUsage
 from mlagentbench.tasks.task import Task
@@ -192,10 +187,9 @@ def _completion(model: str, reply: ChatReply) -> Json:
 
 
 def run_services(
-    task: Task, private: Path, tool: InspectTool, budget: Budget | None = None
+    task: Task, private: Path, tool: ToolModel, budget: Budget | None = None
 ) -> ToolServices:
     """The services while an agent works: development papers, and the run's own budget."""
-    tool.find()  # takes seconds, which are not the agent's
     needs = task.spec.required_tool
     return ToolServices(tool, private / needs.development_papers, ServiceLimits(), budget)
 
