@@ -1,5 +1,6 @@
 """Nothing outlives the harness, however and whenever it is killed."""
 
+import asyncio
 import os
 import secrets
 import signal
@@ -10,6 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from mlagentbench.environment.sandbox.inspect_provider import BubblewrapSandboxEnvironment
 
 HARNESS = Path(__file__).with_name("harness_to_kill.py")
 STARTING_UP = [0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25]
@@ -37,6 +40,10 @@ def start(workspace: Path) -> tuple["subprocess.Popen[str]", tuple[str, str]]:
     return harness, (size, f"guardian.py {harness.pid}")
 
 
+def scratch_of(pid: int) -> list[Path]:
+    return list(Path(tempfile.gettempdir()).glob(f"mlagentbench-{pid}-*"))
+
+
 def assert_all_gone(markers: tuple[str, str]) -> None:
     deadline = time.monotonic() + 10
     while processes_with(*markers) and time.monotonic() < deadline:
@@ -61,12 +68,11 @@ def test_killed_while_commands_run(number: signal.Signals, tmp_path: Path) -> No
     while not (workspace / "running").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert len(processes_with(*markers)) > 4
-    scratch = Path(tempfile.gettempdir())
-    assert len(list(scratch.glob(f"mlagentbench-{harness.pid}-*"))) == 1
+    assert len(scratch_of(harness.pid)) == 1
     harness.send_signal(number)
     harness.wait()
     assert_all_gone(markers)
-    assert list(scratch.glob(f"mlagentbench-{harness.pid}-*")) == []
+    assert scratch_of(harness.pid) == []
 
 
 def test_a_killed_guardian_takes_its_sandboxes_along(tmp_path: Path) -> None:
@@ -81,3 +87,6 @@ def test_a_killed_guardian_takes_its_sandboxes_along(tmp_path: Path) -> None:
     harness.kill()
     harness.wait()
     assert_all_gone(markers)
+    assert scratch_of(harness.pid) != []
+    asyncio.run(BubblewrapSandboxEnvironment.cli_cleanup(None))
+    assert scratch_of(harness.pid) == []
