@@ -67,7 +67,7 @@ class KilledRuns(Record):
     kills: int
     runs: int
     met: dict[str, int]
-    resumed_by: dict[str, int]
+    started_by: dict[str, int]
     torn_lines: int
     left_processes: int
     replies_asked_for_again: int
@@ -110,7 +110,7 @@ def _figures(name: str, undisturbed: Harness, killed: list[Harness]) -> KilledRu
         kills=len(kills),
         runs=len(killed),
         met=counted(lambda kill: kill.met),
-        resumed_by=counted(lambda kill: kill.resumed_by),
+        started_by=counted(lambda kill: kill.started_by),
         torn_lines=sum(kill.torn for kill in kills),
         left_processes=sum(kill.left_processes for kill in kills),
         replies_asked_for_again=sum(harness.lost_answers for harness in killed),

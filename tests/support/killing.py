@@ -58,7 +58,7 @@ class Kill(Record):
     """One kill: what the run was doing, and what was left."""
 
     moment: str
-    resumed_by: Literal["run", "resume"]
+    started_by: Literal["run", "resume"]
     met: Met
     torn: bool
     """Whether the journal ended with a part of a line."""
@@ -82,7 +82,7 @@ class Harness:
         self._variables = {**variables, "PYTHONPATH": _first(BASE_INSTALL, variables)}
         self._printed = folder / f"{out}.txt"
         self._random = random.Random(seed)
-        self._resumed_by: Literal["run", "resume"] = "run"
+        self._started_by: Literal["run", "resume"] = "run"
 
     @property
     def run(self) -> RunDirectory:
@@ -148,8 +148,8 @@ class Harness:
         """Of a run that has begun, one or the other way of letting it go on."""
         mail = [] if self.course.reply is None else ["-M", f"dir={self.mail}"]
         begun = list(run_directories(self.out))
-        self._resumed_by = self._random.choice(("run", "resume")) if begun else "run"
-        if self._resumed_by == "resume":
+        self._started_by = self._random.choice(("run", "resume")) if begun else "run"
+        if self._started_by == "resume":
             own = ["--agent", self.course.agent] if ".py" in self.course.agent else []
             return ["resume", str(begun[0].path), *own, *mail]
         model = ["--models", "mlagentbench/mailbox", *mail] if mail else []
@@ -173,7 +173,7 @@ class Harness:
         written = journal.read_bytes() if journal is not None and journal.exists() else b""
         kill = Kill(
             moment=moment,
-            resumed_by=self._resumed_by,
+            started_by=self._started_by,
             met=_met(runs[0]) if runs else "opening",
             torn=written != b"" and not written.endswith(b"\n"),
             left_processes=left,
