@@ -1,6 +1,7 @@
 """`mlagentbench show` and `mlagentbench diff`, on runs that were never run."""
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -177,3 +178,16 @@ def test_a_path_that_is_no_run_is_answered_with_what_is_there(tmp_path: Path) ->
     ):
         with pytest.raises(UsageError, match=re.escape(hint)):
             typed("show", path)
+
+
+def test_a_step_of_a_run_that_somebody_works_on_is_under_way(tmp_path: Path) -> None:
+    run = made_run(tmp_path / "out", 1, READ, READ)
+    lines = run.journal.read_text().splitlines(keepends=True)
+    run.journal.write_text("".join(lines[:-2]))
+    assert "2  Read File train.py      -  interrupted" in typed("show", run.path)
+    with run.locked():
+        shown = typed("show", run.path)
+        assert f"at work: process {os.getpid()}\n" in shown
+        assert "2  Read File train.py      -  under way" in shown
+        assert "the action is under way" in typed("show", run.path, "--step", 2)
+    assert "at work" not in typed("show", run.path)

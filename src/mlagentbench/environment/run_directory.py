@@ -115,6 +115,17 @@ class RunDirectory:
         for half_written in self.path.glob(".*"):
             half_written.unlink()
 
+    @property
+    def at_work(self) -> int | None:
+        """The process that signed the lock, if it is in the kernel's list of locks still."""
+        if not self.lock.exists():
+            return None
+        signed, inode = self.lock.read_text("ascii", "replace").strip(), self.lock.stat().st_ino
+        held = (line.split() for line in Path("/proc/locks").read_text("ascii").splitlines())
+        if any(signed in words and f":{inode} " in f"{' '.join(words)} " for words in held):
+            return int(signed)
+        return None
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep every other process out; a UsageError says who is in already."""

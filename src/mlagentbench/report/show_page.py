@@ -1,6 +1,7 @@
 """What `mlagentbench show` prints: a run at a glance, or one of its steps whole."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -33,7 +34,15 @@ from mlagentbench.report.terminal import (
     results_of,
 )
 
-STYLES = {"ok": "", "error": "red", "refused": "red", "limit": "yellow", "interrupted": "yellow"}
+UNDER_WAY = "under way"
+STYLES = {
+    "ok": "",
+    "error": "red",
+    "refused": "red",
+    "limit": "yellow",
+    "interrupted": "yellow",
+    UNDER_WAY: "cyan",
+}
 _STEP: TypeAdapter[StepView] = TypeAdapter(StepView)
 
 
@@ -43,6 +52,8 @@ def print_run(path: Path, step: int | None, *, as_json: bool) -> None:
     summary = summarise(run, str(run.out))
     lines = read_lines(run.journal) if run.journal.exists() else []
     told = whole_timeline(lines, summary, ObjectStore(run.objects))
+    if run.at_work is not None:
+        told = replace(told, steps=tuple(map(_under_way, told.steps)))
     console = Console(highlight=False)
     if step is not None:
         one = _chosen(path, told, step)
@@ -54,7 +65,12 @@ def print_run(path: Path, step: int | None, *, as_json: bool) -> None:
         steps = [_STEP.dump_python(one, mode="json") for one in told.steps]
         print_json({"summary": summary.model_dump(mode="json"), "steps": steps})
     else:
-        _print_overview(console, summary, told)
+        _print_overview(console, summary, told, run.at_work)
+
+
+def _under_way(step: StepView) -> StepView:
+    """Of a run that somebody works on: the step that has not ended goes on."""
+    return replace(step, status=UNDER_WAY) if step.observation is None else step
 
 
 def _chosen(path: Path, told: Timeline, number: int) -> StepView:
@@ -66,9 +82,13 @@ def _chosen(path: Path, told: Timeline, number: int) -> StepView:
     return found[-1]
 
 
-def _print_overview(console: Console, summary: RunSummary, told: Timeline) -> None:
+def _print_overview(
+    console: Console, summary: RunSummary, told: Timeline, at_work: int | None
+) -> None:
     for line in run_header(summary):
         console.print(plain(line), soft_wrap=True)
+    if at_work is not None:
+        console.print(plain(f"at work: process {at_work}", STYLES[UNDER_WAY]))
     console.print()
     findings = ["findings"] if any(step.findings for step in told.steps) else []
     table = plain_table("step", "action", "time", "result", *findings, right=("step", "time"))
@@ -144,7 +164,8 @@ def _print_step(console: Console, step: StepView) -> None:
         print_heading(console, f"argument {argument.name}")
         console.print(plain(argument.value.head), soft_wrap=True)
     print_heading(console, "observation")
-    never = "the action was begun and never ended"
+    goes_on = step.status == UNDER_WAY
+    never = "the action is under way" if goes_on else "the action was begun and never ended"
     shown = plain(never, "dim") if step.observation is None else plain(step.observation.head)
     console.print(shown, soft_wrap=True)
     if step.change.files or step.change.missing:
