@@ -26,7 +26,7 @@ import parsing
 from mlagentbench.environment.disclosure import hardware
 from mlagentbench.evaluation.results import collect
 from mlagentbench.records import Json, Record
-from mlagentbench.tasks.task import task_folders
+from mlagentbench.tasks.task import load_task, task_folders
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
@@ -124,7 +124,9 @@ def _figures(name: str, undisturbed: Harness, killed: list[Harness]) -> KilledRu
 
 def lucky_runs(runs: int, out: Path) -> Iterator[LuckyRuns]:
     for task in sorted(task_folders()):
+        tool = load_task(task).spec.tool_model
         command = ["run", "--tasks", task, "--agents", "baseline", "--runs", str(runs), "--json"]
+        command += [] if tool is None else ["--role", f"tool={tool}"]
         subprocess.run([COMMAND, *command, "--out", str(out / task)], check=True,
                        capture_output=True)  # fmt: skip
         grades = [result.grade for result in collect(out / task) if result.grade is not None]
