@@ -71,6 +71,7 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
         "interactive": True,
         "python_env": "34" * 32,
         "hardware": {"cores": 4},
+        "python_packages": {"numpy": "2.4"},
         "packages": {"python": "3.12"},
     }
     assert others.keys() == Disclosure.model_fields.keys()

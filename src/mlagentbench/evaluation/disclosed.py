@@ -91,6 +91,13 @@ def _hardware(run: RunRecord) -> str:
     return ", ".join(shown) or UNKNOWN
 
 
+def _python_packages(run: RunRecord) -> str:
+    """How much is in it; run.json has all names and versions, and the hash stands for them."""
+    packages = dict(run.disclosure.python_packages)
+    python = packages.pop("python", UNKNOWN)
+    return f"Python {python}, {len(packages)} packages" if packages else "not kept"
+
+
 def _origin(run: RunRecord) -> str:
     if run.origin == "legacy":
         return "imported from the original's logs"
@@ -156,6 +163,7 @@ FACTS = (
         lambda run: run.disclosure.interactive,
     ),
     Fact("python env", lambda run: short_hash(run.disclosure.python_env), of_task=True),
+    Fact("in the python env", _python_packages, of_task=True),
     Fact("hardware", _hardware),
     Fact("packages", lambda run: _pairs(run.disclosure.packages) or UNKNOWN),
     Fact("origin", _origin, lambda run: run.origin != "run"),
