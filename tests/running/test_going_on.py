@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from number_task import GRADE, write_number_task
 from rich.console import Console
+from typer.testing import CliRunner
 
+from mlagentbench.cli import app
 from mlagentbench.environment.journal import EventLine, encode_line, read_journal, read_lines
 from mlagentbench.environment.object_store import ObjectStore
 from mlagentbench.environment.run_directory import RunDirectory
@@ -139,8 +141,10 @@ def test_a_run_that_cannot_be_graded_is_named_and_the_others_are_graded(
     assert outcome.missing == 1 and snapshot[2:] in str(outcome.results[0].failure)
     for steps in ("last", "changed"):
         first, second = score_runs([lost.path, whole.path], steps, said.append)
-        assert f"{snapshot[2:]}" in str(first.failure) and second.failure is None
+        assert snapshot[2:] in str(first.failure) and second.failure is None
         assert not first.grades and second.grades[-1].valid
+    assert CliRunner().invoke(app, ["score", str(lost.path)]).exit_code == 1
+    assert CliRunner().invoke(app, ["score", str(whole.path)]).exit_code == 0
 
 
 def test_a_run_goes_on_with_its_own_task_alone_and_in_its_own_directory(
