@@ -283,7 +283,6 @@ class Surroundings:
     def __init__(self, places: list[str]) -> None:
         self.places = places
         self.executor = os.getpid()
-        self.group = os.getpgrp()
         self.inherited = inherited_from(0)
         self.next = -1  # closed when the next request's supervisor is to be forked
 
@@ -312,7 +311,7 @@ class Surroundings:
         What a process hands down to its children cannot always be set back.
         """
         try:
-            os.killpg(self.group, signal.SIGCONT)
+            os.kill(0, signal.SIGCONT)  # all of the executor's own, which are one group
             if known is not None:
                 self.tidy(known)
             return inherited_from(self.executor) == self.inherited
