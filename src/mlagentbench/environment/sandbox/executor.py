@@ -345,10 +345,12 @@ def inherited_from(pid: int) -> tuple[object, ...]:
 
 
 def entries(directory: str) -> list[tuple[str, bool]]:
-    """The paths in a directory, and whether each is one; of one that is closed to us, none."""
+    """The paths in a directory, and whether each is one, unless another disk is mounted there."""
     try:
+        here = os.stat(directory).st_dev
         with os.scandir(directory) as items:
-            return [(item.path, item.is_dir(follow_symlinks=False)) for item in items]
+            return [(item.path, item.is_dir(follow_symlinks=False)
+                     and os.lstat(item.path).st_dev == here) for item in items]  # fmt: skip
     except OSError:
         return []
 
@@ -433,9 +435,7 @@ def write_file(connection: socket.socket, request: Request) -> None:
     contents = memoryview(receive_exactly(connection, request["size"]))
     path = request["path"]
     try:
-        parent = os.path.dirname(path) or "."
-        if not os.path.isdir(parent):
-            os.makedirs(parent)
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK, 0o644)
         while contents:
             contents = contents[os.write(descriptor, contents) :]
