@@ -27,9 +27,10 @@
 import ast
 import difflib
 import hashlib
+import sys
 import tomllib
-from functools import cached_property
-from importlib.metadata import entry_points
+from functools import cached_property, lru_cache
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ def load_task(name_or_path: str | Path) -> Task:
 def task_folders() -> dict[str, Path]:
     """The folders of all tasks by id: the suite's, then those of installed packages."""
     folders = {file.parent.name: file.parent for file in sorted(SUITE.glob("*/task.toml"))}
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
+    for entry in _installed_tasks(tuple(sys.path)):
         try:
             target = entry.load()
             root = Path(target() if callable(target) else target)
@@ -161,6 +162,12 @@ def task_folders() -> dict[str, Path]:
             if file.is_file():
                 folders.setdefault(file.parent.name, file.parent)
     return folders
+
+
+@lru_cache(maxsize=4)
+def _installed_tasks(_searched: tuple[str, ...]) -> EntryPoints:
+    """Where installed packages have tasks; looking through all packages takes its time."""
+    return entry_points(group=ENTRY_POINT_GROUP)
 
 
 def load_folder(folder: Path) -> Task:

@@ -218,7 +218,8 @@ def _hidden_packages(*shown: Path, venv: Path | None) -> tuple[Path, ...]:
     return tuple(hidden)
 
 
-def _package_directories(root: Path) -> list[Path]:
+@lru_cache(maxsize=32)
+def _package_directories(root: Path) -> tuple[Path, ...]:
     found = []
     pending = [str(root)]
     while pending:
@@ -233,4 +234,4 @@ def _package_directories(root: Path) -> list[Path]:
                 found.append(Path(entry.path))
             else:
                 pending.append(entry.path)
-    return found
+    return tuple(found)
