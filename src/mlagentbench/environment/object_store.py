@@ -16,10 +16,8 @@ import os
 import secrets
 import stat
 import weakref
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import cycle
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed, UsageError
@@ -28,8 +26,6 @@ from mlagentbench.files import disk_trouble
 FICLONE = 0x40049409
 CHUNK = 1 << 18
 SMALL = 4 << 20
-LARGE = 16 << 20
-"""From here on it pays to hash in a thread of its own."""
 _HOLE = bytes(CHUNK)
 SYNC_EACH = 16
 """Up to so many new files are synced one by one; more of them with one syncfs."""
@@ -299,49 +295,23 @@ def _copy(source: int, target: int) -> str:
 
     The source may change meanwhile, so that only what was written counts.
     """
-    size = os.fstat(source).st_size
-    if size >= CHUNK and clone_blocks(source, target):
-        return _hash(target)
     sha = hashlib.sha256()
-    if size < LARGE:
-        _copy_parts(source, target, size, sha.update)
-    else:
-        with ThreadPoolExecutor(1) as hashing:
-            _copy_parts(source, target, size, _one_part_behind(hashing, sha.update))
-    return sha.hexdigest()
-
-
-def _copy_parts(source: int, target: int, size: int, see: Callable[[memoryview], object]) -> None:
-    """Copy part by part; `see` may look at a part until it is given the next."""
-    length = min(CHUNK, size + 1)
+    buffer = _buffer_for(source)
+    if len(buffer) == CHUNK and clone_blocks(source, target):
+        return _hash(target)
+    view = memoryview(buffer)
     ends_in_hole = False
-    for buffer in cycle((bytearray(length), bytearray(length))):
-        part = memoryview(buffer)[: os.readv(source, [buffer])]
-        see(part)
-        if not part:
-            break
-        ends_in_hole = len(part) == CHUNK and buffer == _HOLE
+    while count := os.readv(source, [buffer]):
+        part = view[:count]
+        sha.update(part)
+        ends_in_hole = count == CHUNK and buffer == _HOLE
         if ends_in_hole:
             os.lseek(target, CHUNK, os.SEEK_CUR)
         else:
             write_all(target, part)
     if ends_in_hole:
         os.ftruncate(target, os.lseek(target, 0, os.SEEK_CUR))
-
-
-def _one_part_behind(
-    thread: ThreadPoolExecutor, look: Callable[[memoryview], object]
-) -> Callable[[memoryview], None]:
-    """Let a thread look at each part, while the caller goes on until it has the next."""
-    looking: Future[object] | None = None
-
-    def see(part: memoryview) -> None:
-        nonlocal looking
-        if looking is not None:
-            looking.result()
-        looking = thread.submit(look, part)
-
-    return see
+    return sha.hexdigest()
 
 
 def _hash(file: int) -> str:
