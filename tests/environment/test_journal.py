@@ -125,22 +125,24 @@ def test_a_line_that_does_not_fit_on_the_disk_leaves_no_part_behind(tmp_path: Pa
     assert [line.n for line in read_lines(path)] == list(range(len(before.splitlines()) + 1))
 
 
-def test_a_last_line_of_rubbish_is_dropped(tmp_path: Path) -> None:
+def test_a_last_line_without_an_end_is_dropped(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     write_run(path)
-    for rubbish in (b"\0" * 50 + b"\n", b"\xff\xfe\n", b"{}\n", b"[1]\n", b"{"):
+    for rubbish in (b"\0" * 50, b"\xff\xfe", b"{}", b"{"):
         torn = tmp_path / "torn.jsonl"
         torn.write_bytes(path.read_bytes() + rubbish)
         assert len(read_lines(torn)) == 8
 
 
-def test_damage_before_the_last_line_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [2, 8])
+def test_a_damaged_line_is_said(tmp_path: Path, number: int) -> None:
     path = tmp_path / "journal.jsonl"
     write_run(path)
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([lines[0], b"rubbish\n", *lines[2:]]))
-    with pytest.raises(UsageError, match="line 2: the journal is damaged"):
-        read_lines(path)
+    for rubbish in (b"rubbish\n", b"\0\n", b"\xff\xfe\n", b"{}\n", b"[1]\n"):
+        path.write_bytes(b"".join([*lines[: number - 1], rubbish, *lines[number:]]))
+        with pytest.raises(UsageError, match=f"line {number}: the journal is damaged"):
+            read_lines(path)
 
 
 def test_another_version_is_refused(tmp_path: Path) -> None:

@@ -111,14 +111,9 @@ def referred_objects(out: Path) -> set[str]:
 
 
 def _read_whole(journal: Path) -> tuple[list[AnyLine], str]:
-    """A journal's lines and its text; a UsageError when a line is damaged, or all are gone.
-
-    A last line without an end was never written whole: nobody needs what it names.
-    """
+    """A journal's lines and its text; a UsageError when a line is damaged, or all are gone."""
     text = journal.read_text("utf-8", "replace") if journal.exists() else ""
     lines = read_lines(journal) if journal.exists() else []
-    if text.count("\n") > len(lines):
-        raise UsageError(f"{journal}: the journal is damaged: its last line cannot be read")
     traces = (journal.parent / name for name in TRACES)
     if not lines and any(trace.exists() and trace.stat().st_size for trace in traces):
         raise UsageError(f"{journal}: the journal is lost: the run began, and there is no line")

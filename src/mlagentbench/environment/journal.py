@@ -327,19 +327,20 @@ def read_journal(path: Path, store: ObjectStore | None = None) -> History:
 
 
 def _sound_lines(path: Path) -> tuple[list[AnyLine], int]:
-    """All whole lines and their size in bytes; UsageError when one before the last is bad."""
+    """All whole lines and their size in bytes; UsageError when one of them cannot be read.
+
+    A last line without an end was never written whole.
+    """
     lines: list[AnyLine] = []
     size = 0
     with path.open("rb") as file:
         raw_lines = file.readlines()
     for number, raw in enumerate(raw_lines, start=1):
+        if not raw.endswith(b"\n"):
+            break
         try:
-            if not raw.endswith(b"\n"):
-                raise ValueError("the line is torn")
             lines.append(_LINE.validate_python(_checked(json.loads(raw), path)))
         except ValueError as error:
-            if number == len(raw_lines):
-                break
             reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
             raise UsageError(f"{path}, line {number}: the journal is damaged: {reason}") from error
         size += len(raw)
