@@ -10,7 +10,7 @@ help:
 	@echo "make demo    run baseline, nop, oracle and a recorded agent on mini tasks, print the table"
 	@echo "make test    all tests"
 	@echo "make check   lint, types and layout rules"
-	@echo "make bench   measure speed and memory as ratios, write bench/results"
+	@echo "make bench   measure speed and memory as ratios: a quarter of an hour; ONLY=\"steps storage\": parts"
 	@echo "make soak    what needs many repetitions: some hours; ONLY=kills: half an hour, ONLY=replies: minutes"
 	@echo "make format  format the code"
 	@echo "make clean   remove the venv and caches"
@@ -28,7 +28,7 @@ check: $(READY)
 	@$(BIN)/python -m pytest tests/test_layout.py
 
 bench: $(READY) bubblewrap
-	@$(BIN)/python bench/bench.py
+	@$(BIN)/python bench/bench.py $(ONLY)
 
 soak: $(READY) bubblewrap
 	@$(BIN)/python bench/soak.py $(if $(ONLY),--only $(ONLY))

@@ -2,30 +2,25 @@
 
 Repetitions are interleaved and medians compared, since machines are noisy. The table goes to the
 terminal, the figures with machine and commit to bench/results/bench.json. All of it takes about a
-quarter of an hour; `python bench/bench.py steps storage` measures, and prints, only these.
+quarter of an hour; `make bench ONLY="steps storage"` measures only these, and keeps the others.
 """
 
 import argparse
-import json
-import platform
 import statistics
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import parsing
 import steps
 import storage
 import whole_runs
 from figures import Figure, in_words, interleaved, print_table, ratio
+from kept import keep
 from report import report_figures
 
-from mlagentbench.environment.disclosure import hardware
 from mlagentbench.running.prepare import ensure_ready
 from mlagentbench.tasks.task import load_task
-
-RESULTS = Path(__file__).parent / "results" / "bench.json"
 
 
 def command_line() -> Figure:
@@ -77,20 +72,6 @@ def parts() -> dict[str, Callable[[], list[Figure]]]:
     }
 
 
-def write_figures(figures: list[Figure]) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=RESULTS.parent
-    ).stdout.strip()
-    facts = {
-        "commit": commit,
-        "python": platform.python_version(),
-        "machine": hardware(),
-        "figures": [one.model_dump() for one in figures],
-    }
-    RESULTS.write_text(json.dumps(facts, indent=2) + "\n")
-
-
 def main() -> None:
     available = parts()
     parser = argparse.ArgumentParser(description=__doc__)
@@ -98,13 +79,13 @@ def main() -> None:
     chosen = parser.parse_args().parts
     if unknown := set(chosen) - available.keys():
         parser.error(f"unknown: {', '.join(unknown)}; there are: {', '.join(available)}")
-    figures = []
+    figures: list[Figure] = []
     for name in chosen or available:
         print(f"measuring {name}", file=sys.stderr)
-        figures += available[name]()
+        measured = available[name]()
+        keep("bench.json", name, measured)
+        figures += measured
     print_table(figures)
-    if not chosen:
-        write_figures(figures)
 
 
 if __name__ == "__main__":

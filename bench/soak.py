@@ -10,7 +10,6 @@ baseline  30 runs of the baseline agent on every mini task: at most one may coun
 """
 
 import argparse
-import json
 import os
 import random
 import subprocess
@@ -22,10 +21,10 @@ from functools import partial
 from pathlib import Path
 
 import parsing
+from kept import keep
 
-from mlagentbench.environment.disclosure import hardware
 from mlagentbench.evaluation.results import collect
-from mlagentbench.records import Json, Record
+from mlagentbench.records import Record
 from mlagentbench.tasks.task import load_task, task_folders
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
@@ -34,7 +33,6 @@ import courses  # the tests' own runs to be killed, and how they are compared
 from killing import COMMAND, Course, Harness, Kill, killed_at_random
 from undisturbed import differences
 
-RESULTS = Path(__file__).parent / "results" / "soak.json"
 SHARES: dict[Callable[[Path], Course], float] = {
     courses.react: 0.4,
     courses.act: 0.15,
@@ -151,20 +149,6 @@ def is_good(figures: Record) -> bool:
     return True
 
 
-def keep(part: str, figures: list[Record]) -> None:
-    """Put a part's figures into the file; those of other parts stay, with their own commit."""
-    facts: dict[str, Json] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=RESULTS.parent
-    ).stdout.strip()
-    facts[part] = {
-        "commit": commit,
-        "machine": hardware(),
-        "figures": [one.model_dump(mode="json") for one in figures],
-    }
-    RESULTS.write_text(json.dumps(facts, indent=2) + "\n")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -188,7 +172,7 @@ def main() -> None:
             for one in parts[part](out):
                 print(one, flush=True)
                 figures.append(one)
-                keep(part, figures)
+                keep("soak.json", part, figures)
             good = good and all(map(is_good, figures))
     sys.exit(not good)
 
