@@ -1,6 +1,7 @@
 """The command line: each verb says what it does and hands the work to a module."""
 
 import sys
+from gc import set_threshold
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,6 +22,9 @@ from mlagentbench.cli_continuing import (
 from mlagentbench.cli_runs import diff, gc, replay, show
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.files import PERSONS_DISK, disk_trouble
+
+OBJECTS_BETWEEN_COLLECTIONS = 100_000
+"""With Python's own 700, looking for garbage while Inspect's modules load takes a second."""
 
 
 class InterruptibleGroup(TyperGroup):
@@ -412,6 +416,7 @@ def version() -> None:
 
 def main() -> None:
     """Run the command line; a person's mistake is one line, not a traceback."""
+    set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     try:
         app()
     except UsageError as error:
