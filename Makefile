@@ -11,7 +11,7 @@ help:
 	@echo "make test    all tests"
 	@echo "make check   lint, types and layout rules"
 	@echo "make bench   measure speed and memory as ratios: a quarter of an hour; ONLY=\"steps storage\": parts"
-	@echo "make soak    what needs many repetitions: some hours; ONLY=kills: half an hour, ONLY=replies: minutes"
+	@echo "make soak    what needs many repetitions: some hours; ONLY=kills: up to an hour, ONLY=replies: minutes"
 	@echo "make format  format the code"
 	@echo "make clean   remove the venv and caches"
 

@@ -2,7 +2,7 @@
 
 kills     The harness is killed with SIGKILL at 100 random moments, and in the middle of everything
           that it writes or starts. Each run is resumed and must become what it would have been:
-          a whole journal, no step done twice, the same workspaces, the same score. Half an hour.
+          a whole journal, no step done twice, the same workspaces, the same score. Up to an hour.
 replies   20,000 generated replies go through the text agents' parser: each is read, or refused by
           an error of its own, and those whose meaning is clear are read as what they mean. Minutes.
 baseline  30 runs of the baseline agent on every mini task: at most one may count as a success.

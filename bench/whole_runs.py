@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import psutil
@@ -102,7 +103,7 @@ def side_by_side() -> list[Figure]:
         for jobs in (SIDE_BY_SIDE, 1):
             options = ["--runs", str(SIDE_BY_SIDE), "--jobs", str(jobs)]
             started = time.perf_counter()
-            with memory if jobs > 1 else threading.Lock():
+            with memory if jobs > 1 else nullcontext():
                 run_agent(f"sleeps(steps={NAPS - 1}, seconds=1)", Path(directory, str(jobs)), NAPS,
                           *options, task=TASK)  # fmt: skip
             seconds[jobs] = time.perf_counter() - started

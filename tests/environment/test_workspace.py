@@ -147,13 +147,6 @@ def test_laying_out_again_starts_from_nothing(workspace: Workspace) -> None:
     assert sorted(path.name for path in workspace.directory.iterdir()) == ["notes", "train.py"]
 
 
-def test_protected_files_are_copied_where_they_cannot_be_bound(workspace: Workspace) -> None:
-    workspace.lay_out()
-    workspace.copy_protected()
-    assert (workspace.directory / "images" / "one.txt").read_text() == "1\n"
-    assert (workspace.directory / "fixed.py").is_file()
-
-
 def test_a_read_only_path_inside_a_folder_is_refused(task: Task, data: PreparedData) -> None:
     file = task.folder / "task.toml"
     file.write_text(file.read_text().replace('"fixed.py"', '"notes/ideas.txt"'))

@@ -68,11 +68,6 @@ class Workspace:
             for path in [self.directory, *self.directory.rglob("*")]:
                 os.chown(path, owner, owner, follow_symlinks=False)
 
-    def copy_protected(self) -> None:
-        """Copy the protected entries in, for a sandbox that cannot bind them."""
-        for name, source in self.protected.items():
-            _copy(source, self.directory / name)
-
     def resolve(self, path: str) -> str:
         """The path relative to the workspace, with links and `..` followed.
 
