@@ -49,6 +49,12 @@ def write_atomically(path: Path, contents: bytes) -> None:
     fsync_directory(path.parent)
 
 
+def remove_half_written(path: Path) -> None:
+    """Remove what writers of a file left beside it when they were killed."""
+    for temporary in path.parent.glob(f".{path.name}.*"):
+        temporary.unlink(missing_ok=True)
+
+
 def sign_lock(handle: int) -> None:
     """Write our process into a lock that we hold, for whoever finds it taken.
 

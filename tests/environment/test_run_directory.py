@@ -42,8 +42,10 @@ def test_what_was_half_written_goes(tmp_path: Path) -> None:
     run.create()
     run.run_json.write_text("{}")
     (run.path / ".run.json.x1y2").write_text("{")
+    (run.path / ".failure.txt.z3").write_text("disk")
+    (run.path / ".mine").mkdir()
     run.create()
-    assert {path.name for path in run.path.iterdir()} == {"run.json", "work"}
+    assert {path.name for path in run.path.iterdir()} == {"run.json", "work", ".mine"}
 
 
 def test_paths_are_below_out(tmp_path: Path) -> None:

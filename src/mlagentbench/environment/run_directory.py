@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
-from mlagentbench.files import sign_lock, signed_by
+from mlagentbench.files import remove_half_written, sign_lock, signed_by
 
 
 class RunDirectory:
@@ -112,8 +112,9 @@ class RunDirectory:
         """Make the directories that a run needs; what a killed harness half wrote goes."""
         self.objects.mkdir(parents=True, exist_ok=True)
         self.work.mkdir(parents=True, exist_ok=True)
-        for half_written in self.path.glob(".*"):
-            half_written.unlink()
+        whole = (self.run_json, self.journal, self.sandbox_json, self.replay_json, self.failure)
+        for file in whole:
+            remove_half_written(file)
 
     @property
     def at_work(self) -> int | None:
