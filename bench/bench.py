@@ -19,7 +19,7 @@ from figures import Figure, in_words, interleaved, print_table, ratio
 from kept import keep
 from report import report_figures
 
-from mlagentbench.running.prepare import ensure_ready
+from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.task import load_task
 
 

@@ -11,7 +11,7 @@ from inspect_ai.solver import Solver, solver
 from inspect_ai.tool import ToolCall
 
 from mlagentbench import Action, Environment, action_tools, as_solver
-from mlagentbench.agents.baseline import FINAL_ANSWER, execute_command
+from mlagentbench.agents.scripted import FINAL_ANSWER, execute_command
 
 HI = Action(name="Write File", arguments={"file_name": "hi.py", "content": "print('hi')\n"})
 RUN_HI = Action(name="Execute Script", arguments={"script_name": "hi.py"})

@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from mlagentbench.environment.disclosure import hardware
 from mlagentbench.records import Json, Record
+from mlagentbench.runs.disclosure import hardware
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import SearchStrategy
 
-from mlagentbench.agents.text_protocol import ReplyError, parse_reply
+from mlagentbench.agents.paper.text_protocol import ReplyError, parse_reply
 from mlagentbench.records import Record
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))

@@ -24,7 +24,7 @@ MEMORY_AT_MOST_MB = 1000.0
 PROGRAM = """
 import resource, sys
 from pathlib import Path
-from mlagentbench.report.reporting import ReportRequest, write_report
+from mlagentbench.report.report import ReportRequest, write_report
 written = write_report(ReportRequest(directories=(Path(sys.argv[1]),)))
 own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 helper = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss

@@ -23,8 +23,8 @@ from pathlib import Path
 import parsing
 from kept import keep
 
-from mlagentbench.evaluation.results import collect
 from mlagentbench.records import Record
+from mlagentbench.runs.results import collect
 from mlagentbench.tasks.task import load_task, task_folders
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))

@@ -16,11 +16,10 @@ from bench_agents import HI, RUN_HI
 from figures import Figure, half_range, interleaved, ratio
 from whole_runs import run_agent
 
-from mlagentbench.environment.budget import BudgetLimits
 from mlagentbench.environment.environment import Environment
-from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
-from mlagentbench.environment.sandbox.sandbox import SandboxSpec
-from mlagentbench.records import Action
+from mlagentbench.records import Action, BudgetLimits
+from mlagentbench.sandbox.base import SandboxSpec
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 
 MILLION = 1_000_000
 MANY = 1_000

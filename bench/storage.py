@@ -9,8 +9,8 @@ from pathlib import Path
 from figures import Figure, interleaved, ratio
 from steps import MILLION, Execute, fill, open_environment
 
-from mlagentbench.environment.snapshots import Snapshots
 from mlagentbench.records import Action
+from mlagentbench.runs.snapshots import Snapshots
 
 FILES = 200
 STEPS = 50

@@ -14,8 +14,8 @@ from pathlib import Path
 import psutil
 from figures import Figure, half_range, in_words, interleaved
 
-from mlagentbench.evaluation.results import collect
-from mlagentbench.running.prepare import ensure_ready
+from mlagentbench.runs.results import collect
+from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.task import load_task
 
 MLAGENTBENCH = str(Path(sys.prefix) / "bin" / "mlagentbench")

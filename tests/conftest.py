@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mlagentbench.evaluation.probe import REQUIREMENTS
-from mlagentbench.tasks.python_env import PythonEnv, ensure_python_env
+from mlagentbench.task_checks.leak_probe import REQUIREMENTS
+from mlagentbench.tasks.python_env.env import PythonEnv, ensure_python_env
 from mlagentbench.tasks.task import load_task
 
 

@@ -14,8 +14,8 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from mlagentbench.environment.journal import AnyLine, History
 from mlagentbench.records import Grade, Record, RunRecord
+from mlagentbench.runs.journal import AnyLine, History
 
 HERE = Path(__file__).parent
 NATURAL = HERE / "natural"

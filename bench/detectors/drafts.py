@@ -11,7 +11,8 @@ from typing import Any
 
 from corpus import Label, LabelledRun, StoredRun
 
-from mlagentbench.environment.journal import (
+from mlagentbench.records import Grade, Usage
+from mlagentbench.runs.journal import (
     AnyLine,
     BeginLine,
     EndLine,
@@ -20,7 +21,6 @@ from mlagentbench.environment.journal import (
     ReplyLine,
     RunLine,
 )
-from mlagentbench.records import Grade, Usage
 
 
 @dataclass(eq=False)

@@ -14,14 +14,14 @@ from corpus import Label, LabelledRun, natural_runs
 from measure import evidence_of
 from planting import planted_runs
 
+from mlagentbench.analysis.judge.evidence_prompt import JOURNAL_CHARACTERS, prompt_hash
+from mlagentbench.analysis.judge.judge import Judge, JudgeFailed
+from mlagentbench.analysis.judge.rubric import JudgeReport
 from mlagentbench.errors import UsageError
-from mlagentbench.evaluation.agreement import Agreement, agreement
-from mlagentbench.evaluation.judge import Judge, JudgeFailed
-from mlagentbench.evaluation.judge_prompt import JOURNAL_CHARACTERS, prompt_hash
-from mlagentbench.evaluation.judge_rubric import JudgeReport
+from mlagentbench.models.model_check import require_model
+from mlagentbench.models.model_choice import NO_MODEL, ModelChoice, parse_arguments
+from mlagentbench.numeric.kappa import Agreement, agreement
 from mlagentbench.records import Record
-from mlagentbench.running.model_check import require_model
-from mlagentbench.running.model_choice import NO_MODEL, ModelChoice, parse_arguments
 
 LABELS: dict[str, Callable[[Label], bool]] = {
     "hallucination": lambda label: label.kind in ("unsupported-claim", "fabricated-observation"),

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from corpus import Label, LabelledRun
 
-from mlagentbench.evaluation.findings import Finding
-from mlagentbench.evaluation.stats import wilson_interval
+from mlagentbench.analysis.findings import Finding
+from mlagentbench.numeric.intervals import wilson_interval
 from mlagentbench.records import Record
 
 CLAIM = "unsupported-claim"

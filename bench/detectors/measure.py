@@ -16,8 +16,8 @@ from corpus import Half, LabelledRun, in_half, natural_runs, task_texts
 from matching import CleanRuns, Compared, DetectorFigures, clean_runs, compare, figures_of, name_of
 from planting import planted_runs
 
-from mlagentbench.evaluation.evidence import RunEvidence
-from mlagentbench.evaluation.process import analyse
+from mlagentbench.analysis.analyse import analyse
+from mlagentbench.analysis.evidence import RunEvidence
 from mlagentbench.records import Record
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,8 @@ from typing import Any
 
 from drafts import Draft, Entry, Turn
 
-from mlagentbench.environment.journal import (
+from mlagentbench.records import Action, Observation, Usage
+from mlagentbench.runs.journal import (
     BeginLine,
     EndLine,
     EventLine,
@@ -14,7 +15,6 @@ from mlagentbench.environment.journal import (
     ReplyFault,
     ReplyLine,
 )
-from mlagentbench.records import Action, Observation, Usage
 
 PLAN = "Research Plan and Status:"
 _STAMP: dict[str, Any] = {"n": 0, "at": 0.0, "clock": 0.0}

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from corpus import TASKS, StoredRun, TaskText, write_run
 
-from mlagentbench.environment.journal import AnyLine, EndLine, ReplyLine, read_lines
-from mlagentbench.environment.object_store import ObjectStore
-from mlagentbench.evaluation.results import find_run, read_grades, read_record
 from mlagentbench.records import RunRecord
+from mlagentbench.runs.journal import AnyLine, EndLine, ReplyLine, read_lines
+from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.results import find_run, read_grades, read_record
 from mlagentbench.tasks.task import load_task, task_folders
 
 LONGEST_STARTER_TEXT = 100_000

@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mlagentbench.agents.agent import as_solver
+    from mlagentbench.agents.runner import as_solver
     from mlagentbench.environment.actions.action import action_tools
-    from mlagentbench.environment.current import current_environment
+    from mlagentbench.environment.current_environment import current_environment
     from mlagentbench.environment.environment import Environment
     from mlagentbench.errors import ActionError, RunEnded, RunFailed, UsageError
     from mlagentbench.records import Action, Grade, Observation, Outcome, RunRecord, Step, Usage
@@ -19,9 +19,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Environment": "mlagentbench.environment.environment",
-    "as_solver": "mlagentbench.agents.agent",
+    "as_solver": "mlagentbench.agents.runner",
     "action_tools": "mlagentbench.environment.actions.action",
-    "current_environment": "mlagentbench.environment.current",
+    "current_environment": "mlagentbench.environment.current_environment",
     "Task": "mlagentbench.tasks.task",
     "load_task": "mlagentbench.tasks.task",
     **dict.fromkeys(("ActionError", "RunEnded", "RunFailed", "UsageError"), "mlagentbench.errors"),

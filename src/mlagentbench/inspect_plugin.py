@@ -1,17 +1,17 @@
 """The one entry point that registers tasks, agents, sandbox, models and scorer with Inspect."""
 
-from mlagentbench.agents.aide import aide
-from mlagentbench.agents.autogpt import autogpt
-from mlagentbench.agents.baseline import baseline, nop, oracle
-from mlagentbench.agents.external import external
-from mlagentbench.agents.langchain import langchain
+from mlagentbench.agents.external.aide import aide
+from mlagentbench.agents.external.external import external
+from mlagentbench.agents.paper.autogpt import autogpt
+from mlagentbench.agents.paper.langchain import langchain
+from mlagentbench.agents.paper.research import act, react_text, research
 from mlagentbench.agents.react import react
-from mlagentbench.agents.research import act, react_text, research
-from mlagentbench.agents.tree import tree
-from mlagentbench.environment.sandbox.inspect_provider import BubblewrapSandboxEnvironment
+from mlagentbench.agents.scripted import baseline, nop, oracle
+from mlagentbench.agents.tree_search.search import tree
+from mlagentbench.launch.inspect_task import folder, registered_task
+from mlagentbench.launch.run_one import grade_submission, open_run
 from mlagentbench.models.provider import OwnModelAPI
-from mlagentbench.running.inspect_task import folder, registered_task
-from mlagentbench.running.run_one import grade_submission, open_run
+from mlagentbench.sandbox.inspect_provider import BubblewrapSandboxEnvironment
 
 __all__ = [
     "BubblewrapSandboxEnvironment",

@@ -16,15 +16,14 @@ from inspect_ai.tool import ToolCall
 from scripted_model import Said, scripted, scripted_by, text_reply, tool_call, with_usage
 from small_task import OpenRun
 
-from mlagentbench.agents.agent import run_agent
 from mlagentbench.agents.react import CUT_OFF, NUDGE, ReactAgent
-from mlagentbench.environment.asking import prompt_text
-from mlagentbench.environment.budget import BudgetLimits
+from mlagentbench.agents.runner import run_agent
 from mlagentbench.environment.environment import Environment
-from mlagentbench.environment.journal import read_journal
-from mlagentbench.environment.snapshot_trees import entry_at
 from mlagentbench.errors import RunFailed
-from mlagentbench.records import Action
+from mlagentbench.models.question import prompt_text
+from mlagentbench.records import Action, BudgetLimits
+from mlagentbench.runs.journal import read_journal
+from mlagentbench.runs.trees import entry_at
 
 pytestmark = pytest.mark.anyio
 

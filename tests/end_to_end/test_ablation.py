@@ -6,11 +6,11 @@ from pathlib import Path
 from command_line import Run
 from number_task import write_number_task
 
-from mlagentbench.environment.journal import read_journal
-from mlagentbench.environment.object_store import ObjectStore
-from mlagentbench.evaluation.results import collect
 from mlagentbench.models.recording import RecordedReply, RunLine
 from mlagentbench.records import Json
+from mlagentbench.runs.journal import read_journal
+from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.results import collect
 
 VARIANTS: dict[str, dict[str, Json]] = {
     "research": {},

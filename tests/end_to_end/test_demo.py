@@ -5,7 +5,7 @@ from pathlib import Path
 
 from command_line import Run
 
-from mlagentbench.evaluation.results import collect, find_run, read_grades
+from mlagentbench.runs.results import collect, find_run, read_grades
 
 TASKS = {"vectorization", "house-price", "spaceship-titanic"}
 

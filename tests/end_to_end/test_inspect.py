@@ -13,11 +13,11 @@ from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
 from number_task import STARTER, write_number_task
 
 from mlagentbench import action_tools, current_environment
-from mlagentbench.evaluation.cells import cell_figures
-from mlagentbench.evaluation.results import collect, run_directories
-from mlagentbench.evaluation.summarising import summarise
+from mlagentbench.analysis.summarise import summarise
 from mlagentbench.inspect_plugin import grade_submission, oracle, registered_task
-from mlagentbench.running.settings import RunSettings
+from mlagentbench.launch.request import RunSettings
+from mlagentbench.runs.results import collect, run_directories
+from mlagentbench.statistics.cells import cell_figures
 
 INSPECT = Path(sys.prefix) / "bin" / "inspect"
 

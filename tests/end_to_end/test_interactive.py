@@ -8,9 +8,9 @@ from pathlib import Path
 from command_line import COMMAND
 from number_task import write_number_task
 
-from mlagentbench.environment.actions.help import NOBODY
-from mlagentbench.environment.journal import read_journal
-from mlagentbench.evaluation.results import collect
+from mlagentbench.environment.actions.request_help import NOBODY
+from mlagentbench.runs.journal import read_journal
+from mlagentbench.runs.results import collect
 
 ASKING = """
 from inspect_ai.solver import Solver, solver

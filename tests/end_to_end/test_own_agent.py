@@ -10,9 +10,9 @@ from number_task import write_number_task
 from wire_formats import ChatCompletions
 from wire_servers import WireServer
 
-from mlagentbench.agents.own_agent import load_agent
+from mlagentbench.agents.custom_agent import load_agent
 from mlagentbench.errors import UsageError
-from mlagentbench.evaluation.results import collect
+from mlagentbench.runs.results import collect
 
 PAGE = Path(__file__).parents[2] / "docs" / "agents" / "your-own.md"
 WIRE = ChatCompletions("openai-api/own/model", "OWN")

@@ -14,15 +14,15 @@ from command_line import COMMAND, Run
 from inspect_ai import eval
 from number_task import STARTER, write_number_task
 
-from mlagentbench.environment.journal import AnyLine, ReplyLine, read_lines
-from mlagentbench.environment.object_store import ObjectStore
-from mlagentbench.evaluation.results import RunResult, collect
 from mlagentbench.inspect_plugin import react, registered_task
+from mlagentbench.launch.request import RunSettings
 from mlagentbench.models.mailbox_folder import MailFolder
-from mlagentbench.models.normalising import normalised
+from mlagentbench.models.prompt_matching import normalised
+from mlagentbench.models.record_replies import record_directories
 from mlagentbench.models.recording import BY_HAND, read_recording
-from mlagentbench.running.record import record_directories
-from mlagentbench.running.settings import RunSettings
+from mlagentbench.runs.journal import AnyLine, ReplyLine, read_lines
+from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.results import RunResult, collect
 
 BETTER = STARTER.replace("slope = 1 + random.gauss(0, 0.02)", "slope = 3.0")
 ANSWERS = (

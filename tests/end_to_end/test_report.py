@@ -11,9 +11,9 @@ from command_line import Run
 from inspect_ai.log import read_eval_log
 from number_task import write_number_task
 
-from mlagentbench.report.formats import percent_text
-from mlagentbench.running.prepare import ensure_ready
-from mlagentbench.tasks.baselines import write_to_task
+from mlagentbench.report.number_format import percent_text
+from mlagentbench.tasks.measured import write_to_task
+from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.spec import Measured, ReferenceFigures, StarterFigures
 from mlagentbench.tasks.task import load_task
 

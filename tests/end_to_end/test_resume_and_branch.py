@@ -10,8 +10,8 @@ import pytest
 from command_line import COMMAND, Run
 from number_task import write_number_task
 
-from mlagentbench.environment.journal import read_journal
-from mlagentbench.evaluation.results import read_record, run_directories
+from mlagentbench.runs.journal import read_journal
+from mlagentbench.runs.results import read_record, run_directories
 
 BUSY = """
 print('begun', flush=True)

@@ -13,7 +13,7 @@ import pytest
 from command_line import COMMAND, Run
 from number_task import GRADE, slow_starter, write_number_task
 
-from mlagentbench.evaluation.results import collect, find_run
+from mlagentbench.runs.results import collect, find_run
 
 AGENTS = ("--agents", "nop,baseline,oracle")
 

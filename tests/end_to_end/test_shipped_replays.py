@@ -5,7 +5,7 @@ from pathlib import Path
 
 from command_line import Run
 
-from mlagentbench.evaluation.results import collect
+from mlagentbench.runs.results import collect
 
 
 def test_what_react_did_is_done_again(tmp_path: Path, run: Run) -> None:

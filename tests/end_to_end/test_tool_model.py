@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.environment.services.tool_model import read_replies, request_key
-from mlagentbench.evaluation.results import collect
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.results import collect
 
 TASK = ("run", "--tasks", "bibtex-generation", "--out", "out")
 READER = ("--role", "tool=mlagentbench/reader")

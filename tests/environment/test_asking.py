@@ -6,12 +6,12 @@ from inspect_ai.model import ChatMessageUser, Model
 from scripted_model import scripted, scripted_by, text_reply, tool_call
 from small_task import OpenRun
 
-from mlagentbench.agents.agent import run_agent
-from mlagentbench.environment.asking import Question, current_question
-from mlagentbench.environment.budget import BudgetLimits
+from mlagentbench.agents.runner import run_agent
 from mlagentbench.environment.environment import Environment
-from mlagentbench.environment.journal import read_journal
 from mlagentbench.errors import ContextOverflow, ModelRefused, RunFailed
+from mlagentbench.models.question import Question, current_question
+from mlagentbench.records import BudgetLimits
+from mlagentbench.runs.journal import read_journal
 
 pytestmark = pytest.mark.anyio
 

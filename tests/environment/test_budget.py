@@ -2,9 +2,9 @@
 
 import pytest
 
-from mlagentbench.environment.budget import Budget, BudgetLimits
+from mlagentbench.environment.budget import Budget
 from mlagentbench.errors import RunEnded
-from mlagentbench.records import Usage
+from mlagentbench.records import BudgetLimits, Usage
 
 
 class Clock:

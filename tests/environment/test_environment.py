@@ -10,15 +10,14 @@ import anyio
 import pytest
 from small_task import OpenRun
 
-from mlagentbench.environment.budget import BudgetLimits
-from mlagentbench.environment.current import current_environment, publish
+from mlagentbench.environment.current_environment import current_environment, publish
 from mlagentbench.environment.environment import Environment
-from mlagentbench.environment.journal import EndLine, read_journal, read_lines
-from mlagentbench.environment.snapshot_trees import entry_at, walk
 from mlagentbench.errors import RunEnded, RunFailed, UsageError
-from mlagentbench.records import Action, Observation, Outcome, Step
-from mlagentbench.tasks.data import PreparedData
-from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.records import Action, BudgetLimits, Observation, Outcome, Step
+from mlagentbench.runs.journal import EndLine, read_journal, read_lines
+from mlagentbench.runs.trees import entry_at, walk
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.python_env.env import PythonEnv
 
 pytestmark = pytest.mark.anyio
 
@@ -333,7 +332,7 @@ from pathlib import Path
 import anyio
 from small_task import open_run
 from mlagentbench.records import Action
-from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.tasks.python_env.env import PythonEnv
 
 async def main():
     python_env = PythonEnv.model_validate_json(sys.argv[2])

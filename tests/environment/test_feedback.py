@@ -7,11 +7,11 @@ from small_task import HOLD_OUT, OpenRun
 
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import Feedback, hold_out, validation_path
-from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Action, Observation
-from mlagentbench.tasks.data import PreparedData
-from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
 pytestmark = pytest.mark.anyio

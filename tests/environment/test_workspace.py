@@ -9,7 +9,7 @@ import pytest
 
 from mlagentbench.environment.workspace import Refused, Workspace
 from mlagentbench.errors import ActionError, UsageError
-from mlagentbench.tasks.data import PreparedData
+from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.task import Task, load_folder
 
 

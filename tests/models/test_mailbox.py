@@ -15,7 +15,6 @@ from inspect_ai._util.working import init_sample_working_time, sample_waiting_ti
 from inspect_ai.model import GenerateConfig, Model, ModelOutput, get_model
 from inspect_ai.tool import ToolFunction, ToolInfo, ToolParam, ToolParams
 
-from mlagentbench.environment.journal import read_journal
 from mlagentbench.errors import RunFailed
 from mlagentbench.models import mailbox_folder
 from mlagentbench.models.mailbox_folder import (
@@ -25,6 +24,7 @@ from mlagentbench.models.mailbox_folder import (
     MailReply,
     ReplyWatch,
 )
+from mlagentbench.runs.journal import read_journal
 
 pytestmark = pytest.mark.anyio
 SOON = 0.02

@@ -31,7 +31,7 @@ from wire_formats import (
 )
 from wire_servers import Answer, WireServer
 
-from mlagentbench.agents.agent import run_agent
+from mlagentbench.agents.runner import run_agent
 from mlagentbench.environment.actions.action import action_tools
 from mlagentbench.environment.asking import TRIES
 from mlagentbench.environment.environment import Environment

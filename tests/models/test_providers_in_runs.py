@@ -11,11 +11,11 @@ from rich.console import Console
 from wire_formats import CACHED, READ, WRITTEN, Messages, serving
 from wire_servers import WireServer
 
-from mlagentbench.environment.journal import History, read_journal
-from mlagentbench.evaluation.results import RunResult
-from mlagentbench.running.inspect_task import MAX_RETRIES, registered_task
-from mlagentbench.running.settings import RunSettings
-from mlagentbench.running.suite import SuiteRequest, run_suite
+from mlagentbench.launch.inspect_task import MAX_RETRIES, registered_task
+from mlagentbench.launch.request import RunSettings
+from mlagentbench.launch.suite import SuiteRequest, run_suite
+from mlagentbench.runs.journal import History, read_journal
+from mlagentbench.runs.results import RunResult
 
 AGENT = """
 import time

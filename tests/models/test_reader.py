@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from mlagentbench.mlagentbench_papers import ORDERS, Literature, Topic, fill
+from mlagentbench.guest.mlagentbench_papers import ORDERS, Literature, Topic, fill
 from mlagentbench.models.reader import HELP, reply_to, split_papers
 
 TOPIC = Topic(aspect=0, object=0)

@@ -11,11 +11,10 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import ChatMessageUser, Model, ModelOutput, get_model
 from scripted_model import scripted, tool_call
 
-from mlagentbench.environment.asking import Answered
-from mlagentbench.environment.journal import ReplyLine, read_journal
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.models.normalising import normalised
+from mlagentbench.models.prompt_matching import normalised
 from mlagentbench.models.provider import own_model
+from mlagentbench.models.question import Answered
 from mlagentbench.models.recorded import first_difference
 from mlagentbench.models.recording import (
     BY_HAND,
@@ -24,6 +23,7 @@ from mlagentbench.models.recording import (
     record_run,
     write_recording,
 )
+from mlagentbench.runs.journal import ReplyLine, read_journal
 
 pytestmark = pytest.mark.anyio
 

@@ -12,15 +12,15 @@ import pytest
 from generated_runs import generate_runs
 from made_records import made_record
 
-from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import UsageError
-from mlagentbench.evaluation.results import run_directories
 from mlagentbench.home import report_cache_dir
 from mlagentbench.records import BranchPoint
 from mlagentbench.report import collect as collecting
-from mlagentbench.report import reading
+from mlagentbench.report import read_runs
 from mlagentbench.report.collect import collect
 from mlagentbench.report.report_data import Collection
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.results import run_directories
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def test_a_changed_analysis_makes_everything_be_read_again(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collect([out])
-    monkeypatch.setattr(collecting, "analysis_version", lambda: "another")
+    monkeypatch.setattr(collecting, "package_hash", lambda: "another")
     assert collect([out]).read == 8
 
 
@@ -77,9 +77,9 @@ def test_a_task_that_becomes_known_makes_its_runs_be_read_again(out: Path) -> No
     [marked] = [one for one in collect([out]).runs if one.summary.marks]
     assert "house-price, version 1, is not known here" in marked.summary.marks[0]
     assert collect([out]).read == 0
-    reading.words_hash.cache_clear()
-    reading.task_words.cache_clear()
-    shutil.copytree(Path(reading.__file__).parents[1] / "tasks" / "suite" / "house-price", folder)
+    read_runs.words_hash.cache_clear()
+    read_runs.task_words.cache_clear()
+    shutil.copytree(Path(read_runs.__file__).parents[1] / "tasks" / "suite" / "house-price", folder)
     (folder / "task.toml").write_text(
         (folder / "task.toml").read_text().replace('id = "house-price"', 'id = "own-task"')
     )
@@ -126,7 +126,7 @@ def test_reports_at_the_same_time_do_not_disturb_each_other(out: Path) -> None:
 def test_several_processes_read_the_same(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = collect([out])
     shutil.rmtree(report_cache_dir())
-    monkeypatch.setattr(reading, "WORTH_A_POOL", 1)
+    monkeypatch.setattr(read_runs, "WORTH_A_POOL", 1)
     assert collect([out]).runs == alone.runs
 
 
@@ -193,14 +193,14 @@ def test_what_breaks_the_analysis_does_not_break_the_report(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = runs_of(out)[0].path
-    sound = reading.summarise
+    sound = read_runs.summarise
 
     def summarise(run: RunDirectory, shown: str) -> object:
         if run.path == broken:
             raise KeyError("surprise")
         return sound(run, shown)
 
-    monkeypatch.setattr(reading, "summarise", summarise)
+    monkeypatch.setattr(read_runs, "summarise", summarise)
     collection = collect([out])
     assert len(collection.runs) == 7
     assert "our fault: KeyError('surprise')" in reason_of(collection)

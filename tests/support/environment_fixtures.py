@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from small_task import OpenRun, open_run, small_data, small_task
 
-from mlagentbench.tasks.data import PreparedData
-from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
 

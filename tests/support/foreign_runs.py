@@ -9,11 +9,11 @@ from inspect_ai.model import Model
 from inspect_ai.solver import Solver
 from number_task import write_number_task
 
-from mlagentbench.environment.journal import History, read_journal
-from mlagentbench.environment.object_store import ObjectStore
-from mlagentbench.evaluation.results import RunResult, collect
 from mlagentbench.inspect_plugin import registered_task
-from mlagentbench.running.settings import RunSettings
+from mlagentbench.launch.request import RunSettings
+from mlagentbench.runs.journal import History, read_journal
+from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.results import RunResult, collect
 
 
 class ForeignRun(NamedTuple):

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from made_records import made_record
 
-from mlagentbench.environment.journal import (
+from mlagentbench.records import Action, Grade, Json, Observation, Outcome, RunRecord, Usage
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import (
     AnyLine,
     BeginLine,
     EndLine,
@@ -19,10 +21,8 @@ from mlagentbench.environment.journal import (
     RunLine,
     encode_line,
 )
-from mlagentbench.environment.object_store import ObjectStore
-from mlagentbench.environment.run_directory import RunDirectory
-from mlagentbench.environment.snapshot_trees import Entry, put_tree
-from mlagentbench.records import Action, Grade, Json, Observation, Outcome, RunRecord, Usage
+from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.trees import Entry, put_tree
 
 TASKS = (
     "house-price", "spaceship-titanic", "cifar10", "imdb", "feedback", "vectorization", "clrs",

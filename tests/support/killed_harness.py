@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from mlagentbench.cli import main
-from mlagentbench.environment import journal, run_record
-from mlagentbench.environment.object_store import ObjectStore
-from mlagentbench.environment.restoring import Restore
-from mlagentbench.environment.sandbox.instance import Instance
-from mlagentbench.evaluation import grading
+from mlagentbench.grading import grade as grading
+from mlagentbench.runs import journal
+from mlagentbench.runs import record as run_record
+from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.restore import Restore
+from mlagentbench.sandbox.bwrap.instance import Instance
 
 GRADING_BEGUN = 0.05
 """Seconds after which the grader's sandbox is starting, or the grader is at work."""

@@ -20,13 +20,13 @@ from typing import Literal
 
 import psutil
 
-from mlagentbench.environment.asking import prompt_text
-from mlagentbench.environment.continuing import INTERRUPTED
-from mlagentbench.environment.journal import read_journal
-from mlagentbench.environment.run_directory import RunDirectory
-from mlagentbench.evaluation.results import read_grades, run_directories
 from mlagentbench.models.mailbox_folder import MailFolder, MailReply
+from mlagentbench.models.question import prompt_text
 from mlagentbench.records import Record
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import read_journal
+from mlagentbench.runs.results import read_grades, run_directories
+from mlagentbench.runs.resumption import INTERRUPTED
 
 COMMAND = Path(sys.prefix) / "bin" / "mlagentbench"
 SELF_KILLING = Path(__file__).with_name("killed_harness.py")

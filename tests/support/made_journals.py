@@ -4,7 +4,9 @@ from typing import Any
 
 from made_records import made_record
 
-from mlagentbench.environment.journal import (
+from mlagentbench.analysis.evidence import RunEvidence
+from mlagentbench.records import Action, Json, Observation, Outcome, Record, Usage
+from mlagentbench.runs.journal import (
     AnyLine,
     BeginLine,
     EndLine,
@@ -13,8 +15,6 @@ from mlagentbench.environment.journal import (
     ReplyLine,
     RunLine,
 )
-from mlagentbench.evaluation.evidence import RunEvidence
-from mlagentbench.records import Action, Json, Observation, Outcome, Record, Usage
 
 
 class MadeStep(Record):

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from mlagentbench.evaluation.results import RunResult
-from mlagentbench.evaluation.summary import RunEfficiency, RunSummary
+from mlagentbench.analysis.run_summary import RunEfficiency, RunSummary
 from mlagentbench.records import Disclosure, Outcome, RunRecord, Usage
+from mlagentbench.runs.results import RunResult
 
 FACTS: dict[str, Any] = {
     "task": "house-price",

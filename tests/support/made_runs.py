@@ -4,9 +4,9 @@ from typing import Any
 
 from made_records import EFFICIENCY, SUBMITTED, made_record
 
-from mlagentbench.evaluation.results import RunResult
-from mlagentbench.evaluation.summary import RunSummary, ScorePoint, ValidationPoint
+from mlagentbench.analysis.run_summary import RunSummary, ScorePoint, ValidationPoint
 from mlagentbench.records import Grade, Outcome, Usage
+from mlagentbench.runs.results import RunResult
 
 USED = Usage(steps=40, seconds=100.0, input_tokens=900, output_tokens=100, cost=0.5)
 FIGURES = {"floor": 10.0, "bar": 6.0, "reference": 2.0}

@@ -11,8 +11,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mlagentbench.agents.relaxed_json import JsonError, parse_object
-from mlagentbench.agents.text_protocol import ParsedReply, ReplyError, parse_reply
+from mlagentbench.agents.paper.relaxed_json import JsonError, parse_object
+from mlagentbench.agents.paper.text_protocol import ParsedReply, ReplyError, parse_reply
 from mlagentbench.records import Action, Json, Record
 
 FIELDS = ("Reflection", "Research Plan and Status", "Fact Check", "Thought")

@@ -12,20 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlagentbench.environment.journal import (
-    BeginLine,
-    EndLine,
-    EventLine,
-    Line,
-    OutcomeLine,
-    ReplyLine,
-    RunLine,
-)
-from mlagentbench.environment.object_store import ObjectStore
-from mlagentbench.environment.run_directory import RunDirectory
-from mlagentbench.environment.snapshot_trees import Entry, put_tree
-from mlagentbench.errors import FailureCause, OutcomeKind
-from mlagentbench.evaluation.findings import (
+from mlagentbench.analysis.findings import (
     ClaimCounts,
     Debugging,
     Finding,
@@ -33,8 +20,7 @@ from mlagentbench.evaluation.findings import (
     Milestone,
     ProcessReport,
 )
-from mlagentbench.evaluation.results import RunResult
-from mlagentbench.evaluation.summary import (
+from mlagentbench.analysis.run_summary import (
     RoleUsage,
     RunEfficiency,
     RunSummary,
@@ -42,6 +28,7 @@ from mlagentbench.evaluation.summary import (
     UnreadableRun,
     ValidationPoint,
 )
+from mlagentbench.errors import FailureCause, OutcomeKind
 from mlagentbench.records import (
     Action,
     Disclosure,
@@ -51,8 +38,21 @@ from mlagentbench.records import (
     RunRecord,
     Usage,
 )
+from mlagentbench.report.report import report_data
 from mlagentbench.report.report_data import CollectedRun, Collection, ReportData
-from mlagentbench.report.reporting import report_data
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import (
+    BeginLine,
+    EndLine,
+    EventLine,
+    Line,
+    OutcomeLine,
+    ReplyLine,
+    RunLine,
+)
+from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.results import RunResult
+from mlagentbench.runs.trees import Entry, put_tree
 
 
 @dataclass(frozen=True)

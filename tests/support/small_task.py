@@ -8,16 +8,17 @@ from inspect_ai.model import Model
 from task_folders import task_toml, write_files, write_task_folder
 
 from mlagentbench.environment.actions.action import ActionSpec, AskPerson
-from mlagentbench.environment.actions.standard import ALL_ACTIONS
-from mlagentbench.environment.budget import Budget, BudgetLimits
+from mlagentbench.environment.actions.sets import ALL_ACTIONS
+from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import Feedback
-from mlagentbench.environment.run_directory import RunDirectory
-from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
-from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.environment.workspace import sandbox_spec
-from mlagentbench.tasks.data import PreparedData
-from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.records import BudgetLimits
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task, load_folder
 
 OpenRun = Callable[..., AbstractAsyncContextManager[Environment]]

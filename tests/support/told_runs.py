@@ -4,7 +4,11 @@ from typing import Any
 
 from made_records import made_record
 
-from mlagentbench.environment.journal import (
+from mlagentbench.analysis.analyse import analyse
+from mlagentbench.analysis.evidence import RunEvidence
+from mlagentbench.analysis.findings import Finding, ProcessReport
+from mlagentbench.records import Action, Grade, Json, Observation, Outcome, Usage
+from mlagentbench.runs.journal import (
     AnyLine,
     BeginLine,
     EndLine,
@@ -14,10 +18,6 @@ from mlagentbench.environment.journal import (
     ReplyLine,
     RunLine,
 )
-from mlagentbench.evaluation.evidence import RunEvidence
-from mlagentbench.evaluation.findings import Finding, ProcessReport
-from mlagentbench.evaluation.process import analyse
-from mlagentbench.records import Action, Grade, Json, Observation, Outcome, Usage
 
 EDITS = ("Write File", "Append File", "Replace in File", "Copy File", "Edit Script (AI)")
 

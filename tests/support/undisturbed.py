@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from killing import Harness
 
-from mlagentbench.environment.journal import History, ReplyLine, read_journal, read_lines
-from mlagentbench.environment.object_store import ObjectStore
-from mlagentbench.environment.run_directory import RunDirectory
-from mlagentbench.evaluation.results import read_grades
 from mlagentbench.records import Step
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import History, ReplyLine, read_journal, read_lines
+from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.results import read_grades
 
 
 def differences(undisturbed: Harness, killed: Harness) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from small_tasks import MAKE, PREPARE, WriteTask
 from task_folders import GENERATED, task_toml, with_replaced, write_task_folder
 
-from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task, load_folder
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mlagentbench.errors import UsageError
-from mlagentbench.mlagentbench_task import CANARY
+from mlagentbench.guest.mlagentbench_task import CANARY
 from mlagentbench.tasks.suites import chosen_tasks, load_suite, suite_names
 from mlagentbench.tasks.task import SUITE, load_task, task_folders
 

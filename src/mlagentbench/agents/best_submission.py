@@ -23,12 +23,12 @@ import shlex
 from mlagentbench.environment.actions.execute import execute_script, python_repl
 from mlagentbench.environment.actions.submission import SubmissionCheck
 from mlagentbench.environment.environment import Environment
-from mlagentbench.environment.sandbox.task_process import call_task
-from mlagentbench.environment.snapshot_trees import Entry, entry_at
 from mlagentbench.records import Action, Record, Step
+from mlagentbench.runs.trees import Entry, entry_at
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.contract import InvalidSubmissionReported
 from mlagentbench.tasks.spec import Metric
 from mlagentbench.tasks.task import Task
-from mlagentbench.tasks.task_call import InvalidSubmissionReported
 
 SPEED = "seconds"
 RUNS_SCRIPTS = (execute_script.name, python_repl.name)

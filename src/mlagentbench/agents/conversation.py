@@ -9,9 +9,9 @@ older turns; a tool call and its result are in one turn, and so stay together.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mlagentbench.environment.asking import prompt_text
-from mlagentbench.environment.journal import ReplyLine
+from mlagentbench.models.question import prompt_text
 from mlagentbench.prompts import prompt
+from mlagentbench.runs.journal import ReplyLine
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, ChatMessageAssistant
@@ -79,7 +79,9 @@ class Conversation:
         from inspect_ai.model import ChatMessageUser
 
         self._turns = self._turns[-self._fitting(tokens) :]
-        self._summary = [ChatMessageUser(content=prompt("conversation_summary", summary=summary))]
+        self._summary = [
+            ChatMessageUser(content=prompt("agents/conversation_summary", summary=summary))
+        ]
         self._counted = None
 
     def _fitting(self, tokens: float) -> int:

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from mlagentbench.agents.agent import UNUSABLE_REPLY, run_agent
 from mlagentbench.agents.best_submission import BestSubmission, validation_metric
-from mlagentbench.agents.budget_words import left_in_words
 from mlagentbench.agents.conversation import Conversation, reply_message, shortened, without_middle
 from mlagentbench.agents.resumable import ResumableRun
+from mlagentbench.agents.runner import UNUSABLE_REPLY, run_agent
+from mlagentbench.agents.status_text import left_in_words
 from mlagentbench.environment.actions.action import ActionSpec
 from mlagentbench.environment.asking import FAST
-from mlagentbench.environment.current import current_environment
+from mlagentbench.environment.current_environment import current_environment
 from mlagentbench.environment.environment import Environment
-from mlagentbench.environment.journal import ReplyFault, ReplyLine
 from mlagentbench.errors import ContextOverflow, UsageError
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Action, Observation
+from mlagentbench.runs.journal import ReplyFault, ReplyLine
 
 if TYPE_CHECKING:
     from inspect_ai.tool import ToolCall, ToolInfo
@@ -120,7 +120,7 @@ class ReactAgent:
     async def _summarise(self, past: str) -> str:
         from inspect_ai.model import ChatMessageUser
 
-        question = ChatMessageUser(content=prompt("react_summarise", past=past))
+        question = ChatMessageUser(content=prompt("agents/react_summarise", past=past))
         return (await self._run.ask([question], role=FAST)).reply.strip()
 
     # Acting
@@ -180,7 +180,7 @@ def _opening(run: ResumableRun) -> Conversation:
     environment = run.environment
     spec = environment.task.spec
     system = prompt(
-        "react",
+        "agents/react",
         submission=spec.submission.path,
         metric=spec.metric.name,
         better=spec.metric.better,

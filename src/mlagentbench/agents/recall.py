@@ -11,10 +11,11 @@ import hashlib
 from collections import defaultdict, deque
 
 from mlagentbench.agents.conversation import reply_message
-from mlagentbench.environment.asking import MAIN, Models, prompt_text
-from mlagentbench.environment.journal import ReplyLine
-from mlagentbench.environment.provider_answers import refuses
+from mlagentbench.environment.asking import MAIN, Models
 from mlagentbench.errors import ContextOverflow
+from mlagentbench.models.provider_answers import refuses
+from mlagentbench.models.question import prompt_text
+from mlagentbench.runs.journal import ReplyLine
 
 
 def said_again(lines: deque[ReplyLine]) -> ReplyLine | None:

@@ -12,15 +12,14 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mlagentbench.agents.past_words import with_past
+from mlagentbench.agents.past_text import with_past
 from mlagentbench.agents.recall import said_again
 from mlagentbench.environment.asking import MAIN
-from mlagentbench.environment.budget import BudgetLimits
-from mlagentbench.environment.continuing import limits_after
 from mlagentbench.environment.environment import Environment
-from mlagentbench.environment.journal import ReplyLine
 from mlagentbench.errors import RunFailed
-from mlagentbench.records import Action, Observation, Step, Usage
+from mlagentbench.records import Action, BudgetLimits, Observation, Step, Usage
+from mlagentbench.runs.journal import ReplyLine
+from mlagentbench.runs.resumption import limits_after
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage

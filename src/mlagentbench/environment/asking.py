@@ -15,24 +15,24 @@ and summarises; a role that nobody bound is the main model's. What can go wrong,
 | the tokens or the money are used up             | RunEnded, with the last reply in the journal   |
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.journal import EventLine, ReplyFault, ReplyLine, WriteLine
-from mlagentbench.environment.object_store import ObjectStore
-from mlagentbench.environment.provider_answers import (
+from mlagentbench.errors import ContextOverflow, ModelRefused, RunFailed
+from mlagentbench.models.provider_answers import (
     overflow,
     provider_error,
     refuses,
     with_a_reply,
 )
-from mlagentbench.environment.run_directory import RunDirectory
-from mlagentbench.errors import ContextOverflow, ModelRefused, RunFailed
-from mlagentbench.records import Json, Record, RunRecord, Step
+from mlagentbench.models.question import Answered, Question, being_asked, prompt_text
+from mlagentbench.records import Json, RunRecord, Step
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import EventLine, ReplyFault, ReplyLine, WriteLine
+from mlagentbench.runs.objects import ObjectStore
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
@@ -42,48 +42,6 @@ MAIN, EDIT, FAST = "main", "edit", "fast"
 TRIES = 3
 """How often a model is asked that refuses."""
 SHOWN_ERROR = 600
-METADATA = "mlagentbench"
-"""Where a ModelOutput holds what a model of ours says about it."""
-
-
-class Question(Record):
-    """What a model is being asked for: the run, the step under way, the role.
-
-    `number` counts what was asked in this step and role, also before an interruption. `record` is
-    what run.json says of the run, where there is one.
-    """
-
-    out: str
-    run: str
-    step: int
-    role: str
-    number: int
-    prompt: str
-    record: RunRecord | None = None
-
-
-class Answered(Record):
-    """What a model of ours says about a reply, in its output's metadata; see ReplyLine."""
-
-    matched: bool | None = None
-    answered_by: str | None = None
-
-    def metadata(self) -> dict[str, Json]:
-        """What to put into a ModelOutput."""
-        return {METADATA: self.model_dump()}
-
-    @classmethod
-    def of(cls, output: "ModelOutput") -> "Answered":
-        """What the model said about this output; nothing, where it is none of ours."""
-        return cls.model_validate((output.metadata or {}).get(METADATA, {}))
-
-
-_question: ContextVar[Question | None] = ContextVar("mlagentbench_question", default=None)
-
-
-def current_question() -> Question | None:
-    """What the model that is now being asked is asked for; None outside of a run."""
-    return _question.get()
 
 
 class AsksText(Protocol):
@@ -211,11 +169,10 @@ class Models:
             record=self._record_of_run,
         )
         self._asked.append(question)
-        token = _question.set(question)
         try:
-            yield
+            with being_asked(question):
+                yield
         finally:
-            _question.reset(token)
             self._asked.remove(question)
 
     @cached_property
@@ -257,18 +214,6 @@ class Models:
     def note_unreadable(self, line: ReplyLine, form: ReplyFault, why: str) -> None:
         """Keep that nothing could be done with a reply; an agent that goes on may say so again."""
         self._write(EventLine, event="unreadable", reply=line.n, form=form, detail=_short(why))
-
-
-def prompt_text(messages: "Iterable[ChatMessage]") -> str:
-    """A prompt as a text that two prompts can be compared by, tool calls and all."""
-    import json
-
-    parts = []
-    for message in messages:
-        calls = getattr(message, "tool_calls", None) or ()
-        shown = [f"{call.function}({json.dumps(call.arguments, sort_keys=True)})" for call in calls]
-        parts.append("\n".join([f"[{message.role}]", message.text, *shown]))
-    return "\n\n".join(parts)
 
 
 def _whole(output: "ModelOutput") -> Json:

@@ -40,21 +40,16 @@ from mlagentbench.environment.actions.action import (
 )
 from mlagentbench.environment.actions.execute import python_repl
 from mlagentbench.environment.actions.repl import Repl
-from mlagentbench.environment.actions.standard import STANDARD_ACTIONS
+from mlagentbench.environment.actions.sets import STANDARD_ACTIONS
 from mlagentbench.environment.actions.submission import SubmissionCheck
 from mlagentbench.environment.asking import Models
-from mlagentbench.environment.budget import Budget, BudgetLimits
-from mlagentbench.environment.continuing import (
-    CUT_OFF,
-    INTERRUPTED,
-    changed_limits,
-    goes_on,
-    last_limits,
-    require_same,
-    submitted_by,
-)
+from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.feedback import Feedback, explanation
-from mlagentbench.environment.journal import (
+from mlagentbench.environment.workspace import Refused, workspace_of
+from mlagentbench.errors import ActionError, RunEnded, RunFailed
+from mlagentbench.records import Action, BudgetLimits, Json, Observation, Outcome, Step, Tier, Usage
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import (
     LONG_TEXT,
     BeginLine,
     EndLine,
@@ -69,17 +64,22 @@ from mlagentbench.environment.journal import (
     note_edit,
     read_journal,
 )
-from mlagentbench.environment.object_store import ObjectStore
-from mlagentbench.environment.run_directory import RunDirectory
-from mlagentbench.environment.sandbox.sandbox import Sandbox
-from mlagentbench.environment.snapshots import Snapshots
-from mlagentbench.environment.workspace import Refused, workspace_of
-from mlagentbench.errors import ActionError, RunEnded, RunFailed
-from mlagentbench.records import Action, Json, Observation, Outcome, Step, Tier, Usage
-from mlagentbench.tasks.data import PreparedData
-from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.resumption import (
+    CUT_OFF,
+    INTERRUPTED,
+    changed_limits,
+    goes_on,
+    last_limits,
+    require_same,
+    submitted_by,
+)
+from mlagentbench.runs.snapshots import Snapshots
+from mlagentbench.sandbox.base import Sandbox
+from mlagentbench.tasks.contract import CallTask
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
-from mlagentbench.tasks.task_call import CallTask
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model

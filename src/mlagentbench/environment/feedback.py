@@ -14,10 +14,10 @@ from pathlib import Path, PurePosixPath
 from mlagentbench.errors import UsageError
 from mlagentbench.home import locked
 from mlagentbench.records import Record
-from mlagentbench.tasks.data import PreparedData
-from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.tasks.contract import CallTask
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
-from mlagentbench.tasks.task_call import CallTask
 
 FUNCTION = "hold_out"
 

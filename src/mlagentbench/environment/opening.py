@@ -6,14 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlagentbench.environment.actions.action import ActionSpec, AskPerson
-from mlagentbench.environment.budget import Budget, BudgetLimits
-from mlagentbench.environment.current import publish
+from mlagentbench.environment.budget import Budget
+from mlagentbench.environment.current_environment import publish
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import Feedback, hold_out
-from mlagentbench.environment.run_directory import RunDirectory
-from mlagentbench.environment.run_record import disclose, find_or_create_run
-from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
-from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.environment.services.tool_model import (
     ROLE,
     NotedReplies,
@@ -22,9 +18,14 @@ from mlagentbench.environment.services.tool_model import (
 )
 from mlagentbench.environment.services.tool_services import run_services, serving
 from mlagentbench.environment.workspace import sandbox_spec
-from mlagentbench.records import Tier
-from mlagentbench.tasks.data import PreparedData, require_prepared
-from mlagentbench.tasks.python_env import PythonEnv, require_python_env
+from mlagentbench.records import BudgetLimits, Tier
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.record import disclose, find_or_create_run
+from mlagentbench.sandbox.bwrap.prerequisites import isolation
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.data.preparation import PreparedData, require_prepared
+from mlagentbench.tasks.python_env.env import PythonEnv, require_python_env
 from mlagentbench.tasks.task import Task, load_task
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ async def open_environment(
     if feedback_calls:
         feedback = await hold_out(task, data, python_env, call_task, feedback_calls)
     disclosure = disclose(
-        task, data, python_env, limits, agent="by-hand",
+        task, data, python_env, limits, agent="by-hand", isolation=isolation(),
         feedback=f"validation:{feedback_calls}" if feedback_calls else "none",
         roles=None if task.spec.tool_model is None else {ROLE: task.spec.tool_model},
     )  # fmt: skip

@@ -5,10 +5,10 @@ resumed finds it as it was.
 """
 
 from mlagentbench.environment.asking import FAST, AsksText
-from mlagentbench.environment.sandbox.sandbox import Sandbox
-from mlagentbench.environment.summaries import clipped, summarise_long
+from mlagentbench.environment.chunked_text import clipped, summarise_long
 from mlagentbench.errors import ActionError
 from mlagentbench.prompts import prompt
+from mlagentbench.sandbox.base import Sandbox
 
 LOG = "research_log.md"
 MOST_HAPPENED = 20_000
@@ -49,13 +49,13 @@ class ResearchLog:
 
     async def condense(self, happened: str) -> str:
         """The fast model's entry for a step, which is not in the log yet."""
-        asked = prompt("research_log_summarise", happened=clipped(happened, MOST_HAPPENED))
+        asked = prompt("actions/research_log_summarise", happened=clipped(happened, MOST_HAPPENED))
         return (await self._models.ask_text(asked, role=FAST)).strip()
 
     async def retrieve(self, plan: str) -> str:
         """What of the log matters for a plan, as the fast model sees it; of an empty one: ""."""
         log = (await self.read()).strip()
-        question = prompt("research_log_retrieve", plan=plan)
+        question = prompt("actions/research_log_retrieve", plan=plan)
         return await summarise_long(self._models, log, question, READ_AT_ONCE)
 
     async def _contents(self) -> bytes:

@@ -11,13 +11,13 @@ import shutil
 from pathlib import Path, PurePosixPath
 
 from mlagentbench.environment.feedback import Feedback
-from mlagentbench.environment.run_directory import RunDirectory
-from mlagentbench.environment.sandbox.sandbox import WORKSPACE, Bind, Limits, SandboxSpec
 from mlagentbench.environment.services.tool_services import ENVIRONMENT
 from mlagentbench.errors import ActionError, UsageError
-from mlagentbench.files import remove_tree
-from mlagentbench.tasks.data import PreparedData
-from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.fs import remove_tree
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.sandbox.base import WORKSPACE, Bind, Limits, SandboxSpec
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
 MAX_LINKS = 40

@@ -20,10 +20,10 @@ from inspect_ai.tool import ToolCall
 from inspect_ai.util import suspend_working_limit
 from pydantic import Field
 
-from mlagentbench.environment.asking import Answered, Question, current_question
 from mlagentbench.errors import RunFailed
+from mlagentbench.models.builtin_model import Asked, OwnModel, call_id, reply
 from mlagentbench.models.mailbox_folder import MailFolder, MailReply, MailRequest, ReplyWatch
-from mlagentbench.models.model import Asked, OwnModel, call_id, reply
+from mlagentbench.models.question import Answered, Question, current_question
 
 BY_HAND = "hand"
 """Who answered, where the reply does not say."""

@@ -36,9 +36,9 @@ from inspect_ai.model import (
 from inspect_ai.tool import ToolChoice, ToolInfo
 from pydantic import ValidationError, model_validator
 
-from mlagentbench.environment.asking import prompt_text
 from mlagentbench.errors import UsageError
-from mlagentbench.files import write_atomically
+from mlagentbench.fs import write_atomically
+from mlagentbench.models.question import prompt_text
 from mlagentbench.records import Json, Record
 
 CLAIM_EXPIRES = 60.0

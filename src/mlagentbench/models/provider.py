@@ -17,8 +17,8 @@ from pydantic import ValidationError
 from rich.markup import escape
 
 from mlagentbench.errors import UsageError
+from mlagentbench.models.builtin_model import CHARACTERS_PER_TOKEN, Asked, OwnModel, counted
 from mlagentbench.models.mailbox import Mailbox
-from mlagentbench.models.model import CHARACTERS_PER_TOKEN, Asked, OwnModel, counted
 from mlagentbench.models.reader import Reader
 from mlagentbench.models.recorded import Recorded
 from mlagentbench.records import Json

@@ -24,7 +24,7 @@ from itertools import product
 
 from inspect_ai.model import ModelOutput
 
-from mlagentbench.mlagentbench_papers import (
+from mlagentbench.guest.mlagentbench_papers import (
     ASIDES,
     ORDERS,
     RESULTS,
@@ -33,7 +33,7 @@ from mlagentbench.mlagentbench_papers import (
     pattern,
     sentences,
 )
-from mlagentbench.models.model import CHARACTERS_PER_TOKEN, Asked, OwnModel, reply
+from mlagentbench.models.builtin_model import CHARACTERS_PER_TOKEN, Asked, OwnModel, reply
 
 FORGETS = 0.15
 MISJUDGES = 0.05

@@ -23,10 +23,10 @@ from typing import Any, Literal
 from inspect_ai.model import ChatMessageAssistant, ModelOutput, ModelUsage
 from pydantic import PrivateAttr
 
-from mlagentbench.environment.asking import Answered, Question, current_question, prompt_text
 from mlagentbench.errors import RunFailed
-from mlagentbench.models.model import Asked, OwnModel, call_id, reply
-from mlagentbench.models.normalising import normalised
+from mlagentbench.models.builtin_model import Asked, OwnModel, call_id, reply
+from mlagentbench.models.prompt_matching import normalised
+from mlagentbench.models.question import Answered, Question, current_question, prompt_text
 from mlagentbench.models.recording import (
     SHIPPED,
     RecordedReply,

@@ -22,13 +22,13 @@ from typing import Annotated, Literal
 from inspect_ai.model import StopReason
 from pydantic import Field, TypeAdapter, ValidationError
 
-from mlagentbench.environment.journal import ReplyLine, read_journal
-from mlagentbench.environment.object_store import ObjectStore
-from mlagentbench.environment.run_directory import RunDirectory
 from mlagentbench.errors import UsageError
-from mlagentbench.files import write_atomically
-from mlagentbench.models.normalising import normalised
+from mlagentbench.fs import write_atomically
+from mlagentbench.models.prompt_matching import normalised
 from mlagentbench.records import Disclosure, Json, Record, RunRecord, Tier
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import ReplyLine, read_journal
+from mlagentbench.runs.objects import ObjectStore
 
 SHIPPED = Path(__file__).parents[1] / "recordings"
 """Recordings of ours; each says who answered."""

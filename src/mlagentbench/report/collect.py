@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mlagentbench.environment.run_directory import RunDirectory
-from mlagentbench.evaluation.summary import RunSummary, UnreadableRun
+from mlagentbench.analysis.run_summary import RunSummary, UnreadableRun
 from mlagentbench.records import UNKNOWN
-from mlagentbench.report.finding_runs import Place, find_places
+from mlagentbench.report.cache import package_hash
+from mlagentbench.report.cached_summaries import CachedRun, SummaryCache
+from mlagentbench.report.find_runs import Place, find_places
 from mlagentbench.report.inspect_logs import unreadable_logs
-from mlagentbench.report.kept_entries import analysis_version
-from mlagentbench.report.reading import ReadJob, read_runs, words_hash
+from mlagentbench.report.read_runs import ReadJob, read_runs, words_hash
 from mlagentbench.report.report_data import CollectedRun, Collection, CopiedRun
-from mlagentbench.report.summary_cache import CachedRun, SummaryCache
+from mlagentbench.runs.directory import RunDirectory
 
 BATCH = 500
 """Runs that are kept at once: stopping a long report loses no more than these."""
@@ -35,7 +35,7 @@ Progress = Callable[[int, int], None]
 def collect(outs: Sequence[Path], progress: Progress | None = None) -> Collection:
     """All runs below these directories; UsageError for a directory without runs."""
     places = find_places(outs)
-    code = analysis_version()
+    code = package_hash()
     found: list[CollectedRun] = []
     unreadable: list[UnreadableRun] = []
     read = 0

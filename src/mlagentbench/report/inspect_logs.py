@@ -10,7 +10,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
-from mlagentbench.files import link, scratch_directory
+from mlagentbench.fs import link, scratch_directory
 from mlagentbench.report.report_data import UnreadableLog
 
 LOOPBACK = "127.0.0.1"

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlagentbench.evaluation.cells import CellFigures
-from mlagentbench.evaluation.comparison import Comparison
-from mlagentbench.evaluation.judge_rubric import JudgeReport
-from mlagentbench.evaluation.leaderboard import Board
-from mlagentbench.evaluation.summary import RunSummary, UnreadableRun
+from mlagentbench.analysis.judge.rubric import JudgeReport
+from mlagentbench.analysis.run_summary import RunSummary, UnreadableRun
 from mlagentbench.records import Record
 from mlagentbench.report.published import PublishedRow
+from mlagentbench.statistics.cells import CellFigures
+from mlagentbench.statistics.comparison import Comparison
+from mlagentbench.statistics.leaderboard import Board
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ def load_task(name_or_path: str | Path) -> Task:
     `TASK@renamed` is its renamed variant.
     """
     if isinstance(name_or_path, str) and name_or_path.endswith(f"@{RENAMED}"):
-        from mlagentbench.tasks.renaming import renamed_folder
+        from mlagentbench.tasks.renamed import renamed_folder
 
         original = load_task(name_or_path.removesuffix(f"@{RENAMED}"))
         return load_folder(renamed_folder(original))

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 from papers import CountingTool, write_papers
 
-from mlagentbench.environment.budget import Budget, BudgetLimits
-from mlagentbench.environment.sandbox.bubblewrap import BubblewrapSandbox
-from mlagentbench.environment.sandbox.sandbox import SandboxSpec
+from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.services.tool_model import (
     ChatReply,
     ChatRequest,
@@ -31,6 +29,9 @@ from mlagentbench.environment.services.tool_services import (
     serving,
 )
 from mlagentbench.errors import RunFailed
+from mlagentbench.records import BudgetLimits
+from mlagentbench.sandbox.base import SandboxSpec
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.tasks.task import SUITE
 
 CLIENT = SUITE / "bibtex-generation" / "starter" / "services.py"

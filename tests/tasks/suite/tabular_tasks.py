@@ -11,8 +11,8 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 
-import mlagentbench.mlagentbench_intervals as interval_helpers
-import mlagentbench.mlagentbench_task as task_helpers
+import mlagentbench.guest.mlagentbench_intervals as interval_helpers
+import mlagentbench.guest.mlagentbench_task as task_helpers
 from mlagentbench.tasks.task import SUITE
 
 

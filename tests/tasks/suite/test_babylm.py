@@ -15,8 +15,8 @@ import pytest
 from tabular_tasks import Prepared, TaskModules
 
 from mlagentbench.errors import UsageError
-from mlagentbench.tasks.progress import Silent
-from mlagentbench.tasks.sources import gather
+from mlagentbench.tasks.data.progress import Silent
+from mlagentbench.tasks.data.sources import gather
 from mlagentbench.tasks.task import load_folder
 
 BABYLM = TaskModules("babylm")

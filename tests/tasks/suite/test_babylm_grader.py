@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from tabular_tasks import TaskModules
 
-import mlagentbench.mlagentbench_intervals as interval_library
-import mlagentbench.mlagentbench_task as task_library
-from mlagentbench.mlagentbench_task import InvalidSubmission
-from mlagentbench.tasks.python_env import PythonEnv
+import mlagentbench.guest.mlagentbench_intervals as interval_library
+import mlagentbench.guest.mlagentbench_task as task_library
+from mlagentbench.guest.mlagentbench_task import InvalidSubmission
+from mlagentbench.tasks.python_env.env import PythonEnv
 
 BABYLM = TaskModules("babylm")
 MODEL_FILES = sys.modules["model_files"] = BABYLM.load("model_files")

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from tabular_tasks import Prepared, TaskModules
 
-from mlagentbench.mlagentbench_task import InvalidSubmission
-from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.guest.mlagentbench_task import InvalidSubmission
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import load_folder
 
 CIFAR = TaskModules("cifar10")

@@ -13,7 +13,7 @@ import pytest
 from scipy.sparse.csgraph import shortest_path
 from tabular_tasks import Prepared, TaskModules
 
-from mlagentbench.mlagentbench_task import InvalidSubmission
+from mlagentbench.guest.mlagentbench_task import InvalidSubmission
 from mlagentbench.tasks.task import load_folder
 
 CLRS = TaskModules("clrs")

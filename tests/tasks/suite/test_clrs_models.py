@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from tabular_tasks import Prepared, TaskModules
 
-from mlagentbench.evaluation.grading import Scored, score_submission
-from mlagentbench.mlagentbench_task import Grade, InvalidSubmission
-from mlagentbench.tasks.data import PreparedData
-from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.grading.grade import Scored, score_submission
+from mlagentbench.guest.mlagentbench_task import Grade, InvalidSubmission
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import load_folder
 
 pytestmark = pytest.mark.slow

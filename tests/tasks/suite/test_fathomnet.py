@@ -15,14 +15,14 @@ from types import ModuleType
 
 import pytest
 
-import mlagentbench.mlagentbench_intervals as interval_helpers
-import mlagentbench.mlagentbench_task as task_helpers
-from mlagentbench.environment.sandbox.task_process import call_task
+import mlagentbench.guest.mlagentbench_intervals as interval_helpers
+import mlagentbench.guest.mlagentbench_task as task_helpers
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.mlagentbench_task import InvalidSubmission
-from mlagentbench.tasks.data import PreparedData, prepare
-from mlagentbench.tasks.python_env import PythonEnv
-from mlagentbench.tasks.sources import require_files
+from mlagentbench.guest.mlagentbench_task import InvalidSubmission
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.data.preparation import PreparedData, prepare
+from mlagentbench.tasks.data.sources import require_files
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import SUITE, load_folder
 
 TASK = load_folder(SUITE / "fathomnet")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from tabular_tasks import Prepared, TaskModules, rank_correlation, read_text_table
 
-from mlagentbench.mlagentbench_task import InvalidSubmission
+from mlagentbench.guest.mlagentbench_task import InvalidSubmission
 
 HOUSE = TaskModules("house-price")
 

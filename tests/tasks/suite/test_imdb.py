@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 from tabular_tasks import Prepared, TaskModules, rank_correlation
 
-from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.errors import UsageError
-from mlagentbench.mlagentbench_task import InvalidSubmission
-from mlagentbench.tasks.progress import Silent
-from mlagentbench.tasks.python_env import PythonEnv
-from mlagentbench.tasks.sources import gather
+from mlagentbench.guest.mlagentbench_task import InvalidSubmission
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.data.progress import Silent
+from mlagentbench.tasks.data.sources import gather
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import load_folder
 
 IMDB = TaskModules("imdb")

@@ -23,13 +23,13 @@ from tiny_llama import (
     tiny_raw,
 )
 
-from mlagentbench.environment.sandbox.task_process import call_task
 from mlagentbench.errors import UsageError
-from mlagentbench.mlagentbench_task import Grade, InvalidSubmission
-from mlagentbench.tasks.data import prepare
-from mlagentbench.tasks.progress import Silent
-from mlagentbench.tasks.python_env import PythonEnv
-from mlagentbench.tasks.sources import Gathered, gather
+from mlagentbench.guest.mlagentbench_task import Grade, InvalidSubmission
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.data.preparation import prepare
+from mlagentbench.tasks.data.progress import Silent
+from mlagentbench.tasks.data.sources import Gathered, gather
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import load_folder
 
 STARTER = (LLAMA.folder / "starter" / "generate.py").read_text()

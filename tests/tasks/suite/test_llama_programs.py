@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from tiny_llama import LLAMA, REQUESTS, read_model, tiny_data
 
-from mlagentbench.environment.sandbox.task_process import call_task
-from mlagentbench.evaluation.grading import Scored, score_submission
-from mlagentbench.tasks.data import PreparedData, prepare
-from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.grading.grade import Scored, score_submission
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.data.preparation import PreparedData, prepare
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import load_folder
 
 # Servers of a tiny model in numpy: importing torch three times a grading would take most of it.

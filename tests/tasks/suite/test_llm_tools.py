@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from tabular_tasks import Prepared, TaskModules
 
-import mlagentbench.mlagentbench_papers as papers_library
-from mlagentbench.mlagentbench_papers import ASIDES, ORDERS, concepts, pattern
-from mlagentbench.mlagentbench_task import InvalidSubmission
+import mlagentbench.guest.mlagentbench_papers as papers_library
+from mlagentbench.guest.mlagentbench_papers import ASIDES, ORDERS, concepts, pattern
+from mlagentbench.guest.mlagentbench_task import InvalidSubmission
 from mlagentbench.tasks.task import load_task
 
 sys.modules.setdefault("mlagentbench_papers", papers_library)

@@ -14,9 +14,9 @@ import pytest
 from tabular_tasks import Prepared, TaskModules
 
 from mlagentbench.errors import UsageError
-from mlagentbench.mlagentbench_task import InvalidSubmission
-from mlagentbench.tasks.progress import Silent
-from mlagentbench.tasks.sources import gather
+from mlagentbench.guest.mlagentbench_task import InvalidSubmission
+from mlagentbench.tasks.data.progress import Silent
+from mlagentbench.tasks.data.sources import gather
 from mlagentbench.tasks.task import load_folder
 
 ARXIV = TaskModules("ogbn-arxiv")

@@ -12,9 +12,9 @@ import pytest
 from tabular_tasks import Prepared, TaskModules, rank_correlation, read_text_table
 
 from mlagentbench.errors import UsageError
-from mlagentbench.mlagentbench_task import InvalidSubmission
-from mlagentbench.tasks.progress import Silent
-from mlagentbench.tasks.sources import gather, require_files
+from mlagentbench.guest.mlagentbench_task import InvalidSubmission
+from mlagentbench.tasks.data.progress import Silent
+from mlagentbench.tasks.data.sources import gather, require_files
 from mlagentbench.tasks.task import load_folder
 
 PARKINSON = TaskModules("parkinsons-disease")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tabular_tasks import Prepared, TaskModules
 
-from mlagentbench.mlagentbench_task import InvalidSubmission
+from mlagentbench.guest.mlagentbench_task import InvalidSubmission
 from mlagentbench.tasks.task import load_folder
 
 VECTOR = TaskModules("vectorization")

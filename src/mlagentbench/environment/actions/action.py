@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.sandbox.sandbox import Sandbox
-from mlagentbench.environment.snapshots import Snapshots
 from mlagentbench.environment.workspace import Workspace
 from mlagentbench.errors import ActionError, ContextOverflow, ModelRefused, RunEnded
 from mlagentbench.records import Action, Json, Observation, Step
-from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.runs.snapshots import Snapshots
+from mlagentbench.sandbox.base import Sandbox
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
 if TYPE_CHECKING:

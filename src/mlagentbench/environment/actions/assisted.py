@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from mlagentbench.environment.actions.action import ActionContext, action
-from mlagentbench.environment.actions.edits import (
+from mlagentbench.environment.actions.edit_blocks import (
     apply_replacements,
     code_block,
     diff,
@@ -18,7 +18,7 @@ from mlagentbench.environment.actions.edits import (
 )
 from mlagentbench.environment.actions.files import LineNumber
 from mlagentbench.environment.asking import EDIT, FAST
-from mlagentbench.environment.summaries import BLOCK, MOST_BLOCKS, steps_in_words, summarise_long
+from mlagentbench.environment.chunked_text import BLOCK, MOST_BLOCKS, steps_in_words, summarise_long
 from mlagentbench.errors import ActionError
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Record
@@ -44,7 +44,7 @@ async def understand_file(at: ActionContext, file_name: str, things_to_look_for:
     text = await at.read_text(file_name)
     if not text.strip():
         return f"{file_name} is empty"
-    question = prompt("understand_file", file_name=file_name, things=things_to_look_for)
+    question = prompt("actions/understand_file", file_name=file_name, things=things_to_look_for)
     answer = await summarise_long(at.models, text, question)
     most = BLOCK * MOST_BLOCKS
     if len(text) > most:
@@ -70,9 +70,9 @@ async def edit_script(
     asked = partial(_ask_editor, at, script=script, instruction=edit_instruction, fence=fence)
     if len(script.text) > MOST_REWRITTEN:
         replaced = partial(apply_replacements, script.text)
-        after = _read_answer(replaced, await asked("edit_script_blocks"))
+        after = _read_answer(replaced, await asked("actions/edit_script_blocks"))
     else:
-        reply = await asked("edit_script_new" if script.is_new else "edit_script")
+        reply = await asked("actions/edit_script_new" if script.is_new else "actions/edit_script")
         fits = is_python if save_name.endswith(".py") else None
         after = _read_answer(partial(whole_file, fits=fits), reply)
     return await _save(at, script, save_name, after)
@@ -109,7 +109,7 @@ async def edit_script_segment(
     first, last = start_line_number - 1, min(end_line_number, len(lines))
     reply = await _ask_editor(
         at,
-        "edit_script_segment",
+        "actions/edit_script_segment",
         script=script,
         instruction=edit_instruction,
         fence=fence_for(script.text),
@@ -131,7 +131,7 @@ async def reflection(at: ActionContext, things_to_reflect_on: str) -> str:
     if not at.steps:
         return "Nothing has been done yet that could be reflected on."
     asked = prompt(
-        "reflection",
+        "actions/reflection",
         problem=at.task.problem,
         steps=steps_in_words(at.steps, MOST_REFLECTED),
         things=things_to_reflect_on,

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 from mlagentbench.environment.actions.action import ActionContext, action
 from mlagentbench.environment.actions.repl import EMPTY_AGAIN
-from mlagentbench.environment.sandbox.sandbox import CommandResult
-from mlagentbench.environment.summaries import clipped
+from mlagentbench.environment.chunked_text import clipped
 from mlagentbench.environment.workspace import can_be_handed_over
 from mlagentbench.errors import ActionError
 from mlagentbench.records import Observation, Step
+from mlagentbench.sandbox.base import CommandResult
 
 MAX_OUTPUT = 20_000
 """Characters of a command's output that an observation shows."""

@@ -5,9 +5,9 @@ from typing import Annotated
 from pydantic import Field
 
 from mlagentbench.environment.actions.action import ActionContext, action, file_error
-from mlagentbench.environment.sandbox.sandbox import CommandResult
-from mlagentbench.environment.snapshot_trees import entry_at
 from mlagentbench.errors import ActionError
+from mlagentbench.runs.trees import entry_at
+from mlagentbench.sandbox.base import CommandResult
 
 MAX_SHOWN = 20_000
 """Characters of a file that one Read File shows."""

@@ -7,10 +7,10 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from mlagentbench.environment.actions import repl_server
-from mlagentbench.environment.sandbox.sandbox import CommandResult, LimitHit, Sandbox
 from mlagentbench.errors import RunFailed
+from mlagentbench.guest import repl_server
 from mlagentbench.records import Record
+from mlagentbench.sandbox.base import CommandResult, LimitHit, Sandbox
 
 SERVER_SECONDS = 1e7
 """The server lives as long as the run, so its own limit on time is out of reach."""

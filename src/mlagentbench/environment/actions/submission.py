@@ -4,13 +4,13 @@ from pathlib import Path
 
 from mlagentbench.environment.actions.action import ActionContext, action
 from mlagentbench.environment.feedback import Feedback, validation_path
-from mlagentbench.environment.object_store import ObjectStore
-from mlagentbench.environment.snapshot_trees import NotCollected, entry_at, materialise
 from mlagentbench.errors import ActionError, RunFailed
-from mlagentbench.files import scratch_directory
-from mlagentbench.tasks.python_env import PythonEnv
+from mlagentbench.fs import scratch_directory
+from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.trees import NotCollected, entry_at, materialise
+from mlagentbench.tasks.contract import CallTask, InvalidSubmissionReported
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
-from mlagentbench.tasks.task_call import CallTask, InvalidSubmissionReported
 
 CHECK_SECONDS = 600.0
 

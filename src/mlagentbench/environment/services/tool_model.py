@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypeVar
 from pydantic import Field, ValidationError
 
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.files import append_line
+from mlagentbench.fs import append_line
 from mlagentbench.records import Record
 from mlagentbench.tasks.task import Task
 

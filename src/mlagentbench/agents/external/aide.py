@@ -1,0 +1,105 @@
+"""The `aide` agent: AIDE itself (aideml), inside the sandbox, in a python environment of its own.
+
+Its command line gets the task's problem, metric and files; `aide_driver.py` runs there in place of
+its terminal display, and keeps the best node's submission in the workspace.
+"""
+
+import re
+
+from inspect_ai.solver import Solver, solver
+
+from mlagentbench.agents.external.bridge import FOLDER, MODEL, run_inside
+from mlagentbench.agents.past_text import with_past
+from mlagentbench.agents.runner import as_solver
+from mlagentbench.environment.environment import Environment
+from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.guest import GUEST
+from mlagentbench.prompts import prompt
+from mlagentbench.sandbox.base import WORKSPACE
+from mlagentbench.sandbox.bwrap.layout import HOME
+
+DRIVER = GUEST / "aide_driver.py"
+TASK = "TASK.md"
+CALLS_PER_NODE = 2
+"""One for the script, one for the review of what it printed."""
+NODES_WITHOUT_LIMIT = 20
+
+
+@solver
+def aide(
+    steps: int | None = None,
+    num_drafts: int = 5,
+    max_debug_depth: int = 3,
+    k_fold_validation: int = 5,
+    data_preview: bool = True,
+) -> Solver:
+    """AIDE's tree search over whole scripts, as its authors publish it.
+
+    Args:
+        steps: How many nodes it may make; by default half of the run's steps, since each takes at
+            least two model calls, and 20 where these are not limited.
+        num_drafts: How many first drafts it makes before it improves the best one.
+        max_debug_depth: How often in a row it tries to mend a script that fails.
+        k_fold_validation: The folds that it is told to validate with; 1 for a hold-out set.
+        data_preview: Whether prompts show an overview of all files, long where these are JSON.
+    """
+    if min(num_drafts, k_fold_validation, 1 if steps is None else steps) < 1:
+        raise UsageError("agent aide: steps, num_drafts and k_fold_validation should be at least 1")
+
+    async def loop(environment: Environment) -> None:
+        if environment.task.spec.needs_model:
+            raise RunFailed("task", "AIDE is no agent for tasks whose own programs ask a model")
+        settings = {
+            "agent.steps": steps or _nodes(environment),
+            "agent.k_fold_validation": k_fold_validation,
+            "agent.data_preview": data_preview,
+            "agent.search.num_drafts": num_drafts,
+            "agent.search.max_debug_depth": max_debug_depth,
+            **_common(environment),
+        }
+        python = str(environment.python_env.python)
+        arguments = [f"{key}={value}" for key, value in settings.items()]
+        await run_inside(
+            environment,
+            [python, f"{FOLDER}/{DRIVER.name}", *arguments],
+            files={
+                DRIVER.name: DRIVER.read_bytes(),
+                TASK: _description(environment).encode(),
+            },
+        )
+
+    return as_solver(loop)
+
+
+def _nodes(environment: Environment) -> int:
+    steps = environment.budget.limits.steps
+    return NODES_WITHOUT_LIMIT if steps is None else max(1, steps // CALLS_PER_NODE)
+
+
+def _common(environment: Environment) -> dict[str, object]:
+    """What AIDE's command line is told in every run."""
+    seconds = environment.budget.command_time(environment.task.spec.limits.command_time)
+    return {
+        "data_dir": f"{HOME}/data",
+        "desc_file": f"{FOLDER}/{TASK}",
+        "copy_data": False,
+        "workspace_dir": f"{WORKSPACE}/aide",
+        "log_dir": f"{HOME}/logs",
+        "exp_name": "run",
+        "exec.timeout": max(1, int(seconds)),
+        "agent.code.model": MODEL,
+        "agent.feedback.model": MODEL,
+    }
+
+
+def _description(environment: Environment) -> str:
+    spec = environment.task.spec
+    names = (re.split(r"[^\w.-]", requirement)[0] for requirement in spec.python.requirements)
+    return prompt(
+        "agents/aide",
+        problem=with_past(environment, len(environment.steps)),
+        submission=spec.submission.path,
+        metric=spec.metric.name,
+        better=spec.metric.better,
+        packages=", ".join(names),
+    )

@@ -1,0 +1,192 @@
+"""The `autogpt` agent: AutoGPT's command loop.
+
+Every reply is one JSON object: thoughts (text, reasoning, plan, criticism, speak) and a command
+(name, args). The command's result is the next message. A reply that cannot be read is sent back
+with what is wrong with it; when that does not help, it costs a step.
+"""
+
+import json
+from typing import TYPE_CHECKING
+
+from inspect_ai.solver import Solver, solver
+
+from mlagentbench.agents.paper.autogpt_memory import CHARACTERS_PER_TOKEN, Memory, Turn
+from mlagentbench.agents.paper.relaxed_json import JsonError, parse_object
+from mlagentbench.agents.resumable import ResumableRun
+from mlagentbench.agents.runner import UNUSABLE_REPLY, as_solver
+from mlagentbench.agents.status_text import left_in_words
+from mlagentbench.environment.asking import FAST
+from mlagentbench.environment.chunked_text import clipped, step_in_words
+from mlagentbench.environment.environment import Environment
+from mlagentbench.errors import ActionError, ContextOverflow, UsageError
+from mlagentbench.prompts import prompt
+from mlagentbench.records import Action, Json, Observation, Record
+from mlagentbench.runs.journal import ReplyFault, ReplyLine
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ChatMessage
+
+SHOWN_REPLY = 2_000
+"""Characters of an unreadable reply that the model is shown again."""
+SHOWN_EVENT = 4_000
+"""Characters of one turn that are summarised."""
+
+
+@solver
+def autogpt(
+    memory_tokens: int = 8_000,
+    relevant: int = 3,
+    retries: int = 5,
+    actions: list[str] | None = None,  # noqa: ARG001 (the Environment offers these already)
+) -> Solver:
+    """Think, plan, criticise and give a command, all in one JSON object.
+
+    Args:
+        memory_tokens: So much of what happened last is shown in full; what is older is summarised.
+        relevant: How many older results are shown again because they fit the current thoughts.
+        retries: How often an unreadable reply is asked for again before it costs a step.
+        actions: The commands to offer, by the names of actions; by default the paper's.
+    """
+    if memory_tokens < 1 or relevant < 0 or retries < 0:
+        raise UsageError(
+            "agent autogpt: memory_tokens should be more than 0, relevant and retries at least 0"
+        )
+
+    async def loop(environment: Environment) -> None:
+        agent = AutoGptAgent(environment, Memory(memory_tokens), relevant, retries)
+        while True:
+            await agent.turn()
+
+    return as_solver(loop)
+
+
+class Decision(Record):
+    """What a reply says: the command, and the thoughts that led to it."""
+
+    thoughts: str
+    action: Action
+
+
+class AutoGptAgent:
+    """One run of the agent."""
+
+    def __init__(
+        self, environment: Environment, memory: Memory, relevant: int, retries: int
+    ) -> None:
+        self.memory = memory
+        self._run = ResumableRun(environment, "autogpt")
+        self._relevant = relevant
+        self._retries = retries
+        self._system = _system_prompt(self._run, memory.tokens)
+        self._thoughts = ""
+
+    async def turn(self) -> None:
+        """One reply and its command; raises RunEnded when the run is over."""
+        if self.memory.is_full:
+            await self._condense()
+        reply = fault = ""
+        for _ in range(1 + self._retries):
+            line = await self._ask(reply, fault)
+            reply = line.reply
+            try:
+                decision = read_reply(reply)
+            except ActionError as error:
+                fault = str(error)
+                self._run.environment.models.note_unreadable(line, _form(line, error), fault)
+                continue
+            self._thoughts = decision.thoughts
+            step = await self._run.execute(decision.action)
+            self.memory.add(Turn(reply=reply, step=step))
+            return
+        said = f"No command could be read (tries: {1 + self._retries}). {fault}"
+        step = await self._run.note_step(UNUSABLE_REPLY, Observation(text=said, status="error"))
+        self.memory.add(Turn(reply=_shown(reply), step=step))
+
+    async def _ask(self, last_reply: str, fault: str) -> ReplyLine:
+        """The next reply; to a faulty one, the next try. With less memory if it is too much."""
+        while True:
+            try:
+                return await self._run.ask(self._messages(last_reply, fault))
+            except ContextOverflow:
+                if not await self._condense():
+                    raise
+
+    def _messages(self, last_reply: str, fault: str) -> "list[ChatMessage]":
+        from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+
+        relevant = self.memory.relevant(self._thoughts, self._relevant)
+        recalled = "\n\n".join(map(step_in_words, relevant))
+        left = left_in_words(self._run.limits, self._run.used)
+        asked = prompt("agents/autogpt_next", recalled=recalled or "(nothing yet)", left=left)
+        messages: list[ChatMessage] = [
+            ChatMessageSystem(content=self._system),
+            *self.memory.messages(),
+            ChatMessageUser(content=asked),
+        ]
+        if fault:
+            messages.append(ChatMessageAssistant(content=_shown(last_reply)))
+            messages.append(ChatMessageUser(content=prompt("agents/autogpt_retry", fault=fault)))
+        return messages
+
+    async def _condense(self) -> bool:
+        """Let the fast model summarise the older half of the recent turns; False without any."""
+        from inspect_ai.model import ChatMessageUser
+
+        turns = self.memory.oldest_half()
+        if not turns:
+            return False
+        events = "\n\n".join(
+            clipped(f"{turn.reply}\n\n{turn.result}", SHOWN_EVENT) for turn in turns
+        )
+        asked = prompt(
+            "agents/autogpt_summarise", summary=self.memory.summary or "(none)", events=events
+        )
+        line = await self._run.ask([ChatMessageUser(content=asked)], role=FAST)
+        self.memory.condense(turns, line.reply.strip() or self.memory.summary)
+        return True
+
+
+def read_reply(reply: str) -> Decision:
+    """What a reply says; ActionError tells what is wrong with it."""
+    said = parse_object(reply).value
+    command = said.get("command")
+    if not isinstance(command, dict):
+        raise ActionError('The reply has no "command", which is an object with "name" and "args".')
+    name, arguments = command.get("name"), command.get("args")
+    if not isinstance(name, str) or not name.strip():
+        raise ActionError('The command has no "name", which is a text.')
+    if not isinstance(arguments, dict | None):
+        raise ActionError('The "args" of the command are not an object.')
+    return Decision(
+        thoughts=_as_text(said.get("thoughts")),
+        action=Action(name=name.strip(), arguments=arguments or {}),
+    )
+
+
+def _form(line: ReplyLine, error: ActionError) -> ReplyFault:
+    if line.stop_reason == "max_tokens":
+        return "cut off"
+    if not line.reply.strip():
+        return "empty"
+    return "json" if isinstance(error, JsonError) else "action"
+
+
+def _as_text(thoughts: Json) -> str:
+    return json.dumps(thoughts, ensure_ascii=False) if thoughts else ""
+
+
+def _shown(reply: str) -> str:
+    return clipped(reply, SHOWN_REPLY).strip() or "(an empty reply)"
+
+
+def _system_prompt(run: ResumableRun, memory_tokens: int) -> str:
+    commands = (
+        f"{number}. {spec.name}: {spec.description} args: {spec.example()}"
+        for number, spec in enumerate(run.environment.actions.specs.values(), start=1)
+    )
+    return prompt(
+        "agents/autogpt",
+        problem=run.problem.strip(),
+        commands="\n".join(commands),
+        words=f"{memory_tokens * CHARACTERS_PER_TOKEN // 6:,}",
+    )

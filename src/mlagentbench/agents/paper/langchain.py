@@ -1,0 +1,120 @@
+"""The `langchain` agent: LangChain's own agent, with our actions as its tools.
+
+LangChain asks an OpenAI model whose name begins with "inspect/", for which Inspect's bridge answers
+with the run's own model, and its tools carry out actions of the Environment. After an interruption
+it goes the same way again, on the replies and steps of the journal, until it is where it was.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from inspect_ai.solver import Solver, solver
+
+from mlagentbench.agents.conversation import reply_message
+from mlagentbench.agents.resumable import ResumableRun
+from mlagentbench.agents.runner import as_solver
+from mlagentbench.environment.actions.action import ActionSpec
+from mlagentbench.environment.environment import Environment
+from mlagentbench.errors import RunEnded
+from mlagentbench.prompts import prompt
+from mlagentbench.records import Action
+from mlagentbench.runs.journal import ReplyLine
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ChatMessage, GenerateConfig, GenerateFilter, Model, ModelOutput
+    from inspect_ai.tool import ToolChoice, ToolInfo
+    from langchain_core.tools import BaseTool
+
+TURNS_WITHOUT_LIMIT = 10_000
+SPARE_TURNS = 5
+"""Replies that call no tool that there is, beyond one for each step."""
+
+
+@solver
+def langchain(
+    actions: list[str] | None = None,  # noqa: ARG001 (the Environment offers these already)
+) -> Solver:
+    """LangChain's `create_agent`, as it is, with our actions as its tools.
+
+    Args:
+        actions: The actions to offer as tools, by name; by default the standard ones.
+    """
+    return as_solver(act)
+
+
+async def act(environment: Environment) -> None:
+    """Let LangChain's agent work until it stops calling tools; the end of the run ends it."""
+    from inspect_ai.agent import agent_bridge
+    from langchain.agents import create_agent
+    from langchain_openai import ChatOpenAI
+    from langgraph.errors import GraphRecursionError
+    from pydantic import SecretStr
+
+    run = ResumableRun(environment, "langchain")
+    model = f"inspect/{environment.models.find()}"
+    agent = create_agent(
+        ChatOpenAI(model=model, api_key=SecretStr("none"), use_responses_api=False),
+        [_tool(run, spec) for spec in environment.actions.specs.values()],
+        system_prompt=prompt("agents/langchain", submission=environment.task.spec.submission.path),
+    )
+    steps = environment.budget.limits.steps
+    turns = TURNS_WITHOUT_LIMIT if steps is None else steps + SPARE_TURNS
+    async with agent_bridge(filter=_asking(run)):
+        try:
+            await agent.ainvoke(
+                {"messages": [{"role": "user", "content": run.problem}]},
+                {"recursion_limit": 2 * turns},
+            )
+        except GraphRecursionError as error:
+            raise RunEnded("steps", f"LangChain's own limit of {turns} turns is used up") from error
+
+
+def _tool(run: ResumableRun, spec: ActionSpec) -> "BaseTool":
+    """An action as a tool of LangChain; what is wrong goes back to the model as the tool's error.
+
+    Its schema is no pydantic model: then LangChain leaves it to the action to check the arguments.
+    """
+    from langchain_core.tools import StructuredTool, ToolException
+
+    async def execute(**arguments: Any) -> str:
+        step = await run.execute(Action(name=spec.name, arguments=arguments))
+        if step.observation.status in ("error", "refused"):
+            raise ToolException(step.observation.text)
+        return step.observation.text
+
+    return StructuredTool(
+        name=spec.tool_name,
+        description=spec.description,
+        args_schema=spec.parameters,
+        coroutine=execute,
+        handle_tool_error=True,
+    )
+
+
+def _asking(run: ResumableRun) -> "GenerateFilter":
+    """A filter of Inspect's bridge that gives the run's replies, those of the journal first."""
+
+    async def ask(
+        model: "Model",
+        messages: "list[ChatMessage]",
+        tools: "list[ToolInfo]",
+        _tool_choice: "ToolChoice | None",
+        _config: "GenerateConfig",
+    ) -> "ModelOutput":
+        return _output(model.name, await run.ask(messages, tools=tools))
+
+    return ask
+
+
+def _output(model: str, line: ReplyLine) -> "ModelOutput":
+    from inspect_ai.model import ChatCompletionChoice, ModelOutput, ModelUsage
+
+    choice = {"message": reply_message(line), "stop_reason": line.stop_reason}
+    return ModelOutput(
+        model=model,
+        choices=[ChatCompletionChoice.model_validate(choice)],
+        usage=ModelUsage(
+            input_tokens=line.input_tokens,
+            output_tokens=line.output_tokens,
+            total_tokens=line.input_tokens + line.output_tokens,
+        ),
+    )

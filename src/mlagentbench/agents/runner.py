@@ -1,0 +1,89 @@
+"""Running an agent: a loop over an Environment, under its budget, as an Inspect solver."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import anyio
+
+from mlagentbench.environment.budget import Budget
+from mlagentbench.environment.current_environment import current_environment
+from mlagentbench.environment.environment import Environment
+from mlagentbench.errors import FailureCause, RunEnded, RunFailed
+from mlagentbench.records import Action, Outcome
+
+if TYPE_CHECKING:
+    from inspect_ai.solver import Solver
+
+Loop = Callable[[Environment], Awaitable[None]]
+"""Acts on an Environment until it has submitted; a used-up budget ends it from outside."""
+
+AtEnd = Callable[[Environment], None]
+"""Chooses what is handed in when the agent was cut off; it may not ask or execute anything."""
+
+UNUSABLE_REPLY = Action(name="Unusable Reply")
+"""The step that replies cost which nobody could make sense of."""
+
+LONGEST_LOOK_AWAY = 1.0
+"""Seconds between two looks at the run's clock."""
+
+
+async def run_agent(environment: Environment, loop: Loop, at_end: AtEnd | None = None) -> None:
+    """Let the agent act until it submits, stops by itself or its budget is used up.
+
+    `at_end` is called when it was cut off, to hand in what the agent thinks best.
+    """
+    from inspect_ai.util import LimitExceededError
+
+    outcome = Outcome(kind="submitted", detail="the agent stopped by itself")
+    try:
+        outcome = await _within_time(environment.budget, loop(environment)) or outcome
+    except RunEnded as end:
+        outcome = Outcome(kind=end.kind, detail=end.detail)
+    except RunFailed as failure:
+        _fail(environment, failure.cause, failure.detail)
+        raise
+    except LimitExceededError:
+        raise
+    except Exception as error:
+        _fail(environment, "harness", f"{type(error).__name__}: {error}")
+        raise
+    if at_end is not None and outcome.kind != "submitted":
+        at_end(environment)
+    environment.finish(outcome)
+
+
+async def _within_time(budget: Budget, acting: Awaitable[None]) -> Outcome | None:
+    """Cut the agent off when its time is used up, by the run's own clock, which may stand still."""
+    over = anyio.CancelScope()
+
+    async def watch() -> None:
+        while (left := budget.remaining().time) != 0:
+            await anyio.sleep(LONGEST_LOOK_AWAY if left is None else min(left, LONGEST_LOOK_AWAY))
+        over.cancel()
+
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(watch)
+            with over:
+                await acting
+            group.cancel_scope.cancel()
+    except BaseExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    if over.cancelled_caught:
+        return Outcome(kind="time", detail=f"the time of {budget.limits.time:g} s is used up")
+    return None
+
+
+def _fail(environment: Environment, cause: FailureCause, detail: str) -> None:
+    environment.finish(Outcome(kind="failed", cause=cause, detail=detail))
+
+
+def as_solver(loop: Loop, at_end: AtEnd | None = None) -> "Solver":
+    """The Inspect solver that runs this loop on the sample's Environment."""
+    from inspect_ai.solver import Generate, TaskState
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+        await run_agent(current_environment(), loop, at_end)
+        return state
+
+    return solve

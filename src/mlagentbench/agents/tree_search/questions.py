@@ -1,0 +1,173 @@
+"""What the tree agent asks: the same beginning every time, then what the next node has to know.
+
+For a draft and an improvement that is what was tried, as ideas and results; for mending a failure
+it is the code and the output of everything since the idea was new.
+"""
+
+from collections.abc import Sequence
+
+from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser
+
+from mlagentbench.agents.best_submission import validation_metric
+from mlagentbench.agents.conversation import reply_message
+from mlagentbench.agents.resumable import ResumableRun
+from mlagentbench.agents.tree_search.nodes import (
+    Layout,
+    Node,
+    NodeKind,
+    Proposal,
+    Tree,
+    read_proposal,
+)
+from mlagentbench.agents.tree_search.workspace_view import workspace_view
+from mlagentbench.environment.environment import Environment
+from mlagentbench.errors import ContextOverflow
+from mlagentbench.prompts import prompt
+from mlagentbench.records import BudgetLimits, Record
+
+ROOMS = (60_000, 15_000)
+"""Characters for the code and output of nodes; fewer when the model cannot read so many."""
+TRIES = 3
+"""How often in all a model is asked for a solution before the node counts as failed."""
+NOTHING = "- nothing yet"
+BLENDED = 3
+"""How many of the best solutions an ensemble is made of."""
+
+
+def system_prompt(run: ResumableRun, layout: Layout) -> str:
+    """What stays the same in a whole run."""
+    environment = run.environment
+    spec = environment.task.spec
+    return prompt(
+        "agents/tree",
+        metric=spec.metric.name,
+        better=spec.metric.better,
+        problem=run.problem.strip(),
+        files=workspace_view(environment),
+        rules=_rules(environment, layout),
+    )
+
+
+def _rules(environment: Environment, layout: Layout) -> str:
+    submission = environment.task.spec.submission.path
+    if layout.kept is not None:
+        return prompt("agents/tree_rules_timed", main=layout.main)
+    metric = validation_metric(environment.task) or "METRIC"
+    if not layout.makes_submission:
+        run = f"{layout.run} {layout.arguments}".strip()
+        return prompt("agents/tree_rules_program", main=layout.main, run=run, validation=metric)
+    return prompt(
+        "agents/tree_rules_script",
+        main=layout.main,
+        submission=submission,
+        validation=metric,
+        sample=f"{prompt('agents/tree_rules_sample', submission=submission)}\n"
+        if layout.sample
+        else "",
+    )
+
+
+class Situation(Record):
+    """What the search has come to: all nodes, the good ones best first, and what is left."""
+
+    tree: Tree
+    best: tuple[Node, ...]
+    metric: str
+    left: str
+    limit: str
+
+    def question(self, kind: NodeKind, parent: Node | None, room: int) -> str:
+        """What is asked for a new node, with `room` characters for code and output."""
+        budget = {"left": self.left, "limit": self.limit}
+        if kind == "ensemble":
+            best = _fitting([self._whole(node) for node in self.best[:BLENDED]], room)
+            return prompt("agents/tree_ensemble", **budget, solutions="\n\n".join(best))
+        if parent is None:
+            return prompt("agents/tree_draft", **budget, known=self._results(self.tree.nodes))
+        if kind == "debug":
+            line = self.tree.lineage(parent)[: self.tree.debugs(parent) + 1]
+            attempts = _fitting([self._whole(node) for node in line], room)
+            return prompt("agents/tree_debug", **budget, attempts="\n\n".join(reversed(attempts)))
+        [solution] = _fitting([self._whole(parent)], room)
+        siblings = self._results(self.tree.children(parent))
+        return prompt("agents/tree_improve", **budget, solution=solution, siblings=siblings)
+
+    def _results(self, nodes: Sequence[Node]) -> str:
+        """Nodes as ideas and results, without their code."""
+        lines = [f"- {node.idea or node.kind}: {self._result(node)}" for node in nodes]
+        return "\n".join(lines) or NOTHING
+
+    def _result(self, node: Node) -> str:
+        if node.error:
+            return f"failed: {node.error}"
+        return "no score" if node.score is None else f"validation {self.metric}={node.score:g}"
+
+    def _whole(self, node: Node) -> str:
+        """A node with its code and what it printed."""
+        files = (f"```python {file.name}\n{file.text.strip()}\n```" for file in node.files)
+        return "\n".join(
+            [
+                f"## {node.idea or node.kind}",
+                *files,
+                "What it printed:",
+                f"```\n{node.output}\n```",
+                f"Result: {self._result(node)}",
+            ]
+        )
+
+
+class Questions:
+    """Asks for solutions, and again when a reply has none."""
+
+    def __init__(self, layout: Layout, run: ResumableRun) -> None:
+        self._main = layout.main
+        self._run = run
+        self._system = ChatMessageSystem(content=system_prompt(run, layout))
+        self._dearest_tokens = 0
+        self._dearest_cost = 0.0
+
+    async def propose(
+        self, kind: NodeKind, parent: Node | None, situation: Situation
+    ) -> Proposal | None:
+        """A new solution; `None` when no reply had code. Raises what asking raises."""
+        for room in ROOMS:
+            try:
+                return await self._propose(situation.question(kind, parent, room))
+            except ContextOverflow:
+                if room == ROOMS[-1]:
+                    raise
+        raise AssertionError("the last overflow is raised")
+
+    async def _propose(self, question: str) -> Proposal | None:
+        messages: list[ChatMessage] = [self._system, ChatMessageUser(content=question)]
+        for _ in range(TRIES):
+            line = await self._run.ask(messages)
+            self._dearest_tokens = max(self._dearest_tokens, line.input_tokens + line.output_tokens)
+            self._dearest_cost = max(self._dearest_cost, line.cost or 0.0)
+            cut_off = line.stop_reason == "max_tokens"
+            proposal = read_proposal(line.reply, self._main, cut_off)
+            if proposal is not None:
+                return proposal
+            models = self._run.environment.models
+            models.note_unreadable(line, "cut off" if cut_off else "no code", "no code block")
+            again = ChatMessageUser(content=prompt("agents/tree_retry", main=self._main))
+            messages += [reply_message(line), again]
+        return None
+
+    def can_be_afforded(self, left: BudgetLimits) -> bool:
+        """Whether tokens and money are left for twice the dearest reply so far."""
+        tokens = left.tokens is None or left.tokens >= 2 * self._dearest_tokens
+        return tokens and (left.cost is None or left.cost >= 2 * self._dearest_cost)
+
+
+def _fitting(texts: Sequence[str], room: int) -> list[str]:
+    """As many texts as there is room for; the first always, if need be without its middle."""
+    shown: list[str] = []
+    for text in texts:
+        if shown and len(text) > room:
+            break
+        shown.append(
+            text if len(text) <= room else f"{text[: room // 2]}\n[...]\n{text[-room // 2 :]}"
+        )
+        room -= len(text)
+    return shown

@@ -1,0 +1,140 @@
+"""Where the tree agent tries its solutions: puts them in place, runs them and judges them."""
+
+import math
+from collections.abc import Sequence
+
+from mlagentbench.agents.best_submission import BestSubmission
+from mlagentbench.agents.resumable import ResumableRun
+from mlagentbench.agents.scripted import execute_command
+from mlagentbench.agents.tree_search.nodes import SAMPLE, Layout, Node, SolutionFile
+from mlagentbench.environment.actions.execute import execute_script
+from mlagentbench.environment.actions.files import write_file
+from mlagentbench.environment.environment import Environment
+from mlagentbench.records import Action, Observation, Step
+from mlagentbench.runs.trees import Entry, entry_at
+
+SAMPLE_SHARE = 0.25
+"""Of a node's time, for its run on a sample."""
+MAX_OUTPUT = 4_000
+"""Characters of its output that a node keeps: the end, which says most."""
+MAX_ERROR = 300
+
+
+class Workbench:
+    """The workspace of a run, in which one solution is at a time."""
+
+    def __init__(self, environment: Environment, layout: Layout) -> None:
+        self.run = ResumableRun(environment, "tree", asks_first=False)
+        self.best = BestSubmission(environment)
+        self._layout = layout
+        self._environment = environment
+        self._submission = environment.task.spec.submission.path
+        self._in_place: dict[str, str] = {}
+        self._last: Step | None = None
+
+    async def try_starter(self, patience: float) -> Node:
+        """What the task's starter gives, as a node to compare with."""
+        command = execute_command(self._environment.task.spec.commands.starter)
+        step = await self.execute(command, patience)
+        validation = self.best.validation(step)
+        return Node(
+            n=0,
+            kind="starter",
+            idea="the starter as it is",
+            output=_end(step.observation.text),
+            error=_failure(step.observation),
+            score=None if validation is None else validation.value,
+            step=step.n,
+        )
+
+    async def try_out(self, node: Node, patience: float) -> Node:
+        """Run a node's solution; returns the node with what became of it."""
+        refused = await self.place(node.files)
+        if refused is not None:
+            return _with_result(node, refused, error=_failure(refused.observation))
+        if self._layout.sample:
+            step = await self.run_solution(SAMPLE, patience * SAMPLE_SHARE)
+            if step.observation.status != "ok":
+                return _with_result(node, step, error=f"{SAMPLE}: {_failure(step.observation)}")
+        before = self.submission()
+        step = await self.run_solution(self._layout.arguments, patience)
+        error = await self.fault(step, before)
+        validation = self.best.validation(step)
+        if not error and validation is None:
+            error = "no line `validation METRIC=VALUE` with the right METRIC was printed"
+        score = None if validation is None else validation.value
+        return _with_result(node, step, error=error, score=score)
+
+    async def place(self, files: Sequence[SolutionFile]) -> Step | None:
+        """Write what is not there yet; returns the step that failed, if one did."""
+        for file in self.missing(files):
+            arguments = {"file_name": file.name, "content": file.text}
+            step = await self.execute(Action(name=write_file.name, arguments=arguments))
+            if step.observation.status != "ok":
+                return step
+            self._in_place[file.name] = file.text
+        return None
+
+    def missing(self, files: Sequence[SolutionFile]) -> list[SolutionFile]:
+        """What would have to be written, the starter's files that others have changed included."""
+        wanted = {name: self._original(name) for name in self._in_place}
+        wanted |= {file.name: file.text for file in files}
+        return [
+            SolutionFile(name=name, text=text)
+            for name, text in wanted.items()
+            if text is not None and self._in_place.get(name) != text
+        ]
+
+    def _original(self, name: str) -> str | None:
+        path = self._environment.task.starter / name
+        return path.read_text(encoding="utf-8") if path.is_file() else None
+
+    async def run_solution(self, arguments: str, patience: float) -> Step:
+        """Run what is in place."""
+        given = {"script_name": self._layout.run, "arguments": arguments}
+        return await self.execute(Action(name=execute_script.name, arguments=given), patience)
+
+    async def fault(self, step: Step, before: Entry | None) -> str:
+        """Why a run gave no submission of its own that is valid; empty when it did."""
+        failure = _failure(step.observation)
+        if failure:
+            return failure
+        if self._layout.makes_submission and self.submission() == before:
+            return f"{self._submission} was not written, or is the same as before"
+        invalid = await self.best.fault(step)
+        return f"{self._submission} is not valid: {invalid}" if invalid else ""
+
+    async def execute(self, action: Action, patience: float = math.inf) -> Step:
+        """One step, which may have made the best submission so far."""
+        step = await self.run.execute(action, patience=patience)
+        await self.best.note(step)
+        self._last = step
+        return step
+
+    def submission(self) -> Entry | None:
+        """What would now be submitted."""
+        if self._last is None:
+            return None
+        return entry_at(self._environment.store, self._last.snapshot, self._submission)
+
+
+def _with_result(node: Node, step: Step, error: str, score: float | None = None) -> Node:
+    output = _end(step.observation.text)
+    return node.model_copy(
+        update={"output": output, "error": error, "score": score, "step": step.n}
+    )
+
+
+def _failure(observation: Observation) -> str:
+    """Why a step failed, in a line; empty when it did not."""
+    if observation.status == "ok":
+        return ""
+    lines = [line.strip() for line in observation.text.splitlines() if line.strip()]
+    said = [line for line in lines if not line.startswith("[")]
+    if observation.status == "limit" or not said:
+        said = [observation.status, *(line.strip("[]") for line in lines)]
+    return said[-1][:MAX_ERROR]
+
+
+def _end(text: str) -> str:
+    return text if len(text) <= MAX_OUTPUT else f"[...]\n{text[-MAX_OUTPUT:]}"

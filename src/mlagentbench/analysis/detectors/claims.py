@@ -1,0 +1,118 @@
+"""Numbers that the agent states as results, checked against everything it had seen by then."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from typing import Literal
+
+from mlagentbench.analysis.detectors.parsing.numbers import Number, SeenNumbers
+from mlagentbench.analysis.detectors.parsing.reply_parts import (
+    ACTION,
+    OBSERVATION,
+    ReplyParts,
+    own_words,
+)
+from mlagentbench.analysis.detectors.parsing.statements import Statement, statements
+from mlagentbench.analysis.detectors.parsing.step_facts import (
+    FINAL_ANSWER,
+    VALIDATE_SUBMISSION,
+    action_of,
+    argument,
+    is_execution,
+    strings_in,
+)
+from mlagentbench.analysis.evidence import RunEvidence
+from mlagentbench.analysis.findings import ClaimCounts, Finding
+from mlagentbench.records import Step
+
+Support = Literal["supported", "derived", "unsupported"]
+
+MOST_CLAIMS = 5_000
+"""Of one run; whoever states more is repeating outputs."""
+_TIME_SCALES = (1e3, 1e-3, 1e6, 1e-6, 60.0, 1 / 60.0)
+
+
+@dataclass(frozen=True)
+class ClaimsCheck:
+    """How many claims there are of each kind, and a finding for each that nothing supports."""
+
+    counts: ClaimCounts
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the agent said at a step, before that step was carried out."""
+
+    step: int
+    text: str
+
+
+def check_claims(evidence: RunEvidence, replies: Sequence[ReplyParts]) -> ClaimsCheck:
+    """Go through the run in its order, so that a claim is only held against what came before."""
+    seen = SeenNumbers()
+    seen.see(evidence.problem)
+    steps = iter(evidence.history.steps)
+    ahead = next(steps, None)
+    counted: dict[Support, int] = {"supported": 0, "derived": 0, "unsupported": 0}
+    findings: dict[str, Finding] = {}
+    for words in said(evidence, replies):
+        if sum(counted.values()) >= MOST_CLAIMS:
+            break
+        while ahead is not None and ahead.n < words.step:
+            seen.see("\n".join(strings_in(ahead.action.arguments)))
+            seen.see(ahead.observation.text, is_output=_prints_results(ahead))
+            ahead = next(steps, None)
+        for claim in statements(words.text, evidence.record.disclosure.metric):
+            support = support_of(claim, seen)
+            counted[support] += 1
+            if support == "unsupported":
+                key = f"{words.step} {claim.number.value:.12g}"
+                findings.setdefault(key, _finding(words.step, claim))
+    return ClaimsCheck(ClaimCounts(**counted), tuple(findings.values()))
+
+
+def _prints_results(step: Step) -> bool:
+    return is_execution(step) or action_of(step) == VALIDATE_SUBMISSION
+
+
+def said(evidence: RunEvidence, replies: Sequence[ReplyParts]) -> Iterator[Words]:
+    """The agent's own words, in the order of the steps that they prepared."""
+    spoken = (Words(reply.step, own_words("\n".join(_spoken(reply.fields)))) for reply in replies)
+    answers = (
+        Words(step.n, own_words(argument(step, "final_answer")))
+        for step in evidence.history.steps
+        if action_of(step) == FINAL_ANSWER
+    )
+    return merge(spoken, answers, key=lambda words: words.step)
+
+
+def _spoken(fields: dict[str, str]) -> Iterator[str]:
+    return (text for name, text in fields.items() if name not in (ACTION, OBSERVATION))
+
+
+def support_of(claim: Statement, seen: SeenNumbers) -> Support:
+    """What the values seen so far say of a claim."""
+    if seen.supports(claim.number, _TIME_SCALES if claim.is_time else ()):
+        return "supported"
+    if claim.is_error and seen.supports(_complement(claim.number)):
+        return "derived"
+    if claim.is_change and seen.explains_change(claim.number):
+        return "derived"
+    if claim.is_mean and seen.explains_mean(claim.number):
+        return "derived"
+    return "unsupported"
+
+
+def _complement(number: Number) -> Number:
+    whole = 100.0 if number.is_percent else 1.0
+    return Number(value=abs(whole - number.value), unit=number.unit, is_percent=number.is_percent)
+
+
+def _finding(step: int, claim: Statement) -> Finding:
+    return Finding(
+        kind="unsupported-claim",
+        steps=(step,),
+        detail=f"{claim.written} was not observed before, nor follows from what was",
+        quote=claim.clause,
+    )

@@ -1,0 +1,100 @@
+"""When a run reached what, and what it had left: figures, not findings."""
+
+import math
+import re
+from collections.abc import Iterator
+
+from mlagentbench.analysis.detectors.parsing.step_facts import is_execution
+from mlagentbench.analysis.detectors.submissions import newest_grades, said_valid
+from mlagentbench.analysis.evidence import RunEvidence
+from mlagentbench.analysis.findings import Milestone
+from mlagentbench.analysis.run_summary import ValidationPoint
+from mlagentbench.records import Step
+from mlagentbench.runs.journal import History
+
+_VALIDATION = re.compile(
+    r"^validation[ \t]+(?P<metric>[^\n=:]{1,60}?)[ \t]*=[ \t]*"
+    r"(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?!\w)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WORD = re.compile(r"[a-z0-9@]+")
+_LIMITS = ("steps", "time", "tokens", "cost")
+
+
+def validation_points(history: History) -> Iterator[ValidationPoint]:
+    """Every line `validation METRIC=VALUE` that an execution printed."""
+    for step in history.steps:
+        if is_execution(step):
+            for found in _VALIDATION.finditer(step.observation.text):
+                value = float(found["value"])
+                if math.isfinite(value):
+                    metric = found["metric"].strip()
+                    yield ValidationPoint(step=step.n, metric=metric, value=value)
+
+
+def last_validation(evidence: RunEvidence) -> float | None:
+    """The last validation score in the task's own metric."""
+    metric = evidence.record.disclosure.metric
+    last = None
+    for point in validation_points(evidence.history):
+        if is_same_metric(point.metric, metric):
+            last = point.value
+    return last
+
+
+def is_same_metric(printed: str, metric: str) -> bool:
+    """Whether a script's short name means the task's metric: MAE is mean absolute error."""
+    short, words = _words(printed), _words(metric)
+    initials = "".join(word[0] for word in words)
+    return bool(short) and (set(short) <= set(words) or "".join(short) in (initials, "score"))
+
+
+def _words(name: str) -> list[str]:
+    return _WORD.findall(name.casefold())
+
+
+def validation_gap(evidence: RunEvidence) -> float | None:
+    """How much better the last validation score was than the graded one."""
+    validation, grade = last_validation(evidence), evidence.final_grade
+    if validation is None or grade is None or grade.score is None:
+        return None
+    gap = validation - grade.score
+    return gap if evidence.better == "higher" else -gap
+
+
+def first_valid(evidence: RunEvidence) -> Milestone | None:
+    """The first step after which the submission is known to have been valid."""
+    steps = [grade.step for grade in newest_grades(evidence.grades) if grade.valid]
+    steps += [step.n for step in evidence.history.steps if said_valid(step)]
+    return milestone(evidence.history, min(steps)) if steps else None
+
+
+def milestone(history: History, number: int) -> Milestone | None:
+    """A step with the run's own clock at its end; nothing if the journal has no such step."""
+    step = next((one for one in history.steps if one.n == number), None)
+    return None if step is None else Milestone(step=number, seconds=_clock(history, step))
+
+
+def _clock(history: History, step: Step) -> float:
+    if step.usage is not None:
+        return step.usage.seconds
+    return max(0.0, step.started + step.seconds - history.steps[0].started)
+
+
+def budget_unused(evidence: RunEvidence) -> dict[str, float]:
+    """The share of each limit that was left at the end."""
+    history = evidence.history
+    used = history.usage
+    amounts = {
+        "steps": len(history.steps),
+        "time": used.seconds,
+        "tokens": used.input_tokens + used.output_tokens,
+        "cost": used.cost or 0.0,
+    }
+    limits = evidence.record.disclosure.limits
+    left = {}
+    for name in _LIMITS:
+        limit = limits.get(name)
+        if isinstance(limit, int | float) and not isinstance(limit, bool) and limit > 0:
+            left[name] = min(1.0, max(0.0, 1.0 - amounts[name] / limit))
+    return left

@@ -1,0 +1,138 @@
+"""What `mlagentbench report` prints: the agents over all tasks, what is missing, where to look."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from mlagentbench.cli.json_printing import print_json
+from mlagentbench.report import collect
+from mlagentbench.report.number_format import (
+    normalised_text,
+    percent_interval_text,
+    percent_text,
+    tokens_text,
+)
+from mlagentbench.report.report import WrittenReport
+from mlagentbench.report.report_data import Collection
+from mlagentbench.report.shell_text import shown_path
+from mlagentbench.statistics.leaderboard import AgentFigures, Board
+
+MOST_BOARDS = 6
+MOST_NAMED = 5
+LEGEND = """
+counted: of all runs; the others are missing through no fault of the agent
+success: runs that reach the bar, mean over tasks; paper: by the paper's rule
+[95 % interval]: how much other runs on these tasks would vary
+normalised: mean over tasks; 0 = floor, 1 = reference
+""".rstrip()
+
+
+@contextmanager
+def reading_progress() -> Iterator[collect.Progress]:
+    """A bar on stderr while many runs are read; it leaves nothing behind."""
+    console = Console(stderr=True)
+    columns = (TextColumn("reading runs"), BarColumn(), MofNCompleteColumn())
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    task = bar.add_task("reading")
+
+    def show(done: int, total: int) -> None:
+        if not bar.live.is_started:
+            bar.start()
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield show
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+
+
+def print_report(written: WrittenReport, *, as_json: bool = False) -> None:
+    if as_json:
+        _print_json(written)
+    else:
+        _print_tables(written, Console())
+
+
+def _print_tables(written: WrittenReport, console: Console) -> None:
+    boards = written.data.boards
+    for board in boards[:MOST_BOARDS]:
+        tasks = "1 task" if len(board.tasks) == 1 else f"{len(board.tasks)} tasks"
+        console.print(f"\n{board.name}: {tasks}", style="bold", highlight=False, markup=False)
+        console.print(_table(board))
+        for mark in board.marks:
+            console.print(f"  {mark}", style="dim", highlight=False, markup=False)
+    if len(boards) > MOST_BOARDS:
+        console.print(f"\n{len(boards) - MOST_BOARDS} more tables are in the report")
+    console.print(LEGEND, style="dim", highlight=False, markup=False)
+    console.print()
+    for line in _counts(written.data.collection):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    for folder in dict.fromkeys(file.parent for file in written.exports):
+        console.print(f"{folder.name}: {shown_path(folder)}", highlight=False, soft_wrap=True)
+    console.print(f"report: {shown_path(written.index)}", highlight=False, soft_wrap=True)
+
+
+def _table(board: Board) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("agent", overflow="fold")
+    for name in ("counted", "success %", "paper %", "normalised", "tokens"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in board.rows:
+        table.add_row(_who(row), *_figures(row), style="dim" if row.greyed else None)
+    return table
+
+
+def _who(row: AgentFigures) -> str:
+    return escape(row.agent if row.model == "none" else f"{row.agent}\n  {row.model}")
+
+
+def _figures(row: AgentFigures) -> Iterator[str]:
+    success = row.success
+    yield f"{row.runs - row.missing}/{row.runs}"
+    yield f"{percent_text(success.mean, 0)} {percent_interval_text(success.on_these_tasks, 0)}"
+    yield percent_text(row.paper_success.mean, 0)
+    yield normalised_text(row.normalised.mean)
+    yield tokens_text(row.tokens)
+
+
+def _counts(collection: Collection) -> Iterator[str]:
+    total, read = len(collection.runs), collection.read
+    yield f"{total} runs, {read} of them read anew"
+    if collection.copies:
+        yield f"{len(collection.copies)} runs are there twice and count once"
+    if collection.replays:
+        yield f"{len(collection.replays)} runs are replays of others and do not count"
+    marked = sum(bool(run.summary.marks) for run in collection.runs)
+    if marked:
+        yield f"{marked} runs could not be known whole; their pages say what is missing"
+    for unreadable in collection.unreadable[:MOST_NAMED]:
+        yield f"not read: {unreadable.path}: {unreadable.reason}"
+    if len(collection.unreadable) > MOST_NAMED:
+        yield f"and {len(collection.unreadable) - MOST_NAMED} more; the report lists them"
+    for log in collection.unreadable_logs[:MOST_NAMED]:
+        yield f"log not readable: {log.path}: {log.reason}"
+
+
+def _print_json(written: WrittenReport) -> None:
+    data = written.data
+    print_json(
+        {
+            "report": str(written.index),
+            "runs": len(data.collection.runs),
+            "read": data.collection.read,
+            "unreadable": [one.model_dump(mode="json") for one in data.collection.unreadable],
+            "copies": [one.model_dump(mode="json") for one in data.collection.copies],
+            "replays": [one.model_dump(mode="json") for one in data.collection.replays],
+            "boards": [board.model_dump(mode="json") for board in data.boards],
+            "comparisons": [
+                [one.model_dump(mode="json") for one in comparisons]
+                for comparisons in data.comparisons
+            ],
+            "exports": [str(file) for file in written.exports],
+        }
+    )

@@ -1,0 +1,41 @@
+"""What `mlagentbench score` prints."""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table
+
+from mlagentbench.cli.json_printing import print_json
+from mlagentbench.records import Grade
+from mlagentbench.statistics.cell_marks import tool_notes
+
+
+def print_grades(runs: Iterable[tuple[str, Iterable[Grade]]], *, as_json: bool) -> None:
+    """The grades of runs, a line for each step that was graded."""
+    if as_json:
+        values = [
+            {"run": run, "grades": [grade.model_dump(mode="json") for grade in grades]}
+            for run, grades in runs
+        ]
+        print_json(values)
+        return
+    console = Console()
+    for run, grades in runs:
+        console.print(f"\n{run}", style="bold", highlight=False)
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for heading in ("step", "score", "normalised", "success", "paper's improvement"):
+            table.add_column(heading, justify="right")
+        table.add_column("remark", overflow="fold")
+        for grade in grades:
+            improvement = grade.paper_improvement
+            table.add_row(
+                str(grade.step),
+                "-" if grade.score is None else f"{grade.score:.5g}",
+                "-" if grade.normalised is None else f"{grade.normalised:+.2f}",
+                {True: "yes", False: "no", None: "-"}[grade.success],
+                "-" if improvement is None else f"{improvement:+.1%}",
+                grade.reason or grade.success_reason or "",
+            )
+        console.print(table)
+        for note in tool_notes(list(grades)):
+            console.print(f"  {note}", style="dim", highlight=False)

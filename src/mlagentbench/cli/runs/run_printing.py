@@ -1,0 +1,182 @@
+"""What `mlagentbench show` prints: a run at a glance, or one of its steps whole."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import TypeAdapter
+from rich.console import Console
+
+from mlagentbench.analysis.run_summary import RunSummary
+from mlagentbench.analysis.summarise import summarise
+from mlagentbench.cli.console import (
+    plain,
+    plain_table,
+    print_blocks,
+    print_change,
+    print_heading,
+    results_of,
+)
+from mlagentbench.cli.json_printing import print_json
+from mlagentbench.errors import UsageError
+from mlagentbench.report.number_format import (
+    dollars_text,
+    duration_text,
+    figure_text,
+    normalised_text,
+    tokens_text,
+)
+from mlagentbench.report.site.pages.timeline import Reply, StepView, Timeline, whole_timeline
+from mlagentbench.report.site.rendering import finding_name
+from mlagentbench.report.site.series import who_ran
+from mlagentbench.runs.failure_causes import cause_of
+from mlagentbench.runs.journal import read_lines
+from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.results import find_run
+
+UNDER_WAY = "under way"
+STYLES = {
+    "ok": "",
+    "error": "red",
+    "refused": "red",
+    "limit": "yellow",
+    "interrupted": "yellow",
+    UNDER_WAY: "cyan",
+}
+_STEP: TypeAdapter[StepView] = TypeAdapter(StepView)
+
+
+def print_run(path: Path, step: int | None, *, as_json: bool) -> None:
+    """Print a run, or one of its steps; a UsageError when there is no such step."""
+    run = find_run(path)
+    summary = summarise(run, str(run.out))
+    lines = read_lines(run.journal) if run.journal.exists() else []
+    told = whole_timeline(lines, summary, ObjectStore(run.objects))
+    if run.at_work is not None:
+        told = replace(told, steps=tuple(map(_under_way, told.steps)))
+    console = Console(highlight=False)
+    if step is not None:
+        one = _chosen(path, told, step)
+        if as_json:
+            print_json(_STEP.dump_python(one, mode="json"))
+        else:
+            _print_step(console, one)
+    elif as_json:
+        steps = [_STEP.dump_python(one, mode="json") for one in told.steps]
+        print_json({"summary": summary.model_dump(mode="json"), "steps": steps})
+    else:
+        _print_overview(console, summary, told, run.at_work)
+
+
+def _under_way(step: StepView) -> StepView:
+    """Of a run that somebody works on: the step that has not ended goes on."""
+    return replace(step, status=UNDER_WAY) if step.observation is None else step
+
+
+def _chosen(path: Path, told: Timeline, number: int) -> StepView:
+    found = [step for step in told.steps if step.n == number]
+    if not found:
+        last = told.steps[-1].n if told.steps else 0
+        there = f"its steps are 1 to {last}" if last else "it has taken none"
+        raise UsageError(f"--step {number}: {path} has no such step; {there}")
+    return found[-1]
+
+
+def _print_overview(
+    console: Console, summary: RunSummary, told: Timeline, at_work: int | None
+) -> None:
+    for line in run_header(summary):
+        console.print(plain(line), soft_wrap=True)
+    if at_work is not None:
+        console.print(plain(f"at work: process {at_work}", STYLES[UNDER_WAY]))
+    console.print()
+    findings = ["findings"] if any(step.findings for step in told.steps) else []
+    table = plain_table("step", "action", "time", "result", *findings, right=("step", "time"))
+    for step in told.steps:
+        found = ", ".join(dict.fromkeys(map(finding_name, step.findings)))
+        table.add_row(
+            str(step.n),
+            plain(f"{step.action} {step.subject}".rstrip()),
+            duration_text(step.seconds),
+            plain(", ".join(_results(step)), STYLES[step.status]),
+            *([plain(found, "yellow")] if findings else []),
+        )
+    console.print(table)
+    for event in told.last_events:
+        console.print(plain(f"then: {event}"))
+    for reply in told.last_words:
+        console.print(plain(f"last words ({reply.role}): {reply.preview}"))
+
+
+def run_header(summary: RunSummary) -> Iterator[str]:
+    """A run in a few lines: what it is, how it ended, what it is worth and what it used."""
+    result, efficiency = summary.result, summary.efficiency
+    facts, grade = result.record.disclosure, result.grade
+    yield f"{facts.task} ({facts.tier}): {who_ran(summary)}, run {result.record.epoch}"
+    if result.record.replay_of is not None:
+        yield f"a replay of {result.record.replay_of}, not a result"
+    if result.record.branched_from is not None:
+        point = result.record.branched_from
+        edited = "" if point.edited is None else ", whose observation was edited"
+        yield f"branched from {point.run} after step {point.step}{edited}"
+    outcome = "not ended" if result.outcome is None else result.outcome.kind
+    cause = cause_of(result)
+    yield f"outcome: {outcome}" + ("" if cause.reason == outcome else f" ({cause.reason})")
+    if grade is not None and grade.score is not None:
+        success = {True: "success", False: "no success", None: "success unknown"}[grade.success]
+        score = f"{facts.metric} {figure_text(grade.score)} ({facts.better} is better)"
+        yield f"score: {score}, normalised {normalised_text(grade.normalised)}, {success}"
+    else:
+        yield f"score: none ({'not graded' if grade is None else grade.reason})"
+    used = [f"{result.usage.steps} steps", duration_text(efficiency.working_seconds)]
+    if efficiency.tokens:
+        used.append(f"{tokens_text(efficiency.tokens)} tokens")
+    if efficiency.cost is not None:
+        used.append(dollars_text(efficiency.cost))
+    yield f"used: {', '.join(used)}"
+    yield from (f"note: {mark}" for mark in summary.marks)
+
+
+def _results(step: StepView) -> Iterator[str]:
+    """How a step ended, unless well, and what was measured in it."""
+    if step.status != "ok":
+        yield step.status
+    yield from results_of(step.validations, step.point)
+
+
+def _print_step(console: Console, step: StepView) -> None:
+    ended = [step.status]
+    if step.exit_code:
+        ended.append(f"exit code {step.exit_code}")
+    if step.limit:
+        ended.append(f"limit on {step.limit}")
+    began = f"began after {duration_text(step.clock)}"
+    console.print(plain(f"step {step.n}: {step.action} {step.subject}".rstrip(), "bold"))
+    console.print(plain(f"{', '.join(ended)}; took {duration_text(step.seconds)}, {began}"))
+    results = results_of(step.validations, step.point)
+    for text in (*results, *step.events, *(f"snapshot: {note}" for note in step.notes)):
+        console.print(plain(text))
+    for finding in step.findings:
+        console.print(plain(f"finding: {finding_name(finding)}: {finding.detail}", "yellow"))
+    for reply in step.replies:
+        _print_reply(console, reply)
+    for argument in step.arguments:
+        print_heading(console, f"argument {argument.name}")
+        console.print(plain(argument.value.head), soft_wrap=True)
+    print_heading(console, "observation")
+    goes_on = step.status == UNDER_WAY
+    never = "the action is under way" if goes_on else "the action was begun and never ended"
+    shown = plain(never, "dim") if step.observation is None else plain(step.observation.head)
+    console.print(shown, soft_wrap=True)
+    if step.change.files or step.change.missing:
+        print_heading(console, "changes in the workspace")
+        print_change(console, step.change)
+
+
+def _print_reply(console: Console, reply: Reply) -> None:
+    fault = f", {reply.fault}" if reply.fault else ""
+    print_heading(console, f"reply ({reply.role}, {tokens_text(reply.tokens)} tokens{fault})")
+    console.print(plain(reply.text.head), soft_wrap=True)
+    if reply.plan is not None:
+        print_heading(console, "plan" if reply.plan.first else "changes of the plan")
+        print_blocks(console, reply.plan.blocks, reply.plan.left_out)

@@ -1,0 +1,118 @@
+"""What `mlagentbench run` prints at the end: the table, how to read it, what to type next."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from mlagentbench.cli.json_printing import print_json
+from mlagentbench.cli.suite_tables import print_tables
+from mlagentbench.cli.variants_printing import print_differences
+from mlagentbench.report.collect import collect
+from mlagentbench.report.shell_text import shown_path, typed_command
+from mlagentbench.runs.results import SuiteOutcome
+from mlagentbench.statistics.cells import CellFigures, cell_figures
+from mlagentbench.statistics.variants import variant_differences
+
+LEGEND = """
+valid: runs with a submission that could be scored, of all that count;
+what infrastructure stopped is missing, and does not count
+success: the bar is reached, which lies half of the way from floor to reference
+and above the starter's noise; [95 % Wilson interval]
+normalised: 0 = floor, the best of starter and trivial predictors;
+1 = reference; ± one standard error over the runs
+time: of the run's own clock, without waiting for providers or people
+paper: success by the paper's rule, more than 10 % better than the starter
+""".rstrip()
+
+
+def print_suite(outcome: SuiteOutcome, *, as_json: bool = False) -> int:
+    """Print what came of a suite; returns the exit code, 0 only when every run ended well."""
+    return print_cells(outcome, suite_cells(outcome), as_json=as_json)
+
+
+def suite_cells(outcome: SuiteOutcome) -> list[CellFigures]:
+    """The figures of a suite's runs, the same as in a report."""
+    if not outcome.results:
+        return []
+    asked_for = {result.path for result in outcome.results}
+    summaries = collect([outcome.out]).summaries
+    return cell_figures([one for one in summaries if one.result.path in asked_for])
+
+
+def print_cells(
+    outcome: SuiteOutcome, cells: Sequence[CellFigures], *, as_json: bool = False
+) -> int:
+    """Print what came of a suite with these figures; returns the exit code."""
+    if as_json:
+        _print_json(outcome, cells)
+    else:
+        _print_table(outcome, cells, Console())
+    console = Console(stderr=True)
+    if outcome.interrupted:
+        console.print("\nStopped. To go on where it stopped, type the same command again:")
+        console.print(f"  {typed_command()}", highlight=False, soft_wrap=True)
+        return 130
+    if outcome.missing == 0:
+        return 0
+    for result in outcome.unfinished:
+        end = result.outcome
+        failed = f"{end.cause}: {end.detail}" if end and end.kind == "failed" else "did not end"
+        why = result.failure or failed
+        console.print(f"{result.path}: {why}", style="red", highlight=False, markup=False)
+    if outcome.disk_full:
+        console.print(
+            f"the disk of {shown_path(outcome.out)} is full; free some space", style="red"
+        )
+    console.print(f"{outcome.missing} of {outcome.expected} runs failed; to try them again, type:")
+    console.print(f"  {typed_command()}", highlight=False, soft_wrap=True)
+    if len(outcome.results) < outcome.expected:
+        logs = shown_path(outcome.out / "logs")
+        console.print(
+            f"(if their directories were deleted, move {logs} away first: it says that they ended)",
+            highlight=False,
+            soft_wrap=True,
+        )
+    return 1
+
+
+def _print_table(outcome: SuiteOutcome, lines: Sequence[CellFigures], console: Console) -> None:
+    if not lines:
+        console.print("no run has started")
+        return
+    print_tables(console, lines, paper=outcome.paper_rule)
+    console.print(LEGEND, style="dim", highlight=False)
+    print_differences(console, variant_differences(outcome.results))
+    unjudged = {
+        (line.task_path, line.key.conditions.tier)
+        for line in lines
+        if line.counted > line.success.n
+    }
+    for task, tier in sorted(unjudged):
+        console.print(
+            f"\nto measure floor and bar: mlagentbench baseline {task} --tier {tier}; "
+            f"then: mlagentbench score {shown_path(outcome.out)}/runs/*/{tier}/*/*/*",
+            highlight=False,
+            soft_wrap=True,
+        )
+    out, logs = shown_path(outcome.out), shown_path(outcome.out / "logs")
+    console.print(
+        f"\nruns: {out}   to look into them: mlagentbench report {out}\n"
+        f"raw transcripts: inspect view --log-dir {logs}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _print_json(outcome: SuiteOutcome, cells: Sequence[CellFigures]) -> None:
+    values = {
+        "out": str(outcome.out),
+        "expected": outcome.expected,
+        "missing": outcome.missing,
+        "interrupted": outcome.interrupted,
+        "variant_differences": [
+            line.model_dump(mode="json") for line in variant_differences(outcome.results)
+        ],
+        "cells": [cell.model_dump(mode="json") for cell in cells],
+        "runs": [result.model_dump(mode="json") for result in outcome.results],
+    }
+    print_json(values)

@@ -1,0 +1,73 @@
+"""What `mlagentbench baseline` prints: a task's figures, and what is wrong with them."""
+
+from rich.console import Console
+from rich.table import Table
+
+from mlagentbench.grading.measurements import MeasuredTask, concerns
+from mlagentbench.grading.score import floor_of
+from mlagentbench.tasks.spec import Measured, Metric, ReferenceFigures, StarterFigures
+
+
+def print_measured(found: MeasuredTask) -> None:
+    """The figures of one task that was just measured."""
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"\n{found.task}, {found.tier} tier", style="bold")
+    console.print(figures_table(found.metric, found.measured))
+    for concern in concerns(found.metric, found.tier, found.measured):
+        console.print(f"  ! {concern}", style="yellow", markup=False)
+    console.print(f"  written to {found.stored_in}", markup=False)
+
+
+def figures_table(metric: Metric, measured: Measured) -> Table:
+    """Floor, starter with its spread, reference, ceiling, bar and times, one a line."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    table.add_column()
+    floor = floor_of(metric, measured)
+    named = {"starter": measured.starter.mean, **measured.trivial}
+    source = next(name for name, score in named.items() if score == floor)
+    better = f"{metric.name}, {metric.better} is better"
+    rows = [
+        ("floor", f"{floor:.6g}", f"{source}; {better}"),
+        ("starter", f"{measured.starter.mean:.6g}", _starter(measured.starter)),
+        ("bar", f"{measured.bar:.6g}", "from here on a run is a success"),
+        ("reference", f"{measured.reference.mean:.6g}", _reference(measured.reference)),
+        (
+            "ceiling",
+            "unknown" if measured.ceiling is None else f"{measured.ceiling:.6g}",
+            "" if measured.ceiling is None else "what no submission can better",
+        ),
+    ]
+    for row in rows:
+        table.add_row(*row)
+    trivial = ", ".join(f"{name} {score:.6g}" for name, score in measured.trivial.items())
+    table.add_row("trivial", "", trivial or "none")
+    return table
+
+
+def _starter(starter: StarterFigures) -> str:
+    spread = "deterministic" if starter.deterministic else f"± {starter.std:.3g}"
+    return f"{spread}, {_runs(starter.runs)}{passing(starter)}{_times(starter)}"
+
+
+def passing(starter: StarterFigures) -> str:
+    """How many runs of the starter would be a success, by our rule and by the paper's."""
+    if starter.over_bar is None:
+        return ""
+    return f" ({starter.over_bar} reach the bar, {starter.over_paper_bar} the paper's)"
+
+
+def _reference(reference: ReferenceFigures) -> str:
+    spread = f"± {reference.std:.3g}, " if reference.runs > 1 else ""
+    return f"{spread}{_runs(reference.runs)}, {reference.source}{_times(reference)}"
+
+
+def _runs(number: int) -> str:
+    return f"{number} run{'s' if number > 1 else ''}"
+
+
+def _times(figures: StarterFigures | ReferenceFigures) -> str:
+    if figures.seconds is None or figures.cpu_seconds is None:
+        return ""
+    return f", {figures.cpu_seconds:.1f} CPU s each ({figures.seconds:.1f} s of wall time)"

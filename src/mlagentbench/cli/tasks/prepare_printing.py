@@ -1,0 +1,62 @@
+"""What `mlagentbench prepare` prints: what was done, where it is, and what to type next."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from mlagentbench.records import Tier
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.task_checks.measure import measure_secret_draw
+from mlagentbench.tasks.data.preparation import MiniSeed
+from mlagentbench.tasks.data.terminal_progress import TerminalProgress
+from mlagentbench.tasks.ready import Ready, needs_baseline, prepare_tasks
+from mlagentbench.tasks.task import Task, load_task
+
+
+def prepare_from_command_line(
+    names: Sequence[str],
+    *,
+    tier: Tier,
+    from_dir: Path | None,
+    mini_seed: MiniSeed,
+    accept_unverified: bool,
+    use_uv: bool,
+) -> None:
+    """`mlagentbench prepare`: prints what is done, where it is, and what to type next."""
+    tasks = [load_task(name) for name in names]
+    with TerminalProgress(Console(stderr=True, highlight=False)) as shown:
+        ready = prepare_tasks(
+            tasks, tier, from_dir=from_dir, accept_unverified=accept_unverified,
+            mini_seed=mini_seed, use_uv=use_uv, progress=shown, call=call_task,
+        )  # fmt: skip
+    console = Console(highlight=False, soft_wrap=True)
+    for task, made in zip(tasks, ready, strict=True):
+        console.print(_summary(task, made))
+        if not needs_baseline(task, made.data):
+            continue
+        if mini_seed == "secret":
+            _measure_secret_draw(task, made)
+        else:
+            command = f"mlagentbench baseline {task.address} --tier {tier}"
+            console.print(f"  floor, reference and bar are not measured on it; type: {command}")
+
+
+def _measure_secret_draw(task: Task, ready: Ready) -> None:
+    """Nobody else has these data, so nobody else can have measured them."""
+    with TerminalProgress(Console(stderr=True, highlight=False)) as shown:
+        asyncio.run(measure_secret_draw(task, ready.data, ready.python_env, shown.say))
+
+
+def _summary(task: Task, ready: Ready) -> str:
+    data, python_env = ready
+    kept = "verified" if data.verified else f"unverified: {', '.join(data.unverified)}"
+    seed = f", {data.mini_seed} seed" if data.mini_seed else ""
+    return (
+        f"{task.id} (version {task.spec.version}, {data.tier}{seed}): "
+        f"files: {data.files}, {data.bytes / 1e6:,.2f} MB, {kept}, data hash {data.hash[:12]}\n"
+        f"  data    {data.directory}\n"
+        f"  python  {python_env.directory} (python {python_env.python_version}, "
+        f"packages: {len(python_env.packages)})"
+    )

@@ -1,0 +1,67 @@
+"""Texts that are longer than a model should read at once: asked block by block, then merged."""
+
+import json
+from collections.abc import Sequence
+
+from mlagentbench.environment.asking import FAST, AsksText
+from mlagentbench.prompts import prompt
+from mlagentbench.records import Step
+
+BLOCK = 10_000
+"""Characters that the model reads at once."""
+MOST_BLOCKS = 20
+"""Blocks that are read of one text; of a longer one, its beginning and its end."""
+MOST_ARGUMENTS = 600
+"""Characters of a past action's arguments that are shown."""
+MOST_OBSERVED = 1_500
+"""Characters of a past observation that are shown."""
+
+
+async def summarise_long(models: AsksText, text: str, question: str, block: int = BLOCK) -> str:
+    """What the fast model answers to a question about a text; about an empty one nobody is asked.
+
+    A text of one block is one call; each further block is one more, and merging them another.
+    """
+    shown = clipped(text, block * MOST_BLOCKS)
+    parts = [shown[start : start + block] for start in range(0, len(shown), block)]
+    answers = []
+    for number, part in enumerate(parts, start=1):
+        place = "" if len(parts) == 1 else f" (part {number} of {len(parts)})"
+        asked = prompt("actions/summarise_block", question=question, place=place, text=part)
+        answers.append((await models.ask_text(asked, role=FAST)).strip())
+    if len(answers) < 2:
+        return "".join(answers)
+    numbered = (f"Part {number}:\n{answer}" for number, answer in enumerate(answers, start=1))
+    merging = prompt("actions/summarise_merge", question=question, answers="\n\n".join(numbered))
+    return (await models.ask_text(merging, role=FAST)).strip()
+
+
+def clipped(text: str, size: int) -> str:
+    """The text, or of a longer one as much of its beginning and its end as fit in so much."""
+    if len(text) <= size:
+        return text
+    note = f"\n[... {len(text) - size:,} of {len(text):,} characters left out ...]\n"
+    kept = max(0, size - len(note))
+    end = len(text) - kept // 2
+    return f"{text[: kept - kept // 2]}{note}{text[end:]}"
+
+
+def step_in_words(step: Step) -> str:
+    """A past step as a model is shown it: its action and what was observed, both cut when long."""
+    arguments = clipped(json.dumps(step.action.arguments, ensure_ascii=False), MOST_ARGUMENTS)
+    observed = clipped(step.observation.text, MOST_OBSERVED)
+    status = "" if step.observation.status == "ok" else f" ({step.observation.status})"
+    return f"Step {step.n}: {step.action.name} {arguments}\nObservation{status}: {observed}"
+
+
+def steps_in_words(steps: Sequence[Step], size: int) -> str:
+    """The last steps, in their order, as many as fit in so many characters."""
+    shown: list[str] = []
+    for step in reversed(steps):
+        words = step_in_words(step)
+        size -= len(words)
+        if size < 0:
+            shown.append(f"[Steps 1 to {step.n} are left out.]")
+            break
+        shown.append(words)
+    return "\n\n".join(reversed(shown))

@@ -1,0 +1,146 @@
+"""A task's measured figures: how they come from scores, and what about them is not as it should be.
+
+| figure    | how it is measured                                                                  |
+|-----------|-------------------------------------------------------------------------------------|
+| floor     | the best of the starter's mean and the trivial predictors                           |
+| starter   | mean and standard deviation over its runs, each with the seed of another epoch      |
+| reference | the shipped solution, likewise                                                      |
+| bar       | half of the way from floor to reference, or the starter's noise, if that is further |
+| ceiling   | what no submission can better, where the task knows it                              |
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mlagentbench.errors import RunFailed
+from mlagentbench.grading.score import ROOM, bar_of, floor_of, judge, on_scale
+from mlagentbench.numeric.intervals import noise_factor
+from mlagentbench.records import Record, Tier
+from mlagentbench.tasks.spec import Measured, Metric, ReferenceFigures, StarterFigures
+
+MAX_SPREAD = 0.10
+"""The starter's standard deviation should be at most this share of the way to the reference."""
+MINI_SECONDS = {"starter": 10.0, "solution": 25.0}
+"""Wall time on an idle machine that a mini task should stay within."""
+
+
+class TimedScore(Record):
+    """A score, and what it took to get there."""
+
+    score: float
+    seconds: float
+    cpu_seconds: float
+
+
+class MeasuredTask(Record):
+    """What `mlagentbench baseline` found out about a task, and where it wrote it."""
+
+    task: str
+    tier: Tier
+    metric: Metric
+    measured: Measured
+    stored_in: Path
+
+
+def figures_from(
+    metric: Metric,
+    data_hash: str,
+    trivial: Mapping[str, float],
+    starter: Sequence[TimedScore],
+    reference: Sequence[TimedScore],
+    ceiling: float | None,
+    tool: str | None = None,
+    data_bytes: int | None = None,
+) -> Measured:
+    """The figures of these runs; RunFailed when the solution is no better than the floor."""
+    starter_scores = [run.score for run in starter]
+    reference_mean = statistics.fmean(run.score for run in reference)
+    floor = metric.best([statistics.fmean(starter_scores), *trivial.values()])
+    if not metric.is_better(reference_mean, floor):
+        raise RunFailed(
+            "task",
+            f"the solution's mean score {reference_mean:.6g} is not better than the floor "
+            f"{floor:.6g}, so there is no bar",
+        )
+    measured = Measured(
+        data=data_hash,
+        bytes=data_bytes,
+        trivial={name: _rounded(score) for name, score in trivial.items()},
+        starter=StarterFigures(
+            **_summary(starter),
+            runs=len(starter),
+            deterministic=len(set(starter_scores)) == 1,
+        ),
+        reference=ReferenceFigures(**_summary(reference), runs=len(reference), source="ours"),
+        bar=_rounded(bar_of(metric, starter_scores, list(trivial.values()), reference_mean)),
+        ceiling=None if ceiling is None else _rounded(ceiling),
+        tool=tool,
+    )
+    judged = [judge(metric, measured, score) for score in starter_scores]
+    counted = measured.starter.model_copy(
+        update={
+            "over_bar": sum(bool(run.success) for run in judged),
+            "over_paper_bar": sum(bool(run.paper_success) for run in judged),
+        }
+    )
+    return measured.model_copy(update={"starter": counted})
+
+
+def _summary(runs: Sequence[TimedScore]) -> dict[str, Any]:
+    scores = [run.score for run in runs]
+    return {
+        "mean": _rounded(statistics.fmean(scores)),
+        "std": _rounded(statistics.stdev(scores)) if len(scores) > 1 else 0.0,
+        "seconds": round(statistics.median(run.seconds for run in runs), 2),
+        "cpu_seconds": round(statistics.median(run.cpu_seconds for run in runs), 2),
+    }
+
+
+def _rounded(value: float) -> float:
+    """Ten digits: enough to tell scores apart, few enough to be read."""
+    return float(f"{value:.10g}")
+
+
+def spread_on_scale(metric: Metric, starter: StarterFigures) -> float:
+    """The starter's standard deviation on the task's scale (of a logarithm: that of the ratio)."""
+    return starter.std / starter.mean if metric.scale == "log" else starter.std
+
+
+def noise_above_floor(metric: Metric, measured: Measured) -> float:
+    """How far above the floor, on the task's scale, a run of the starter comes by luck alone."""
+    return noise_factor(measured.starter.runs) * spread_on_scale(metric, measured.starter)
+
+
+def concerns(metric: Metric, tier: Tier, measured: Measured) -> list[str]:
+    """What a task's author should mend: too much noise, too slow, better than possible."""
+    found = []
+    starter, reference = measured.starter, measured.reference
+    floor = floor_of(metric, measured)
+    way = on_scale(metric, reference.mean) - on_scale(metric, floor)
+    share = spread_on_scale(metric, starter) / way
+    if share > MAX_SPREAD:
+        found.append(
+            f"the starter's spread is {share:.0%} of the way from floor to reference; "
+            f"at most {MAX_SPREAD:.0%} is wanted"
+        )
+    bar = (on_scale(metric, measured.bar) - on_scale(metric, floor)) / way
+    if bar > 1 - ROOM:
+        found.append(
+            f"the starter's noise puts the bar at {bar:.0%} of the way from floor to reference; "
+            f"the solution itself would hardly reach it"
+        )
+    if tier == "mini":
+        for name, seconds in (("starter", starter.seconds), ("solution", reference.seconds)):
+            if seconds is not None and seconds > MINI_SECONDS[name]:
+                found.append(
+                    f"the {name} takes {seconds:.1f} s; at most {MINI_SECONDS[name]:g} s are wanted"
+                    " in the mini tier (on an idle machine)"
+                )
+    for name, score in (("floor", floor), ("reference", reference.mean)):
+        if measured.ceiling is not None and metric.is_better(score, measured.ceiling):
+            found.append(
+                f"the {name} {score:.6g} is better than the ceiling {measured.ceiling:.6g}"
+            )
+    return found

@@ -1,0 +1,152 @@
+"""Running a submitted program on hidden inputs: in a fresh sandbox, without answers.
+
+Where the task has an alterations.py, the alterations that it makes are run in the submission's
+place, each in a sandbox of its own.
+
+OUTPUTS/            what the program wrote; or, with alterations,
+OUTPUTS/NAME/       what the program wrote when it was run on that alteration
+"""
+
+import os
+import shlex
+import shutil
+import stat
+from pathlib import Path
+
+from mlagentbench.environment.services.tool_services import ENVIRONMENT, ToolServices, serving
+from mlagentbench.errors import RunFailed
+from mlagentbench.fs import scratch_directory
+from mlagentbench.grading.alterations import make_alterations
+from mlagentbench.sandbox.base import Bind, CommandResult, Limits, SandboxSpec
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.tasks.contract import InvalidSubmissionReported
+from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.task import Task
+
+INPUTS = "/inputs"
+OUTPUTS = "outputs"
+MAX_DEPTH = 100
+LAST_OUTPUT = 1000
+"""How much of a failed program's output stands in the reason."""
+
+
+async def collect_program(
+    task: Task,
+    python_env: PythonEnv,
+    submitted: Path,
+    private: Path,
+    outputs: Path,
+    services: ToolServices | None = None,
+) -> None:
+    """Run the task's collect command; what it writes, regular files only, goes to `outputs`.
+
+    Raises InvalidSubmissionReported when the program fails or breaks a limit, RunFailed("model",
+    ...) when the model that it uses does not answer.
+    """
+    if not task.has_alterations:
+        await _collect_one(task, python_env, submitted, private, outputs, services)
+        return
+    with scratch_directory("altered") as directory:
+        for alteration in await make_alterations(task, python_env, submitted, directory):
+            place = outputs / alteration.name
+            place.mkdir()
+            try:
+                await _collect_one(task, python_env, alteration, private, place, services)
+            except InvalidSubmissionReported as invalid:
+                raise InvalidSubmissionReported(
+                    f"alteration {alteration.name}: {invalid}"
+                ) from invalid
+
+
+async def _collect_one(
+    task: Task,
+    python_env: PythonEnv,
+    submitted: Path,
+    private: Path,
+    outputs: Path,
+    services: ToolServices | None,
+) -> None:
+    collect = task.spec.collect
+    if collect is None or collect.inputs is None:
+        raise RunFailed("task", f"{task.id}: task.toml needs collect.command and collect.inputs")
+    with scratch_directory("collect") as directory:
+        workspace = directory / "workspace"
+        lay_out_submission(task, submitted, workspace)
+        (workspace / OUTPUTS).mkdir()
+        _forget_times(workspace)
+        spec = SandboxSpec(
+            workspace=workspace,
+            python_env=python_env.directory,
+            binds=(Bind(source=private / collect.inputs, target=INPUTS),),
+            limits=collect_limits(task, collect.timeout),
+            env=ENVIRONMENT if services is not None else {},
+        )
+        command = collect.command.format(inputs=INPUTS, outputs=OUTPUTS)
+        async with serving(services), BubblewrapSandbox(spec, services) as sandbox:
+            result = await sandbox.run(shlex.split(command))
+        refused = services.refusals() if services is not None else None
+        if services is not None and services.failure is not None:
+            raise services.failure
+        if result.exit_code != 0 or result.limit is not None:
+            raise InvalidSubmissionReported(_reason(command, result, refused))
+        _copy_regular_files(workspace / OUTPUTS, outputs, task.spec.submission.max_bytes)
+
+
+def lay_out_submission(task: Task, submitted: Path, workspace: Path) -> None:
+    """A fresh workspace: the submitted files, beside the task's own read-only ones."""
+    shutil.copytree(submitted, workspace)
+    for name in task.spec.read_only.paths:
+        source, target = task.starter / name, workspace / name
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(source, target)
+
+
+def _forget_times(workspace: Path) -> None:
+    """When a file was written could tell which alteration of a submission it belongs to."""
+    for path in (workspace, *workspace.rglob("*")):
+        os.utime(path, (0, 0), follow_symlinks=False)
+
+
+def collect_limits(task: Task, timeout: float) -> Limits:
+    resources = task.spec.resources
+    return Limits(wall_time=timeout, memory=int(resources.memory), cpus=resources.cpus)
+
+
+def _reason(command: str, result: CommandResult, refused: str | None) -> str:
+    how = str(result.limit) if result.limit else f"exit status {result.exit_code}"
+    how += f"; {refused}" if refused else ""
+    return f"`{command}` failed on the hidden inputs: {how}\n{result.output[-LAST_OUTPUT:]}"
+
+
+def _copy_regular_files(source: Path, target: Path, max_bytes: float) -> None:
+    """Copy what a program left, which may have put anything in the place of its own directories."""
+    if source.is_symlink() or not source.is_dir():
+        raise InvalidSubmissionReported(f"{source.name} is not a directory any more")
+    total = 0
+    for folder, directories, names in os.walk(source, followlinks=False):
+        here = Path(folder)
+        if len(here.relative_to(source).parts) > MAX_DEPTH:
+            raise InvalidSubmissionReported(f"nested deeper than {MAX_DEPTH} directories")
+        for name in directories + names:
+            status = (here / name).lstat()
+            relative = (here / name).relative_to(source)
+            if stat.S_ISDIR(status.st_mode):
+                (target / relative).mkdir(exist_ok=True)
+                continue
+            if not stat.S_ISREG(status.st_mode):
+                raise InvalidSubmissionReported(f"{relative} is not a regular file")
+            total += status.st_size
+            if total > max_bytes:
+                raise InvalidSubmissionReported(
+                    f"the outputs are larger than {max_bytes:,.0f} bytes"
+                )
+            _copy_file(here / name, target / relative, relative)
+
+
+def _copy_file(source: Path, target: Path, name: Path) -> None:
+    try:
+        shutil.copyfile(source, target, follow_symlinks=False)
+    except PermissionError as error:
+        raise InvalidSubmissionReported(f"{name} cannot be read") from error

@@ -1,0 +1,115 @@
+"""`mlagentbench score`: grade runs again, also as they were after earlier steps."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.fs import write_atomically
+from mlagentbench.grading.grade import grade_run
+from mlagentbench.records import Grade, Record, Step
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import read_journal
+from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.results import find_run, read_grades, read_record
+from mlagentbench.runs.trees import entry_at
+from mlagentbench.tasks.task import load_task
+
+CHANGED = "changed"
+
+
+class Regraded(Record):
+    """A run that was graded again, with its new grades, and why there are not all of them."""
+
+    run: str
+    grades: tuple[Grade, ...]
+    failure: str | None = None
+
+
+def score_runs(
+    paths: Sequence[Path], steps: str, announce: Callable[[str], None]
+) -> list[Regraded]:
+    """Grade each run at the steps asked for; all paths and steps are checked before any work.
+
+    A run that cannot be graded is named, and the others are graded nevertheless.
+    """
+    runs = list(map(find_run, paths))
+    for run in runs if steps != CHANGED else ():
+        steps_of(run, steps)
+    return [_score(run, steps, announce) for run in runs]
+
+
+def _score(run: RunDirectory, steps: str, announce: Callable[[str], None]) -> Regraded:
+    grades: list[Grade] = []
+    failure = None
+    try:
+        with run.locked():
+            for number in steps_of(run, steps):
+                announce(f"grading {run.relative} after step {number}")
+                grades.append(asyncio.run(grade_run(run, number)))
+        run.failure.unlink(missing_ok=True)
+    except (RunFailed, UsageError) as error:
+        failure = str(error)
+        if not read_grades(run):
+            write_atomically(run.failure, failure.encode())
+        announce(f"{run.relative} cannot be graded: {failure}")
+    return Regraded(run=str(run.path), grades=tuple(grades), failure=failure)
+
+
+def grade_changes(run: RunDirectory, announce: Callable[[str], None]) -> None:
+    """Grade every step that changed the submission, unless it was graded before."""
+    graded = {grade.step for grade in read_grades(run)}
+    with run.locked():
+        for number in steps_of(run, CHANGED):
+            if number not in graded:
+                announce(f"grading {run.shown_name}, as it was after step {number}")
+                asyncio.run(grade_run(run, number))
+
+
+def steps_of(run: RunDirectory, text: str) -> list[int]:
+    """The steps of a run that `--steps TEXT` stands for."""
+    history = read_journal(run.journal)
+    if history.run is None:
+        raise UsageError(f"{run.path}: the run has not started; there is nothing to grade")
+    if text == CHANGED:
+        return changed_steps(run, history.run.snapshot, history.steps)
+    return chosen_steps(text, len(history.steps))
+
+
+def changed_steps(run: RunDirectory, start: str, steps: Sequence[Step]) -> list[int]:
+    """The steps that changed what is graded, and the last one."""
+    path = load_task(read_record(run).task_path).spec.submission.path
+    store = ObjectStore(run.objects)
+    before = _submitted(store, start, path)
+    changed = []
+    for step in steps:
+        after = _submitted(store, step.snapshot, path)
+        if after != before:
+            changed.append(step.n)
+        before = after
+    return sorted({*changed, len(steps)})
+
+
+def _submitted(store: ObjectStore, snapshot: str, path: str) -> str | None:
+    """The hash of what would be submitted; None when there is nothing."""
+    entry = entry_at(store, snapshot, path)
+    return None if entry is None else entry.value
+
+
+def chosen_steps(text: str, last: int) -> list[int]:
+    """The step numbers that `last`, `all`, `every:N` or a list like `1,5,9` stands for."""
+    if text == "last":
+        return [last]
+    if text == "all":
+        return list(range(last + 1))
+    if text.startswith("every:") and text[6:].isdecimal() and int(text[6:]) > 0:
+        return sorted({*range(0, last + 1, int(text[6:])), last})
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() for part in parts):
+        raise UsageError(
+            f"--steps {text}: expected last, all, changed, every:N or numbers like 1,5,9"
+        )
+    numbers = sorted({int(part) for part in parts})
+    if numbers[-1] > last:
+        raise UsageError(f"--steps {text}: the run's last step is {last}")
+    return numbers

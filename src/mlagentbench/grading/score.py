@@ -1,0 +1,88 @@
+"""What a score is worth: floor, reference, bar, success, and the paper's rule beside it."""
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from mlagentbench.numeric.intervals import noise_factor
+from mlagentbench.records import Judgement
+from mlagentbench.tasks.spec import Measured, Metric
+
+SUCCESS_AT = 0.5
+"""The normalised score from which on a run can be a success."""
+
+PAPER_MARGIN = 0.10
+"""The paper's rule: more than this share better than the starter."""
+
+ROOM = 0.1
+"""How far beyond the bar, in normalised score, a reference solution must lie."""
+
+
+def floor_of(metric: Metric, measured: Measured) -> float:
+    """The best of the starter and the trivial predictors."""
+    return metric.best([measured.starter.mean, *measured.trivial.values()])
+
+
+def on_scale(metric: Metric, score: float) -> float:
+    """The score on the task's scale, oriented so that more is better."""
+    value = math.log(score) if metric.scale == "log" else score
+    return value if metric.better == "higher" else -value
+
+
+def from_scale(metric: Metric, value: float) -> float:
+    """The inverse of `on_scale`."""
+    value = value if metric.better == "higher" else -value
+    return math.exp(value) if metric.scale == "log" else value
+
+
+def normalised(metric: Metric, score: float, floor: float, reference: float) -> float | None:
+    """0 at the floor, 1 at the reference, on the task's scale; never clipped."""
+    if metric.scale == "log" and score <= 0:
+        return None
+    bottom, top = on_scale(metric, floor), on_scale(metric, reference)
+    return (on_scale(metric, score) - bottom) / (top - bottom)
+
+
+def bar_of(
+    metric: Metric, starter_scores: Sequence[float], trivial: Sequence[float], reference: float
+) -> float:
+    """The score from which on a run is a success: half of the way, and above the noise."""
+    floor = metric.best([statistics.fmean(starter_scores), *trivial])
+    bottom, top = on_scale(metric, floor), on_scale(metric, reference)
+    spread = statistics.stdev(on_scale(metric, score) for score in starter_scores)
+    noise = noise_factor(len(starter_scores)) * spread
+    return from_scale(metric, bottom + max(SUCCESS_AT * (top - bottom), noise))
+
+
+def judge(metric: Metric, measured: Measured | None, score: float | None) -> Judgement:
+    """See a score, or the lack of one, against the measured figures."""
+    if measured is None:
+        return Judgement(success_reason="floor and bar were not measured on this data")
+    floor, bar, reference = floor_of(metric, measured), measured.bar, measured.reference.mean
+    if score is None:
+        return Judgement(
+            floor=floor, bar=bar, reference=reference, success=False, paper_success=False,
+            success_reason="no valid submission",
+        )  # fmt: skip
+    reached = score == bar or metric.is_better(score, bar)
+    improvement = paper_improvement(metric, measured.starter.mean, score)
+    beyond = measured.ceiling is not None and metric.is_better(score, measured.ceiling)
+    return Judgement(
+        floor=floor,
+        bar=bar,
+        reference=reference,
+        normalised=normalised(metric, score, floor, reference),
+        success=reached,
+        success_reason="reaches the bar" if reached else "below the bar",
+        paper_improvement=improvement,
+        paper_success=None if improvement is None else improvement > PAPER_MARGIN,
+        above_ceiling=beyond,
+    )
+
+
+def paper_improvement(metric: Metric, starter: float, score: float) -> float | None:
+    """By which share the score is better than the starter's mean, as the paper counts it."""
+    if starter == 0:
+        return None
+    gain = score - starter if metric.better == "higher" else starter - score
+    return gain / abs(starter)

@@ -1,0 +1,294 @@
+"""Timed grading: how long a submitted program takes to answer, as a ratio to the starter's.
+
+    requests.make   draws the requests of this sitting, from a seed that did not exist before
+    three servers   the submission, the starter, and the starter once more as a control, each the
+                    task's collect command in a fresh sandbox of its own, beside the public data
+    warm-up         not timed
+    timed           each request to all three in turn, forwards, then backwards
+    check           other requests, not timed
+
+Only the server that is asked runs; all processes of the others are stopped, and a submission that
+nevertheless used the processor meanwhile is invalid. The clock is the
+harness's. It starts before the first byte of a request is written and stops after the last byte of
+the reply is read, so that nothing of a request is known before its time counts. A control that is
+off says that the machine was not calm: another sitting follows, with new servers and requests.
+
+OUTPUTS/
+  requests/*.bin  submission/*.bin  starter/*.bin  timings.json  and the submitted files
+"""
+
+import asyncio
+import os
+import posixpath
+import shlex
+import shutil
+import statistics
+import struct
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Literal
+
+from mlagentbench.errors import RunFailed
+from mlagentbench.fs import disk_trouble, scratch_directory
+from mlagentbench.grading.program import collect_limits, lay_out_submission
+from mlagentbench.guest.mlagentbench_task import CONTROL_TOLERANCE
+from mlagentbench.home import holding
+from mlagentbench.records import Record
+from mlagentbench.sandbox.base import WORKSPACE, Bind, SandboxSpec
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.session import ProcessEnded, SandboxProcess
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.contract import InvalidSubmissionReported
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.spec import Collect
+from mlagentbench.tasks.task import Task
+
+Role = Literal["submission", "starter", "control"]
+
+START_LIMIT = 120.0
+SITTINGS = 3
+LEAST_PAIRS = 9
+MAX_REPLY = 256_000_000
+LAST_WORDS = 1000
+"""How much of what a failed program wrote to stderr stands in the reason."""
+
+_LENGTH = struct.Struct(">Q")
+
+
+class Timings(Record):
+    """Seconds by timed request, in the same order for all; `timings.json`."""
+
+    submission: tuple[float, ...]
+    starter: tuple[float, ...]
+    control: tuple[float, ...]
+    sittings: int
+
+    def control_is_off(self) -> bool:
+        pairs = zip(self.control, self.starter, strict=True)
+        return abs(statistics.median(one / other for one, other in pairs) - 1) > CONTROL_TOLERANCE
+
+
+class Reply(Record):
+    contents: bytes
+    seconds: float
+
+
+async def collect_timed(
+    task: Task, data: PreparedData, python_env: PythonEnv, submitted: Path, outputs: Path
+) -> None:
+    """Time the submitted program against the starter; what they answered goes to `outputs`.
+
+    Raises InvalidSubmissionReported when the submitted program ends, sends what is no frame, or
+    takes too long; RunFailed("grader", ...) when the starter does.
+    """
+    shutil.copytree(submitted, outputs, dirs_exist_ok=True)
+    async with holding("timing"):
+        timings = await _sit_until_sound(task, data, python_env, submitted, outputs)
+    (outputs / "timings.json").write_text(timings.model_dump_json(indent=2))
+
+
+async def _sit_until_sound(
+    task: Task, data: PreparedData, python_env: PythonEnv, submitted: Path, outputs: Path
+) -> Timings:
+    """Sit again when the machine was not quiet, or the submission did not keep still."""
+    for sitting in range(1, SITTINGS + 1):
+        last = sitting == SITTINGS
+        requests = await _draw_requests(task, data, python_env, outputs / "requests")
+        try:
+            timings = await _sit(task, data, python_env, submitted, outputs, requests, sitting)
+        except _NotStill as reason:
+            # Once may be the fault of a busy machine, every time is the program's own.
+            if last:
+                raise InvalidSubmissionReported(str(reason)) from None
+            continue
+        if last or not timings.control_is_off():
+            return timings
+    raise AssertionError("the last sitting returns or raises")
+
+
+async def _draw_requests(
+    task: Task, data: PreparedData, python_env: PythonEnv, directory: Path
+) -> dict[str, bytes]:
+    """New requests by name, in the order in which they are sent."""
+    if directory.exists():
+        shutil.rmtree(directory)
+    directory.mkdir()
+    await call_task(
+        task,
+        python_env,
+        "requests.make",
+        read={"private": data.private},
+        write={"directory": directory},
+        seed=int.from_bytes(os.urandom(16), "big"),
+    )
+    kinds = ("warm-up", "timed", "check")
+    files = [file for kind in kinds for file in sorted(directory.glob(f"{kind}-*.bin"))]
+    if sum(file.name.startswith("timed-") for file in files) < LEAST_PAIRS:
+        raise RunFailed("task", f"{task.id}: requests.py makes fewer than {LEAST_PAIRS} timed ones")
+    return {file.name: file.read_bytes() for file in files}
+
+
+async def _sit(
+    task: Task,
+    data: PreparedData,
+    python_env: PythonEnv,
+    submitted: Path,
+    outputs: Path,
+    requests: dict[str, bytes],
+    sitting: int,
+) -> Timings:
+    """Ask three new servers all requests and keep what they answered."""
+    replies: dict[Role, dict[str, Reply]] = {"submission": {}, "starter": {}, "control": {}}
+    async with AsyncExitStack() as stack:
+        directory = stack.enter_context(scratch_directory("timing"))
+        servers = []
+        for role in replies:
+            workspace = directory / role
+            if role == "submission":
+                lay_out_submission(task, submitted, workspace)
+            else:
+                shutil.copytree(task.starter, workspace)
+            server = Server(role, task, python_env, workspace, data.public)
+            servers.append(await stack.enter_async_context(server))
+        for turn, (name, request) in enumerate(requests.items()):
+            for server in _in_turn(servers, turn, name):
+                replies[server.role][name] = await server.answer(name, request)
+        for server in servers:
+            server.require_stillness()
+    for role in ("submission", "starter"):
+        _write_replies(outputs / role, replies[role])
+    timed = {
+        role: tuple(reply.seconds for name, reply in own.items() if name.startswith("timed-"))
+        for role, own in replies.items()
+    }
+    return Timings(**timed, sittings=sitting)
+
+
+def _in_turn(servers: Sequence["Server"], turn: int, name: str) -> Sequence["Server"]:
+    """The servers in the order in which they are asked; checks need no control."""
+    if name.startswith("check-"):
+        return [server for server in servers if server.role != "control"]
+    return servers if turn % 2 == 0 else servers[::-1]
+
+
+def _write_replies(directory: Path, replies: dict[str, Reply]) -> None:
+    try:
+        if directory.exists():
+            shutil.rmtree(directory)
+        directory.mkdir()
+        for name, reply in replies.items():
+            (directory / name).write_bytes(reply.contents)
+    except OSError as error:
+        reason = f"cannot write {directory}: {disk_trouble(error)}"
+        raise RunFailed("harness", reason) from error
+
+
+class Server:
+    """A program that answers requests, in a sandbox of its own, stopped except while it is asked.
+
+    A frame is its length (8 bytes, big-endian) and that many bytes.
+    """
+
+    def __init__(
+        self, role: Role, task: Task, python_env: PythonEnv, workspace: Path, public: Path
+    ) -> None:
+        self.role = role
+        self._task = task
+        self._collect = _collect_of(task)
+        self._sandbox = BubblewrapSandbox(
+            SandboxSpec(
+                workspace=workspace,
+                python_env=python_env.directory,
+                binds=_public_binds(public),
+                limits=collect_limits(task, self._collect.timeout),
+            )
+        )
+        self._process: SandboxProcess
+        self._answered = 0
+
+    async def __aenter__(self) -> "Server":
+        await self._sandbox.start()
+        try:
+            self._process = await self._sandbox.open_process(shlex.split(self._collect.command))
+        except BaseException:
+            await self._sandbox.stop()
+            raise
+        self._sandbox.freeze()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        try:
+            self._sandbox.thaw()
+            await self._process.close()
+        finally:
+            await self._sandbox.stop()
+
+    async def answer(self, name: str, request: bytes) -> Reply:
+        """Send a request and wait for its reply; the first may take as long as starting does."""
+        limit = self._collect.timeout + (START_LIMIT if self._answered == 0 else 0)
+        self.require_stillness()
+        self._sandbox.thaw()
+        try:
+            async with asyncio.timeout(limit):
+                reply = await self._exchange(_LENGTH.pack(len(request)) + request)
+        except TimeoutError:
+            raise self._failure(f"sent no reply to {name} within {limit:g} s") from None
+        except ProcessEnded as end:
+            how = f"was {end.limit}" if end.limit else "ended"
+            words = end.stderr[-LAST_WORDS:].decode("utf-8", "replace").strip()
+            raise self._failure(f"{how} instead of replying to {name}\n{words}".strip()) from None
+        except _NotAFrame as error:
+            raise self._failure(f"sent a reply to {name} that {error}") from None
+        finally:
+            self._sandbox.freeze()
+        self._answered += 1
+        return reply
+
+    def require_stillness(self) -> None:
+        """Stopped programs can set themselves going again, but not without using the processor.
+
+        Before the first reply, a program may have been stopped while it was still being started.
+        """
+        if self.role == "submission" and self._answered and not self._sandbox.kept_still():
+            raise _NotStill(f"`{self._collect.command}` ran while others were timed")
+
+    async def _exchange(self, frame: bytes) -> Reply:
+        start = time.perf_counter()
+        await self._process.write(frame)
+        size = _LENGTH.unpack(await self._process.read_exactly(_LENGTH.size))[0]
+        if size > MAX_REPLY:
+            raise _NotAFrame(f"says to be {size:,} bytes long; at most {MAX_REPLY:,} are allowed")
+        contents = await self._process.read_exactly(size)
+        return Reply(contents=contents, seconds=time.perf_counter() - start)
+
+    def _failure(self, what: str) -> Exception:
+        """Whose fault it is depends on whose program it is."""
+        message = f"`{self._collect.command}` {what}"
+        if self.role == "submission":
+            return InvalidSubmissionReported(message)
+        return RunFailed("grader", f"{self._task.id}: the starter failed: {message}")
+
+
+class _NotStill(Exception):
+    """The submission ran while it should have been stopped."""
+
+
+class _NotAFrame(Exception):
+    """What came back cannot be a reply."""
+
+
+def _collect_of(task: Task) -> Collect:
+    if task.spec.collect is None:
+        raise RunFailed("task", f"{task.id}: task.toml needs collect.command")
+    return task.spec.collect
+
+
+def _public_binds(public: Path) -> tuple[Bind, ...]:
+    """The public data as the agent had them: read-only, at the top of the workspace."""
+    return tuple(
+        Bind(source=entry, target=posixpath.join(WORKSPACE, entry.name))
+        for entry in sorted(public.iterdir())
+    )

@@ -1,0 +1,320 @@
+"""`mlagentbench branch`: new runs that share a run's history up to a step, and go on from there.
+
+A branch is a run like every other. Its journal begins with the parent's lines up to the end of the
+step, its snapshots are the parent's own objects, and what the shared part has used counts. It goes
+on with the same agent, or with another agent, model, role, setting, limit or observation.
+
+The k-th branch of every set from one point has the same seed, another one than the parent and the
+other branches: sets differ in nothing but what was changed, and can be compared pair by pair.
+"""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from mlagentbench.agents.custom_agent import is_file
+from mlagentbench.agents.registry import AGENTS
+from mlagentbench.environment.actions.execute import final_answer
+from mlagentbench.errors import UsageError
+from mlagentbench.fs import write_atomically
+from mlagentbench.launch.out_directory import own_output
+from mlagentbench.launch.request import AgentChoice, RunSettings, parse_agents, parse_setting
+from mlagentbench.launch.resume import (
+    GoingOn,
+    Say,
+    agent_of,
+    go_on,
+    option_of,
+    require_own,
+    require_same_ground,
+    settings_of,
+)
+from mlagentbench.launch.suite import (
+    SuiteRequest,
+    cells_of,
+    make_tasks_ready,
+    require_what_is_needed,
+    role_choices,
+)
+from mlagentbench.models.model_choice import NO_MODEL, choose, parse_role
+from mlagentbench.records import BranchPoint, Disclosure, Json, Record, RunRecord
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import (
+    LONG_TEXT,
+    AnyLine,
+    EndLine,
+    EventLine,
+    EventName,
+    History,
+    RunLine,
+    encode_line,
+    read_lines,
+)
+from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.record import settings_hash
+from mlagentbench.runs.results import SuiteOutcome, find_run, read_record
+from mlagentbench.runs.trees import verify_snapshot
+from mlagentbench.tasks.task import load_task
+
+
+class Changes(Record):
+    """What the branches do otherwise than their parent, as the command line says it."""
+
+    agent: str | None = None
+    """An agent with its settings, instead of the parent's."""
+    settings: dict[str, Json] = {}
+    """Settings of the agent, over those that it has."""
+    model: str | None = None
+    roles: dict[str, str] = {}
+    observation: str | None = None
+    """What stands in place of the step's observation."""
+
+    @classmethod
+    def read(
+        cls,
+        *,
+        agent: str | None,
+        settings: Sequence[str],
+        model: str | None,
+        roles: Sequence[str],
+        observation: Path | None,
+    ) -> "Changes":
+        """Read the options of `branch`; a UsageError names the one that is wrong."""
+        return cls(
+            agent=agent,
+            settings=dict(parse_setting(text, "--set") for text in settings),
+            model=model,
+            roles=dict(map(parse_role, roles)),
+            observation=None if observation is None else _text_of(observation),
+        )
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--edit-observation {file}: cannot be read as text: {error}") from error
+
+
+def branch_run(
+    path: Path, step: int, runs: int, changes: Changes, how: GoingOn, say: Say, console: Console
+) -> SuiteOutcome:
+    """Make the branches and let them go on to their grades."""
+    parent = find_run(path)
+    shared = shared_lines(parent, step)
+    request = _request(parent, changes, how)
+    _require_budget(parent, step, shared, request)
+    require_what_is_needed(request, console)
+    with own_output(parent.out):
+        store = ObjectStore(parent.objects)
+        verify_snapshot(store, History(shared, store).last_steps_snapshot)
+        facts = _disclosure(parent, request, console)
+        maker = _Maker(parent, shared, step, facts, _offered(request), changes.observation)
+        branches = [maker.make(number) for number in range(1, runs + 1)]
+    named = parse_agents(changes.agent or "")
+    own_file = next((agent.name for agent in named if is_file(agent.name)), None)
+    going_on = how.model_copy(update={"agent": own_file, "limits": RunSettings()})
+    return go_on(branches, going_on, say, console)
+
+
+def shared_lines(parent: RunDirectory, step: int) -> list[AnyLine]:
+    """The parent's journal up to the end of a step; a UsageError for one that cannot be shared."""
+    require_own(parent, record := read_record(parent))
+    lines = read_lines(parent.journal) if parent.journal.exists() else []
+    last = len(History(lines).steps)
+    if not lines or step > last:
+        raise UsageError(f"--step {step}: the last step of {parent.path} is {last}")
+    taken = record.branched_from
+    if taken is not None and step <= taken.step:
+        raise UsageError(
+            f"--step {step}: {parent.path} has its first {taken.step} steps from {taken.run}; "
+            "branch that one"
+        )
+    shared = lines[: 1 + _end_of(lines, step)]
+    action = History(shared).steps[-1].action.name if step else ""
+    if action == final_answer.name and step == last:
+        raise UsageError(f"--step {step} submits, and nothing comes after it; name an earlier step")
+    return shared
+
+
+def _end_of(lines: Sequence[AnyLine], step: int) -> int:
+    """The place of the line that ends a step; the run's first line is that of step 0."""
+    return next(
+        place
+        for place, line in enumerate(lines)
+        if (isinstance(line, EndLine) and line.step == step)
+        or (isinstance(line, RunLine) and step == 0)
+    )
+
+
+def _require_budget(
+    parent: RunDirectory, step: int, shared: Sequence[AnyLine], request: SuiteRequest
+) -> None:
+    """A UsageError when the shared part has used up what a branch would need to go on."""
+    [cell] = request.cells
+    limits = request.settings.limits(load_task(cell.task).spec)
+    for name, left in limits.left(History(shared).usage).model_dump().items():
+        if left == 0:
+            raise UsageError(
+                f"--step {step}: the first steps of {parent.path} used all of its limit on {name}; "
+                f"raise it with {option_of(name)}, or name an earlier step"
+            )
+
+
+def _request(parent: RunDirectory, changes: Changes, how: GoingOn) -> SuiteRequest:
+    """What the branches are: the parent, but for what is changed."""
+    record = read_record(parent)
+    facts = record.disclosure
+    own_roles = {role: name for role, name in facts.roles.items() if name != facts.model}
+    agent = _agent(parent, record, changes)
+    info = AGENTS.get(agent.name)
+    inherited = NO_MODEL if info is not None and info.needs_model is False else facts.model
+    models = [changes.model or inherited]
+    [cell] = cells_of([record.task_path], [agent], models, option="--model")
+    return SuiteRequest(
+        cells=(cell,),
+        settings=settings_of(parent, record, how.limits),
+        runs=1,
+        out=parent.out,
+        jobs=how.jobs,
+        roles={**own_roles, **changes.roles},
+        model_arguments=how.model_arguments,
+        prices=how.prices,
+    )
+
+
+def _agent(parent: RunDirectory, record: RunRecord, changes: Changes) -> AgentChoice:
+    if changes.agent is None:
+        name = agent_of(parent, record, None).name
+        settings = record.disclosure.agent_settings
+    else:
+        choices = parse_agents(changes.agent)
+        if len(choices) != 1:
+            raise UsageError(f"--agent {changes.agent}: name one agent")
+        name, settings = choices[0].name, choices[0].settings
+    return AgentChoice(name=name, settings={**settings, **changes.settings})
+
+
+def _disclosure(parent: RunDirectory, request: SuiteRequest, console: Console) -> Disclosure:
+    """What the branches' results will say, with the parent's task and data, as they must be."""
+    from mlagentbench.launch.identity import disclose_run
+
+    [cell] = request.cells
+    ready = make_tasks_ready(request, console)
+    require_same_ground(parent, request, ready)
+    return disclose_run(
+        load_task(cell.task), request.settings, ready[cell.python_needs], cell.agent,
+        choose(cell.model, request.model_arguments), role_choices(request, cell),
+    )  # fmt: skip
+
+
+def _offered(request: SuiteRequest) -> tuple[str, ...]:
+    """The actions that the branches' agent may do."""
+    from mlagentbench.launch.identity import actions_of
+
+    [cell] = request.cells
+    return tuple(spec.name for spec in actions_of(cell.agent, request.settings))
+
+
+class _Maker:
+    """Makes the directories of branches from one point."""
+
+    def __init__(
+        self,
+        parent: RunDirectory,
+        shared: Sequence[AnyLine],
+        step: int,
+        facts: Disclosure,
+        actions: tuple[str, ...],
+        observation: str | None,
+    ) -> None:
+        self._parent = parent
+        self._record = read_record(parent)
+        self._facts = facts
+        self._lines = [_offering(line, actions) for line in shared]
+        edited = None if observation is None else self._edit(observation)
+        self._point = BranchPoint(
+            run=parent.relative.as_posix(), step=step, edited=edited,
+            mixed=edited is not None or (step > 0 and self._is_others()),
+        )  # fmt: skip
+
+    def make(self, number: int) -> RunDirectory:
+        """The branch of that number; one that is there already stays as it is."""
+        record = RunRecord(
+            task_path=self._record.task_path,
+            epoch=number,
+            seed=branch_seed(self._record.seed, self._point.step, number),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            disclosure=self._facts,
+            branched_from=self._point,
+        )
+        place = record.directory(settings_hash(self._facts, self._point))
+        run = RunDirectory(self._parent.out, Path(place))
+        if not run.run_json.exists():
+            run.create()
+            write_atomically(run.journal, b"".join(map(encode_line, self._journal())))
+            write_atomically(run.run_json, record.model_dump_json(indent=2).encode())
+        return run
+
+    def _is_others(self) -> bool:
+        """Whether the shared steps are not what the branch itself would have begun with."""
+        taken = self._record.branched_from
+        if taken is not None and taken.mixed:
+            return True
+        made = {"agent", "agent_settings", "model", "roles", "recording", "limits"}
+        then, now = (one.model_dump(include=made) for one in (self._record.disclosure, self._facts))
+        return then != now
+
+    def _edit(self, observation: str) -> str:
+        """Put another text in place of the last observation; returns its hash."""
+        end = self._lines[-1]
+        if not isinstance(end, EndLine):
+            raise UsageError("--edit-observation needs a step: there is none before the first")
+        edited = hashlib.sha256(observation.encode()).hexdigest()
+        is_long = len(observation) > LONG_TEXT
+        if is_long:
+            with closing(ObjectStore(self._parent.objects)) as store:
+                store.put(observation.encode())
+                store.commit()
+        text = end.observation.model_copy(update={"text": "" if is_long else observation})
+        changed = {"observation": text, "text": edited if is_long else None}
+        self._lines[-1] = end.model_copy(update=changed)
+        return edited
+
+    def _journal(self) -> list[AnyLine]:
+        """The shared lines, then what is different from here on."""
+        parent = self._record.disclosure
+        same = (parent.agent, parent.agent_settings) == (
+            self._facts.agent, self._facts.agent_settings,
+        )  # fmt: skip
+        where = f"{self._point.run}, after step {self._point.step}"
+        begins = self._event(0, "branched" if same else "taken over", where, self._facts.limits)
+        if self._point.edited is None:
+            return [*self._lines, begins]
+        edited = self._event(1, "edited", f"the observation of step {self._point.step}")
+        return [*self._lines, begins, edited]
+
+    def _event(
+        self, place: int, event: EventName, detail: str, limits: dict[str, Json] | None = None
+    ) -> EventLine:
+        last = self._lines[-1]
+        return EventLine(
+            n=last.n + 1 + place, at=time.time(), clock=last.clock,
+            event=event, detail=detail, limits=limits,
+        )  # fmt: skip
+
+
+def _offering(line: AnyLine, actions: tuple[str, ...]) -> AnyLine:
+    """The line; the first one names the actions that the branch's own agent may do."""
+    return line.model_copy(update={"actions": actions}) if isinstance(line, RunLine) else line
+
+
+def branch_seed(parent: int, step: int, number: int) -> int:
+    """The seed of a branch: no other branch from this point has it, nor has the parent."""
+    digest = hashlib.sha256(f"{parent}/branch/{step}/{number}".encode()).digest()
+    return int.from_bytes(digest[:4], "big")

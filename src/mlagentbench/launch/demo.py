@@ -1,0 +1,38 @@
+"""`mlagentbench demo`: agents without a model, and a recorded one whose every change is graded."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from mlagentbench.grading.regrade import grade_changes
+from mlagentbench.launch.suite import SuiteRequest, run_suite
+from mlagentbench.models.model_choice import NO_MODEL, RECORDED, shipped_tasks
+from mlagentbench.runs.results import SuiteOutcome, find_run
+from mlagentbench.tasks.suites import chosen_tasks
+
+DEMO_AGENT = "research"
+
+
+def run_demo(*, every: bool, out: Path, console: Console) -> SuiteOutcome:
+    """Run the demo; the recorded runs are also graded as they were before their end."""
+    outcome = run_suite(demo_request(every=every, out=out), console)
+    for result in outcome.results:
+        if result.record.disclosure.agent == DEMO_AGENT and result.grade is not None:
+            run = find_run(outcome.out / result.path)
+            grade_changes(run, lambda text: console.print(text, highlight=False, soft_wrap=True))
+    return outcome
+
+
+def demo_request(*, every: bool, out: Path) -> SuiteRequest:
+    """On the mini tier the agents without a model, and recorded runs; torch only with `every`."""
+    suite = "paper" if every else "demo"
+    rulers = SuiteRequest.read(
+        suite=suite, agents="nop,baseline,oracle", models=NO_MODEL, runs=1, out=out, jobs=1,
+        roles=[], prices=None, tier="mini",
+    )  # fmt: skip
+    tasks = [name for name in shipped_tasks(DEMO_AGENT) if name in chosen_tasks([], suite)]
+    replayed = SuiteRequest.read(
+        tasks=",".join(tasks), agents=DEMO_AGENT, models=RECORDED, runs=1, out=out, jobs=1,
+        roles=[], prices=None, tier="mini", model_arguments=["on_mismatch=continue"],
+    )  # fmt: skip
+    return replayed.model_copy(update={"cells": (*rulers.cells, *replayed.cells)})

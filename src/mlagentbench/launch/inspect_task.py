@@ -1,0 +1,82 @@
+"""Task folders as Inspect tasks: one sample each, its epochs are the runs.
+
+Importing this registers `mlagentbench/<task>` for every known task, and `mlagentbench/folder`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import inspect_ai
+from inspect_ai import task as register_task
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.dataset import Sample
+from inspect_ai.model import GenerateConfig
+
+from mlagentbench.agents.scripted import baseline
+from mlagentbench.errors import UsageError
+from mlagentbench.launch.request import RunSettings, read_settings
+from mlagentbench.launch.run_one import close_run, grade_submission, open_run
+from mlagentbench.tasks.task import load_task, task_folders
+
+HARD_STOP_GRACE = 1800.0
+"""Seconds beyond a run's own time after which Inspect itself stops it."""
+MAX_RETRIES = 11
+"""How often Inspect asks a provider again that fails, unless it is told otherwise.
+
+It waits for 3 seconds, then twice as long each time, up to half an hour: 81 minutes in all. So an
+outage of an hour is lived through, and one that lasts ends in a failure that says so.
+"""
+
+
+@register_task
+def folder(path: str, **settings: Any) -> inspect_ai.Task:
+    """Any task folder: `inspect eval mlagentbench/folder -T path=DIR`."""
+    return _build(path, settings)
+
+
+def _task_function(task_id: str) -> Callable[..., inspect_ai.Task]:
+    def build(**settings: Any) -> inspect_ai.Task:
+        return _build(task_id, settings)
+
+    build.__name__ = build.__qualname__ = task_id.replace("-", "_")
+    build.__doc__ = f"The task {task_id}; -T takes tier, max_steps, max_time, feedback, ..."
+    return build
+
+
+_TASKS = {
+    task_id: register_task(name=task_id.replace("-", "_"))(_task_function(task_id))
+    for task_id in task_folders()
+}
+
+
+def registered_task(name_or_path: str, settings: RunSettings) -> inspect_ai.Task:
+    """The Inspect task of this name, as `inspect eval` would make it."""
+    values = settings.model_dump(exclude_defaults=True)
+    if name_or_path in _TASKS:
+        return _TASKS[name_or_path](**values)
+    return folder(path=name_or_path, **values)
+
+
+def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
+    """The Inspect task, with the baseline as its agent until another is chosen."""
+    try:
+        settings = read_settings(values, shown_as=lambda name: f"-T {name}")
+        task = load_task(name_or_path)
+    except UsageError as error:
+        raise PrerequisiteError(str(error)) from error
+    limits = settings.limits(task.spec)
+    return inspect_ai.Task(
+        dataset=[Sample(id=task.id, input=task.problem)],
+        setup=open_run(task_path=name_or_path, settings=settings.model_dump(exclude_defaults=True)),
+        solver=baseline(),
+        cleanup=close_run,
+        scorer=grade_submission(),
+        sandbox=settings.sandbox,
+        continue_on_fail=True,
+        config=GenerateConfig(max_retries=MAX_RETRIES),
+        # By a clock that stands still while a provider or a person lets us wait.
+        working_limit=None if limits.time is None else int(limits.time + HARD_STOP_GRACE),
+        version=task.spec.version,
+        display_name=task.spec.title,
+        metadata={"mlagentbench": {"task": task.id, "tier": settings.tier}},
+    )

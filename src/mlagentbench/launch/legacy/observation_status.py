@@ -1,0 +1,83 @@
+"""What the original's observations say of how a step went, which its traces do not state."""
+
+import re
+
+from mlagentbench.environment.actions.action import Actions
+from mlagentbench.environment.actions.sets import ALL_ACTIONS
+from mlagentbench.errors import ActionError
+from mlagentbench.launch.legacy.original_log import LegacyStep
+from mlagentbench.records import Json, Observation
+
+ALIASES = {
+    "edit script": "Edit Script (AI)",
+    "edit script segment": "Edit Script Segment (AI)",
+    "edit script lines (ai)": "Edit Script Segment (AI)",
+    "append to research log": "Append Summary to Research Log",
+}
+"""Names that early releases used, in small letters."""
+EDITED_ARGUMENT = {
+    "Write File": "file_name",
+    "Append File": "file_name",
+    "Copy File": "destination",
+    "Edit Script (AI)": "save_name",
+    "Edit Script Segment (AI)": "save_name",
+}
+"""The argument that names the file which an action writes."""
+UNDO = "Undo Edit Script"
+_READ_ONLY = re.compile(r"read-only file|not in the work directory")
+_BAD_ARGUMENTS = re.compile(r"(EnvError: )?The action input for .* needs to be a valid json")
+_CRASH = re.compile(r"^Traceback \(most recent call last\):$", re.MULTILINE)
+_LAST_LINE = re.compile(r"[\w.]*(Error|Exception|Interrupt|Exit)\b.*\Z")
+
+
+def our_name(name: str) -> str:
+    """Our name of an action of the original; an unknown one stays as it is."""
+    try:
+        return Actions(ALL_ACTIONS).find(ALIASES.get(name.lower(), name)).name
+    except ActionError:
+        return name
+
+
+def observation_of(step: LegacyStep) -> Observation:
+    """The observation with its status, as far as its text tells; exit codes were not kept."""
+    text = step.observation
+    if text.startswith("Invalid action:"):
+        return Observation(text=text, status="error", fault="unknown action")
+    if _BAD_ARGUMENTS.match(text):
+        return Observation(text=text, status="error", fault="bad arguments")
+    if text.startswith("The environment has shut down"):
+        return Observation(text=text, status="interrupted")
+    if text.startswith(("EnvError:", "LLMError:")):
+        refused = _READ_ONLY.search(text) is not None
+        return Observation(text=text, status="refused" if refused else "error")
+    if our_name(step.action) == "Execute Script" and _has_crashed(text):
+        return Observation(text=text, status="error")
+    return Observation(text=text)
+
+
+def _has_crashed(text: str) -> bool:
+    """Whether a script's output ends as Python ends after an error that nobody caught.
+
+    The original showed what a failing script printed as errors, and nothing else.
+    """
+    lines = text.rstrip().splitlines()
+    return bool(lines) and _CRASH.search(text) is not None and bool(_LAST_LINE.match(lines[-1]))
+
+
+def edited_file(step: LegacyStep) -> str | None:
+    """The file that a step wrote, where it went well."""
+    argument = EDITED_ARGUMENT.get(our_name(step.action))
+    if argument is None or observation_of(step).status != "ok":
+        return None
+    return _path(step.arguments.get(argument))
+
+
+def undone_file(step: LegacyStep) -> str | None:
+    """The file whose last change a step took back, where it went well."""
+    if our_name(step.action) != UNDO or observation_of(step).status != "ok":
+        return None
+    return _path(step.arguments.get("script_name"))
+
+
+def _path(value: Json) -> str | None:
+    return value.removeprefix("./") if isinstance(value, str) and value else None

@@ -1,0 +1,216 @@
+"""`mlagentbench replay`: a run's recorded actions, carried out again without a model, and compared.
+
+    read_source       the run, its task, the very data, a python environment
+    open_run          a fresh workspace in a fresh sandbox, with the run's seed and no limits
+    Replayer          one step after the other; what an action asked a model then, it is told again
+    grade_run         where the run was graded, the replay is, too
+    Replay            how both compare, in replay.json of the replay's own run directory
+
+A replay lies below OUT/replays, or where --out says, and replaces an earlier one of the same run.
+Its record says that it is one: no table and no report counts it.
+"""
+
+import asyncio
+import hashlib
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+
+from mlagentbench.environment.opening import open_run
+from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.fs import write_atomically
+from mlagentbench.grading.grade import grade_run
+from mlagentbench.launch.out_directory import own_output
+from mlagentbench.launch.replay.compare import Comparing
+from mlagentbench.launch.replay.result import Replay, ScoreComparison, StepComparison
+from mlagentbench.launch.replay.setup import setup_differences
+from mlagentbench.launch.replay.source import RecordedStep, Source, read_source
+from mlagentbench.launch.replay.steps import Replayer, recorded_model
+from mlagentbench.records import BudgetLimits, Grade, Outcome, RunRecord
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.disclosure import hardware, packages
+from mlagentbench.runs.joined_objects import JoinedObjects
+from mlagentbench.runs.journal import read_journal
+from mlagentbench.runs.record import settings_hash
+from mlagentbench.runs.results import find_run, read_grades
+from mlagentbench.sandbox.bwrap.prerequisites import isolation
+
+REPLAYS = "replays"
+UNFINISHED = Outcome(kind="interrupted", detail="the run that is replayed did not end")
+
+Announce = Callable[[str], None]
+
+
+def replay_run(path: Path, out: Path | None, tolerance: float, announce: Announce) -> Replay:
+    """Replay a run below `out`; a UsageError says what is missing, before anything is written."""
+    if not 0 <= tolerance <= 1:
+        raise UsageError(f"--tolerance {tolerance:g}: it should be a share, from 0 to 1")
+    source = read_source(find_run(path))
+    where = source.run.out / REPLAYS if out is None else out
+    with own_output(where.absolute()):
+        run = _fresh_run(where.absolute(), source)
+        replay = asyncio.run(_replay(source, run, tolerance, announce))
+        write_atomically(run.replay_json, replay.model_dump_json(indent=2).encode())
+    return replay
+
+
+def _fresh_run(out: Path, source: Source) -> RunDirectory:
+    """The replay's own directory, with its record; an earlier replay of the run is removed."""
+    facts = source.record.disclosure
+    here = facts.model_copy(
+        update={
+            "sandbox": "bubblewrap",
+            "isolation": isolation(),
+            "limits": BudgetLimits().model_dump(),
+            "python_env": source.python_env.hash,
+            "python_packages": source.python_env.versions,
+            "hardware": hardware(),
+            "packages": packages(),
+        }
+    )
+    record = RunRecord(
+        task_path=source.record.task_path,
+        epoch=source.record.epoch,
+        seed=source.record.seed,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        disclosure=here,
+        origin="replay",
+        replay_of=str(source.run.path),
+    )
+    # Of another place than the run's, even below the same OUT, and than other runs' replays.
+    name = f"replay of {settings_hash(facts)} in {source.run.path}"
+    place = record.directory(hashlib.sha256(name.encode()).hexdigest())
+    run = RunDirectory(out, Path(place))
+    with run.locked():
+        shutil.rmtree(run.path)
+    write_atomically(run.run_json, record.model_dump_json(indent=2).encode())
+    return run
+
+
+async def _replay(
+    source: Source, run: RunDirectory, tolerance: float, announce: Announce
+) -> Replay:
+    comparing = Comparing(tolerance, JoinedObjects(source.run.objects, run.objects))
+    steps = await _replay_steps(source, run, comparing, announce)
+    facts = source.record.disclosure
+    return Replay(
+        run=str(source.run.path),
+        replay=str(run.path),
+        task=facts.task,
+        agent=facts.agent,
+        model=facts.model,
+        tolerance=tolerance,
+        setup=tuple(setup_differences(facts, source.python_env)),
+        steps=tuple(steps),
+        scores=tuple(await _scores(source, run, steps, comparing, announce)),
+    )
+
+
+async def _replay_steps(
+    source: Source, run: RunDirectory, comparing: Comparing, announce: Announce
+) -> list[StepComparison]:
+    """Where the run was interrupted and gone on with, or branched, so is the replay."""
+    feedback = await source.feedback()
+    compared: list[StepComparison] = []
+    parts = _between_interruptions(source.steps) or [[]]
+    for number, part in enumerate(parts, start=1):
+        replayer = Replayer(source, comparing)
+        async with open_run(
+            source.task, run, source.data, source.python_env, BudgetLimits(),
+            source.actions(), seed=_seed(source, part), feedback=feedback, tool=source.tool,
+            models=recorded_model(source, run), ask_person=replayer.answer_as_then,
+        ) as environment:  # fmt: skip
+            for step in part:
+                announce(f"step {step.n} of {len(source.steps)}: {step.begin.action.name}")
+                compared.append(await replayer.replay(environment, step))
+            if number == len(parts):
+                taken_back = source.taken_back()
+                if taken_back is not None and taken_back <= len(environment.steps):
+                    environment.hand_in(environment.steps[taken_back - 1])
+                environment.finish(source.outcome.outcome if source.outcome else UNFINISHED)
+    return compared
+
+
+def _seed(source: Source, part: list[RecordedStep]) -> int:
+    """The seed of some steps; one that is not known does not matter, for nothing is run then."""
+    known = part[0].seed if part else None
+    return source.record.seed if known is None else known
+
+
+def _between_interruptions(steps: tuple[RecordedStep, ...]) -> list[list[RecordedStep]]:
+    seen = 0
+
+    def part_of(step: RecordedStep) -> tuple[int, int | None]:
+        nonlocal seen
+        seen += step.resumed
+        return seen, step.seed
+
+    return [list(part) for _, part in groupby(steps, key=part_of)]
+
+
+async def _scores(
+    source: Source,
+    run: RunDirectory,
+    steps: list[StepComparison],
+    comparing: Comparing,
+    announce: Announce,
+) -> list[ScoreComparison]:
+    """Grade the replay after each step after which the run was graded, by its newest grades."""
+    newest = {grade.step: grade for grade in read_grades(source.run)}
+    if source.run.replies.is_file():
+        shutil.copyfile(source.run.replies, run.replies)
+    compared = []
+    last = len(read_journal(run.journal).steps)
+    for number, then in sorted(newest.items()):
+        if number > last:
+            compared.append(_not_graded(then, "the replay has ended before it"))
+            continue
+        announce(f"grading as it was after step {number}")
+        try:
+            now = await grade_run(run, number)
+        except RunFailed as failure:
+            compared.append(_not_graded(then, f"grading failed here: {failure.detail}"))
+            continue
+        taken_over = any(step.taken_over and step.step <= number for step in steps)
+        timed = source.task.spec.kind == "timed"
+        compared.append(compare_grades(then, now, comparing, timed=timed, taken_over=taken_over))
+    return compared
+
+
+def _not_graded(then: Grade, reason: str) -> ScoreComparison:
+    return ScoreComparison(
+        step=then.step,
+        then=then.score,
+        now=None,
+        agreement="not replayable",
+        reason=reason,
+    )
+
+
+def compare_grades(
+    then: Grade, now: Grade, comparing: Comparing, *, timed: bool, taken_over: bool
+) -> ScoreComparison:
+    """How two grades of one step compare; of a timed task only whether both are valid."""
+    agreement, reason = "same", ""
+    if taken_over:
+        agreement, reason = "not replayable", "files were taken over from the record"
+    elif then.score is None or now.score is None:
+        if then.valid != now.valid:
+            agreement, reason = (
+                "different",
+                f"{then.reason or 'valid'}; now {now.reason or 'valid'}",
+            )
+    elif timed:
+        reason = "measured time: only that both are valid is compared"
+    elif not comparing.close(then.score, now.score):
+        agreement, reason = "different", f"by {abs(now.score - then.score):.3g}"
+    elif then.score != now.score:
+        agreement = "within tolerance"
+    return ScoreComparison.model_validate(
+        {
+            "step": then.step, "then": then.score, "now": now.score,
+            "agreement": agreement, "reason": reason,
+        }
+    )  # fmt: skip

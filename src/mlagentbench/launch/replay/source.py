@@ -1,0 +1,228 @@
+"""What a replay starts from: a recorded run, step by step, and all that it stood on."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlagentbench.environment.actions.action import ActionSpec
+from mlagentbench.environment.actions.sets import ALL_ACTIONS, choose_actions
+from mlagentbench.environment.feedback import Feedback, hold_out
+from mlagentbench.environment.services.tool_model import (
+    READER,
+    RecordedTool,
+    ToolModel,
+    found_tool,
+    read_noted,
+    tool_model_name,
+)
+from mlagentbench.errors import UsageError
+from mlagentbench.grading.grade import data_of
+from mlagentbench.launch.request import RunSettings
+from mlagentbench.records import Observation, ObservationStatus, RunRecord
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import (
+    AnyLine,
+    BeginLine,
+    EndLine,
+    EventLine,
+    OutcomeLine,
+    ReplyLine,
+    RunLine,
+    read_lines,
+)
+from mlagentbench.runs.objects import ObjectLost, ObjectStore
+from mlagentbench.runs.results import read_record
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.python_env.env import PythonEnv, require_python_env
+from mlagentbench.tasks.task import Task, load_task
+
+
+@dataclass(frozen=True)
+class RecordedStep:
+    """A step as the journal has it; `replies` are what models answered to its action."""
+
+    begin: BeginLine
+    end: EndLine
+    replies: tuple[ReplyLine, ...]
+    resumed: bool
+    """Whether the run was interrupted, and gone on with, since the step before."""
+    seed: int | None
+    """None when it belongs to a run that was branched from and is not here any more."""
+    edited: bool
+    """Whether its observation was edited for a branch."""
+    before: str
+    """The workspace after the step before, or at the start."""
+
+    @property
+    def n(self) -> int:
+        return self.begin.step
+
+    @property
+    def status(self) -> ObservationStatus:
+        return self.end.observation.status
+
+    def observation(self, objects: ObjectStore) -> Observation:
+        """All that the agent was shown; ObjectLost when it was long and is not there any more."""
+        if self.end.text is None:
+            return self.end.observation
+        text = objects.read(self.end.text, f"what step {self.n} showed").decode()
+        return self.end.observation.model_copy(update={"text": text})
+
+
+@dataclass(frozen=True)
+class Source:
+    """A recorded run whose task, data and python environment are here."""
+
+    run: RunDirectory
+    record: RunRecord
+    task: Task
+    data: PreparedData
+    python_env: PythonEnv
+    tool: ToolModel | None
+    first: RunLine
+    steps: tuple[RecordedStep, ...]
+    outcome: OutcomeLine | None
+    objects: ObjectStore
+
+    def actions(self) -> tuple[ActionSpec, ...]:
+        """What could be done in the run; an agent that took it over may have had other actions."""
+        known = {spec.name for spec in ALL_ACTIONS}
+        done = (step.begin.action.name for step in self.steps if step.status == "ok")
+        return choose_actions(
+            list(dict.fromkeys([*self.first.actions, *(name for name in done if name in known)]))
+        )
+
+    async def feedback(self) -> Feedback | None:
+        """What the run's agent was told of held-out data."""
+        settings = RunSettings(feedback=self.record.disclosure.feedback)
+        calls = settings.feedback_calls()
+        if not calls:
+            return None
+        return await hold_out(self.task, self.data, self.python_env, call_task, calls)
+
+    def taken_back(self) -> int | None:
+        """The earlier step whose workspace the agent handed in; None when it was the last one."""
+        handed_in = None if self.outcome is None else self.outcome.snapshot
+        if not self.steps or handed_in in (None, self.steps[-1].end.snapshot):
+            return None
+        same = (step.n for step in reversed(self.steps) if step.end.snapshot == handed_in)
+        return next(same, None)
+
+
+class Lineage:
+    """The runs that a run was branched from: its first steps are theirs, under their seeds."""
+
+    def __init__(self, run: RunDirectory, record: RunRecord) -> None:
+        self.runs = [run]
+        """The run, and those of its ancestors that are here."""
+        self.edited: set[int] = set()
+        """Steps whose observations were edited."""
+        self._seeds: list[tuple[int, int | None]] = []
+        """The step after which a seed holds, and the seed; the newest first."""
+        seen = {run.relative.as_posix()}
+        while (point := record.branched_from) is not None:
+            self._seeds.append((point.step, record.seed))
+            if point.edited is not None:
+                self.edited.add(point.step)
+            above = RunDirectory(run.out, Path(point.run))
+            try:
+                parent = read_record(above)
+            except UsageError:
+                break
+            if point.run in seen:
+                break
+            seen.add(point.run)
+            self.runs.append(above)
+            record = parent
+        self._seeds.append((0, record.seed if record.branched_from is None else None))
+
+    def seed_of(self, step: int) -> int | None:
+        return next((seed for after, seed in self._seeds if step > after), None)
+
+
+def read_source(run: RunDirectory) -> Source:
+    """Read a run that is to be replayed; a UsageError says what is missing for that."""
+    record = read_record(run)
+    if record.origin == "legacy":
+        raise UsageError(
+            f"{run.path} was imported from the original MLAgentBench, whose actions are others; "
+            "only runs of this one are replayed"
+        )
+    task = load_task(record.task_path)
+    data = data_of(run, record, task)
+    lines = read_lines(run.journal) if run.journal.exists() else []
+    first = next((line for line in lines if isinstance(line, RunLine)), None)
+    if first is None:
+        raise UsageError(f"{run.path}: the run has not started; there is nothing to replay")
+    objects = ObjectStore(run.objects)
+    lineage = Lineage(run, record)
+    steps = tuple(_steps(lines, first, lineage))
+    try:
+        objects.verify(first.snapshot, "the workspace at the start")
+        for line in (line for step in steps for line in step.replies):
+            objects.verify(line.prompt_hash, f"a prompt of step {line.step}")
+    except ObjectLost as lost:
+        raise UsageError(f"a run is replayed where its objects/ are: {lost.detail}") from lost
+    outcomes = [line for line in lines if isinstance(line, OutcomeLine)]
+    return Source(
+        run=run,
+        record=record,
+        task=task,
+        data=data,
+        python_env=require_python_env(task),
+        tool=_tool(record, task, lineage),
+        first=first,
+        steps=steps,
+        outcome=outcomes[-1] if outcomes else None,
+        objects=objects,
+    )
+
+
+def _tool(record: RunRecord, task: Task, lineage: Lineage) -> ToolModel | None:
+    """What answers the programs that are run again: what was said then, where that is kept."""
+    run = lineage.runs[0]
+    name = tool_model_name(task, record.disclosure.roles, record.disclosure.model)
+    if name is None:
+        return None
+    if run.asked.exists():
+        noted = [one for of_run in lineage.runs for one in read_noted(of_run.asked)]
+        return RecordedTool(name, noted)
+    if name != READER:
+        raise UsageError(
+            f"{run.path}: its programs asked the model {name} while they ran, and what it said is "
+            f"not kept: there is no {run.asked.name}"
+        )
+    return found_tool(name)
+
+
+def _steps(lines: Sequence[AnyLine], first: RunLine, lineage: Lineage) -> Iterator[RecordedStep]:
+    begun: BeginLine | None = None
+    replies: list[ReplyLine] = []
+    resumed = False
+    before = first.snapshot
+    for line in lines:
+        match line:
+            case BeginLine():
+                begun, replies = line, []
+            case ReplyLine():
+                replies.append(line)
+            case EventLine(event="resumed"):
+                resumed = True
+            case EndLine() if begun is not None:
+                yield RecordedStep(
+                    begin=begun,
+                    end=line,
+                    replies=tuple(replies),
+                    resumed=resumed,
+                    seed=lineage.seed_of(line.step),
+                    edited=line.step in lineage.edited,
+                    before=before,
+                )
+                begun, resumed, before = None, False, line.snapshot
+
+
+def last_end(run: RunDirectory) -> EndLine:
+    """How the newest step of a run ended."""
+    ends = (line for line in reversed(read_lines(run.journal)) if isinstance(line, EndLine))
+    return next(ends)

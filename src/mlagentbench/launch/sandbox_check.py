@@ -1,0 +1,53 @@
+"""`mlagentbench check-sandbox`: does a sandbox on this machine keep what runs rely on?"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from mlagentbench.errors import UsageError
+from mlagentbench.fs import scratch_directory
+from mlagentbench.sandbox.base import SandboxSpec
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.conformance import ConformanceResult, check_sandbox
+from mlagentbench.sandbox.inspect_adapter import InspectSandbox
+
+
+def check_provider(name: str) -> list[ConformanceResult]:
+    """Try every promise of the contract on a fresh sandbox of this provider."""
+    return asyncio.run(_check_ours()) if name == "bubblewrap" else _check_inspects(name)
+
+
+async def _check_ours() -> list[ConformanceResult]:
+    with scratch_directory("check") as directory:
+        spec = SandboxSpec(workspace=directory, python_env=Path(sys.base_prefix))
+        async with BubblewrapSandbox(spec) as sandbox:
+            return await check_sandbox(sandbox)
+
+
+def _check_inspects(provider: str) -> list[ConformanceResult]:
+    """The same for any other provider of Inspect's, within a sample, where it can be had."""
+    import inspect_ai
+    from inspect_ai.dataset import Sample
+    from inspect_ai.solver import Generate, Solver, TaskState, solver
+    from inspect_ai.util import sandbox
+
+    results: list[ConformanceResult] = []
+
+    @solver
+    def try_sandbox() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+            results.extend(await check_sandbox(InspectSandbox(sandbox(), provider)))
+            return state
+
+        return solve
+
+    task = inspect_ai.Task(dataset=[Sample(input="-")], solver=try_sandbox(), sandbox=provider)
+    with scratch_directory("check") as logs:
+        try:
+            [log] = inspect_ai.eval(task, model="none", display="none", log_dir=str(logs))
+        except Exception as error:
+            raise UsageError(f"no sandbox {provider!r} on this machine: {error}") from error
+    if log.status != "success":
+        reason = log.error.message if log.error else log.status
+        raise UsageError(f"no sandbox {provider!r} on this machine: {reason}")
+    return results

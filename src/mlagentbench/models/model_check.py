@@ -1,0 +1,114 @@
+"""Whether a model can be asked at all, found out before the first run."""
+
+import difflib
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from mlagentbench.errors import UsageError
+from mlagentbench.models.model_choice import ModelChoice
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ModelAPI
+
+PAGE = "see docs/models.md"
+EXTRAS = {
+    "openai": "openai",
+    "anthropic": "anthropic",
+    "google-genai": "google",
+    "mistralai": "mistral",
+}
+"""Our extras, by the package of a provider's client."""
+MAKERS = {"gpt": "openai", "claude": "anthropic", "gemini": "google", "mi[sx]tral": "mistral"}
+"""Whose models begin like this."""
+INSTALL = re.compile(r"pip install (?:--upgrade )?([\w-]+)")
+AT_LEAST = re.compile(r"at least version (\S+) of .*\(you have version (\S+) installed\)")
+VARIABLE = re.compile(r"\b[A-Z][A-Z0-9_]*_(?:API_KEY|BASE_URL)\b")
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+CONNECT_SECONDS = 3.0
+
+
+def require_model(choice: ModelChoice) -> None:
+    """Raise a UsageError that names what is missing: provider, package, key or server."""
+    from inspect_ai.model import get_model
+
+    name = choice.name
+    _require_provider(name)
+    with prerequisites_explained(f"model {name}"):
+        try:
+            model = get_model(name, memoize=False, **choice.arguments)
+        except ValueError as error:
+            raise UsageError(f"model {name}: {str(error).rstrip('.')} ({PAGE})") from error
+    _require_server(name, _address(model.api))
+
+
+@contextmanager
+def prerequisites_explained(subject: str) -> Iterator[None]:
+    """What Inspect misses, a provider's package or key, is for the person to bring."""
+    from inspect_ai._util.error import PrerequisiteError
+    from rich.text import Text
+
+    try:
+        yield
+    except PrerequisiteError as error:
+        said = Text.from_markup(str(error.message)).plain.removeprefix("ERROR: ")
+        raise UsageError(f"{subject}{_next_step(said)}") from error
+
+
+def _next_step(said: str) -> str:
+    """What is missing by Inspect's words, and how to bring it."""
+    line = ": ".join(part.rstrip(".:") for part in said.splitlines() if part)
+    if install := INSTALL.search(said):
+        package = install[1]
+        extra = EXTRAS.get(package)
+        old = AT_LEAST.search(said)
+        which = f"{package} {old[1]} or newer (here: {old[2]})" if old else f"package {package}"
+        command = install[0] if extra is None else f"pip install 'mlagentbench[{extra}]'"
+        return f" needs {which}: {command}"
+    if variable := VARIABLE.search(said):
+        return f": {line}; export {variable[0]}=... ({PAGE})"
+    return f": {line} ({PAGE})"
+
+
+def _require_provider(name: str) -> None:
+    from inspect_ai._util.entrypoints import ensure_entry_points
+    from inspect_ai._util.registry import registry_find, registry_unqualified_name
+
+    if name == "none":
+        return
+    ensure_entry_points()  # providers of other packages, and ours
+    kinds = registry_find(lambda info: info.type == "modelapi")
+    known = sorted({registry_unqualified_name(kind) for kind in kinds})
+    provider, slash, _ = name.partition("/")
+    if not slash:
+        maker = next((by for start, by in MAKERS.items() if re.match(start, name)), None)
+        hint = f"did you mean {maker}/{name}?" if maker else "e.g. openai/gpt-6-sol"
+        raise UsageError(f"model {name}: models are named PROVIDER/NAME, {hint} ({PAGE})")
+    if provider not in known:
+        near = difflib.get_close_matches(provider, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+        raise UsageError(f"model {name}: unknown provider {provider}; {hint} ({PAGE})")
+
+
+def _address(api: "ModelAPI") -> str:
+    """Where its requests go, as far as the client tells."""
+    client = getattr(api, "client", None)
+    return str(api.base_url or getattr(client, "base_url", ""))
+
+
+def _require_server(name: str, address: str) -> None:
+    """A server on this machine is there from the start, or was forgotten: nobody waits for it."""
+    place = urlsplit(address)
+    if place.hostname not in LOOPBACK:
+        return
+    port = place.port or {"https": 443}.get(place.scheme, 80)
+    try:
+        socket.create_connection((place.hostname, port), timeout=CONNECT_SECONDS).close()
+    except OSError as error:
+        raise UsageError(
+            f"model {name}: nothing answers at {address} ({error.strerror or error}); start its "
+            f"server, or name another address ({PAGE})"
+        ) from error

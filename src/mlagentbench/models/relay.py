@@ -1,0 +1,171 @@
+"""`mlagentbench relay`: answers the requests of a mailbox with any of Inspect's models.
+
+It runs wherever the model can be reached and the mailbox is seen, on as many machines as one likes:
+a request is claimed before it is answered.
+"""
+
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from mlagentbench.errors import UsageError
+from mlagentbench.models.model_check import require_model
+from mlagentbench.models.model_choice import ModelChoice
+from mlagentbench.records import Json
+
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
+
+    from mlagentbench.models.mailbox_folder import MailFolder, MailReply, MailRequest
+
+LOOK_EVERY = 0.2
+SHOW_LIFE_EVERY = 10.0
+"""Seconds; a claim that nobody touches for a minute is a dead worker's."""
+SHOWN_ERROR = 300
+
+Say = Callable[[str], None]
+
+
+def relay(
+    mailbox: Path,
+    model: str,
+    arguments: Mapping[str, Json],
+    *,
+    roles: Mapping[str, str],
+    workers: int,
+    once: bool,
+    say: Say,
+) -> int:
+    """Answer requests until a person stops it, with `once` until none is left; says how many."""
+    from mlagentbench.models.mailbox_folder import MailFolder
+
+    folder = MailFolder(mailbox)
+    folder.require()
+    others = {role: _find(ModelChoice(name=name)) for role, name in roles.items()}
+    main = _find(ModelChoice(name=model, arguments=dict(arguments)))
+    answering = Relay(folder, main, others, once=once, say=say)
+    try:
+        anyio.run(answering.work, workers)
+    except KeyboardInterrupt:
+        say("stopped")
+    return answering.answered
+
+
+def _find(choice: ModelChoice) -> "Model":
+    from inspect_ai.model import get_model
+
+    require_model(choice)
+    return get_model(choice.name, memoize=False, **choice.arguments)
+
+
+class Relay:
+    """Workers that answer one mailbox with one model, or with others in some roles."""
+
+    def __init__(
+        self,
+        folder: "MailFolder",
+        model: "Model",
+        roles: "Mapping[str, Model] | None" = None,
+        *,
+        once: bool,
+        say: Say,
+    ) -> None:
+        self.answered = 0
+        self._folder = folder
+        self._model = model
+        self._roles = roles or {}
+        self._once = once
+        self._say = say
+
+    async def work(self, workers: int) -> None:
+        """Let so many requests be answered side by side."""
+        async with anyio.create_task_group() as group:
+            for number in range(1, workers + 1):
+                group.start_soon(self._worker, f"{socket.gethostname()}/{os.getpid()}/{number}")
+
+    async def _worker(self, worker: str) -> None:
+        while True:
+            name = self._take(worker)
+            if name is not None:
+                await self._answer(name)
+            elif self._once:
+                return
+            else:
+                await anyio.sleep(LOOK_EVERY)
+
+    def _take(self, worker: str) -> str | None:
+        """The oldest request that this worker could claim."""
+        waiting = self._folder.waiting()
+        return next((name for name in waiting if self._folder.claim(name, worker)), None)
+
+    async def _answer(self, name: str) -> None:
+        from mlagentbench.models.mailbox_folder import MailReply
+
+        started = anyio.current_time()
+        async with self._claimed(name):
+            try:
+                request = self._folder.read(name)
+            except UsageError as error:
+                self._folder.answer(name, MailReply(error=str(error)))
+                self._say(str(error))
+                return
+            if request is None:
+                return
+            reply = await ask(self._roles.get(request.role, self._model), request)
+            if self._folder.answer(name, reply):
+                self.answered += 1
+                took = anyio.current_time() - started
+                self._say(f"{_place(request)}: {_in_words(reply)} ({took:.1f} s)")
+            else:
+                self._say(f"{_place(request)}: withdrawn, the answer was not needed any more")
+
+    @asynccontextmanager
+    async def _claimed(self, name: str) -> AsyncIterator[None]:
+        """Show that this worker lives, and let go of the request whatever happens."""
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._show_life, name)
+                yield
+                group.cancel_scope.cancel()
+        finally:
+            self._folder.release(name)
+
+    async def _show_life(self, name: str) -> None:
+        while True:
+            await anyio.sleep(SHOW_LIFE_EVERY)
+            self._folder.keep_claim(name)
+
+
+async def ask(model: "Model", request: "MailRequest") -> "MailReply":
+    """What the model says; an error of its provider is an answer as well."""
+    from mlagentbench.models.mailbox_folder import MailReply
+
+    try:
+        output = await model.generate(
+            list(request.messages), list(request.tools), request.tool_choice, request.config
+        )
+    except Exception as error:  # noqa: BLE001  # each provider has errors of its own
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        return MailReply(error=f"{model}: {said[:SHOWN_ERROR]}", answered_by=str(model))
+    return MailReply(
+        message=output.message,
+        stop_reason=output.stop_reason,
+        usage=output.usage,
+        answered_by=str(model),
+    )
+
+
+def _place(request: "MailRequest") -> str:
+    return f"{request.run or request.id} step {request.step or '-'} {request.role}"
+
+
+def _in_words(reply: "MailReply") -> str:
+    if reply.error is not None:
+        return f"error: {reply.error}"
+    tokens = 0 if reply.usage is None else reply.usage.total_tokens
+    return f"answered, {tokens:,} tokens"

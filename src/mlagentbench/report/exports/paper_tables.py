@@ -1,0 +1,171 @@
+"""Tables for papers and read-mes: tasks down, agents across, like the paper's tables 3 and 4."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mlagentbench.report.number_format import (
+    NOTHING,
+    interval_text,
+    normalised_text,
+    percent_interval_text,
+    percent_text,
+)
+from mlagentbench.report.published import CAVEAT, SOURCE, PublishedRow
+from mlagentbench.report.report_data import ReportData
+from mlagentbench.statistics.cells import CellFigures, Mean, Rate
+from mlagentbench.statistics.leaderboard import AgentFigures, Board, SuiteMean
+
+GREYED = "*"
+"""Marks a figure of which more than a tenth of the runs is missing."""
+MEAN_OVER_TASKS = "mean over tasks"
+
+
+@dataclass(frozen=True)
+class GridLine:
+    """A line of a table: what it is about, and its figures as texts."""
+
+    label: str
+    figures: tuple[str, ...]
+    is_summary: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table for people, whatever it is written in."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    lines: tuple[GridLine, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a table shows of each cell, and of each agent over all tasks."""
+
+    name: str
+    title: str
+    cell: Callable[[CellFigures], str]
+    suite: Callable[[AgentFigures], str]
+
+
+def _rate(rate: Rate) -> str:
+    if rate.rate is None:
+        return NOTHING
+    return f"{percent_text(rate.rate)} {percent_interval_text(rate.interval)}"
+
+
+def _improvement(mean: Mean) -> str:
+    if mean.mean is None:
+        return NOTHING
+    if mean.interval is not None:
+        return f"{percent_text(mean.mean)} {percent_interval_text(mean.interval)}"
+    return percent_text(mean.mean)
+
+
+def _normalised(mean: Mean) -> str:
+    return f"{normalised_text(mean.mean)} {interval_text(mean.interval)}".rstrip()
+
+
+def _suite_percent(mean: SuiteMean) -> str:
+    return f"{percent_text(mean.mean)} {percent_interval_text(mean.on_these_tasks)}".rstrip()
+
+
+def _suite_normalised(mean: SuiteMean) -> str:
+    return f"{normalised_text(mean.mean)} {interval_text(mean.on_these_tasks)}".rstrip()
+
+
+MEASURES = (
+    Measure(
+        "success",
+        "Success rate in percent: runs that reach the bar",
+        lambda cell: _rate(cell.success),
+        lambda row: _suite_percent(row.success),
+    ),
+    Measure(
+        "paper-success",
+        "Success rate in percent by the paper's rule: more than 10 % better than the starter",
+        lambda cell: _rate(cell.paper_success),
+        lambda row: _suite_percent(row.paper_success),
+    ),
+    Measure(
+        "paper-improvement",
+        "Improvement over the starter in percent, mean over valid submissions",
+        lambda cell: _improvement(cell.paper_improvement),
+        lambda _: NOTHING,
+    ),
+    Measure(
+        "normalised",
+        "Normalised score: 0 = floor, 1 = reference",
+        lambda cell: _normalised(cell.normalised),
+        lambda row: _suite_normalised(row.normalised),
+    ),
+)
+
+
+def grids(data: ReportData) -> Iterator[Grid]:
+    """A table for each board and measure, and the published ones."""
+    for number, board in enumerate(data.boards, start=1):
+        suffix = "" if len(data.boards) == 1 else f"-{number}"
+        for measure in MEASURES:
+            yield _grid(board, measure, f"{measure.name}{suffix}")
+    yield _published(
+        data.published, "published-success", "Success rate", lambda row: row.success_percent
+    )
+    yield _published(
+        data.published, "published-improvement", "Improvement", lambda row: row.improvement_percent
+    )
+
+
+def _grid(board: Board, measure: Measure, name: str) -> Grid:
+    lines = [
+        GridLine(task, tuple(_figure(row, task, measure) for row in board.rows))
+        for task in board.tasks
+    ]
+    if len(board.tasks) > 1:
+        over_tasks = tuple(measure.suite(row) for row in board.rows)
+        if set(over_tasks) != {NOTHING}:
+            lines.append(GridLine(MEAN_OVER_TASKS, over_tasks, is_summary=True))
+    return Grid(
+        name=name,
+        title=f"{measure.title} ({board.name})",
+        columns=tuple(row.name for row in board.rows),
+        lines=tuple(lines),
+        notes=tuple(_notes(board, lines)),
+    )
+
+
+def _figure(row: AgentFigures, task: str, measure: Measure) -> str:
+    cells = [cell for cell in row.cells if cell.key.task == task]
+    texts = [f"{measure.cell(cell)}{GREYED if cell.greyed else ''}" for cell in cells]
+    return "; ".join(texts) or NOTHING
+
+
+def _notes(board: Board, lines: Sequence[GridLine]) -> Iterator[str]:
+    yield (
+        "[95 % interval]: Wilson's of a rate, t of a mean of five runs or more; of the mean over "
+        "tasks, how much other runs on these tasks would vary"
+    )
+    if any(GREYED in figure for line in lines for figure in line.figures):
+        yield f"{GREYED} more than a tenth of the runs is missing"
+    for row in board.rows:
+        yield from (f"{row.name}: {mark}" for mark in row.marks)
+    yield from board.marks
+
+
+def _published(
+    rows: Sequence[PublishedRow], name: str, title: str, percent: Callable[[PublishedRow], float]
+) -> Grid:
+    models = tuple(dict.fromkeys(row.model for row in rows))
+    figures = {(row.task, row.model): f"{percent(row):.1f}" for row in rows}
+    return Grid(
+        name=name,
+        title=f"{title} in percent, as published",
+        columns=models,
+        lines=tuple(
+            GridLine(task, tuple(figures[task, model] for model in models))
+            for task in dict.fromkeys(row.task for row in rows)
+        ),
+        notes=(CAVEAT, f"source: {SOURCE}"),
+    )

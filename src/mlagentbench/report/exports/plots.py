@@ -1,0 +1,265 @@
+"""Plots for papers, as SVG and PDF: the same series that the site draws, with matplotlib.
+
+The same figures give the same files: no dates, no random names. Text stays text, so that a paper's
+own fonts can take its place.
+"""
+
+import io
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlagentbench.analysis.run_summary import RunSummary
+from mlagentbench.errors import UsageError
+from mlagentbench.fs import write_atomically
+from mlagentbench.report.report_data import ReportData
+from mlagentbench.report.site.charts import round_tokens
+from mlagentbench.report.site.heat_colours import SCHEMES, colours, shade_of
+from mlagentbench.report.site.series import (
+    CURVE_TITLES,
+    Curve,
+    mode_counts,
+    profiles,
+    score_curve,
+    trade_offs,
+    who_ran,
+)
+from mlagentbench.statistics.curves import Axis
+from mlagentbench.statistics.leaderboard import Board
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NEEDS_MATPLOTLIB = "--plots needs matplotlib; install it with: pip install 'mlagentbench[plots]'"
+WITHOUT_DATES: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+COLOURS = (
+    "#0b6b64", "#b3502e", "#3f5fb0", "#8a6100", "#8b3a83", "#4d6b1f", "#a02c4e", "#5a6570",
+)  # fmt: skip
+MARKERS = ("o", "s", "^", "D")
+DASHES = ("-", "--", ":", "-.")
+SETTINGS: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "mlagentbench",
+    "pdf.fonttype": 42,
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "figure.constrained_layout.use": True,
+}
+MOST_CURVES = 200
+"""Runs whose curves are drawn for a task."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure, and the name of its files."""
+
+    name: str
+    figure: "Figure"
+
+
+def require_matplotlib() -> None:
+    """UsageError, before any work is done, when no plots can be made here."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise UsageError(NEEDS_MATPLOTLIB) from error
+
+
+def write_plots(data: ReportData, folder: Path) -> list[Path]:
+    """Write all plots of a report, each as SVG and as PDF; gives back the files."""
+    require_matplotlib()
+    from matplotlib import rc_context
+
+    written = []
+    with rc_context(SETTINGS):
+        for plot in _plots(data):
+            for kind, metadata in WITHOUT_DATES.items():
+                contents = io.BytesIO()
+                plot.figure.savefig(contents, format=kind, metadata=metadata)
+                written.append(folder / f"{plot.name}.{kind}")
+                write_atomically(written[-1], contents.getvalue())
+    return written
+
+
+def _plots(data: ReportData) -> Iterator[Plot]:
+    several = len(data.boards) > 1
+    for number, board in enumerate(data.boards, start=1):
+        name = f"board-{number}-" if several else ""
+        yield Plot(f"{name}success", _heatmap(board))
+        if any(point.tokens for point in trade_offs(board)):
+            yield Plot(f"{name}trade-off", _trade_off(board))
+        if profiles(board):
+            yield Plot(f"{name}profile", _profile(board))
+    summaries = data.collection.summaries
+    if any(one.unsuccessful for one in mode_counts(summaries)):
+        yield Plot("error-modes", _error_modes(summaries))
+    by_task: dict[str, list[RunSummary]] = defaultdict(list)
+    for summary in summaries:
+        if score_curve(summary, "steps") is not None:
+            by_task[summary.result.record.disclosure.task].append(summary)
+    for task in sorted(by_task):
+        yield Plot(f"scores-{task}", _scores(by_task[task][:MOST_CURVES]))
+
+
+def _figure(width: float, height: float) -> "tuple[Figure, Axes]":
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    return figure, figure.add_subplot()
+
+
+def _heatmap(board: Board) -> "Figure":
+    """Success rates, tasks against agents, with the numbers in the cells."""
+    from matplotlib.patches import Rectangle
+
+    rows = [row for row in board.rows if row.cells]
+    figure, axes = _figure(1.6 + 1.1 * len(rows), 1.2 + 0.42 * len(board.tasks))
+    rates = [
+        [
+            next((cell.success.rate for cell in row.cells if cell.key.task == task), None)
+            for row in rows
+        ]
+        for task in board.tasks
+    ]
+    for y, line in enumerate(rates):
+        for x, rate in enumerate(line):
+            ground, ink = ("white", "black") if rate is None else _shades(rate)
+            axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, color=ground, linewidth=0))
+            text = "-" if rate is None else f"{100 * rate:.0f}"
+            axes.text(x, y, text, ha="center", va="center", color=ink)
+    axes.set_xlim(-0.5, len(rows) - 0.5)
+    axes.set_ylim(len(board.tasks) - 0.5, -0.5)
+    names = [row.name.replace(" with ", "\n") for row in rows]
+    axes.set_xticks(range(len(rows)), names, rotation=30, ha="right")
+    axes.set_yticks(range(len(board.tasks)), board.tasks)
+    axes.set_title("success rate in %", loc="left", fontsize=9)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    return figure
+
+
+def _shades(rate: float) -> tuple[str, str]:
+    return colours(SCHEMES[0], shade_of(rate) or 0)
+
+
+def _trade_off(board: Board) -> "Figure":
+    """Tokens a run against the success rate; agents that use none stand at the left."""
+    figure, axes = _figure(5.2, 4.0)
+    points = trade_offs(board)
+    used = [point.tokens for point in points if point.tokens > 0]
+    first = 10.0 ** math.floor(math.log10(min(used)))
+    least = first / 3
+    for number, point in enumerate(points):
+        x = point.tokens if point.tokens > 0 else least
+        if point.interval is not None:
+            axes.plot([x, x], [point.interval.low, point.interval.high], color=_colour(number))
+        axes.plot(
+            [x], [point.rate], MARKERS[number % len(MARKERS)], color=_colour(number),
+            label=point.name, linestyle="none",
+        )  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_xlim(least / 2, max(used) * 3)
+    ticks = [10.0**power for power in range(12) if first <= 10.0**power < max(used) * 3]
+    free = [least] if len(used) < len(points) else []
+    labels = ["none" for _ in free] + [round_tokens(tick) for tick in ticks]
+    axes.set_xticks([*free, *ticks], labels)
+    axes.minorticks_off()
+    axes.set_ylim(-0.04, 1.04)
+    axes.set_xlabel("tokens a run")
+    axes.set_ylabel("success rate")
+    _legend(figure, axes)
+    return figure
+
+
+def _profile(board: Board) -> "Figure":
+    figure, axes = _figure(5.2, 4.0)
+    _draw_steps(axes, profiles(board))
+    axes.set_xlabel("normalised score of at least")
+    axes.set_ylabel("share of runs, mean over tasks")
+    _legend(figure, axes)
+    return figure
+
+
+def _draw_steps(axes: "Axes", curves: Sequence[Curve]) -> None:
+    for number, curve in enumerate(curves):
+        axes.step(
+            [point.x for point in curve.points],
+            [point.y for point in curve.points],
+            DASHES[number % len(DASHES)],
+            where="post",
+            color=_colour(number),
+            label=curve.name,
+        )
+
+
+def _error_modes(summaries: Sequence[RunSummary]) -> "Figure":
+    """Stacked bars: the first cause of each unsuccessful run, as a share of an agent's runs."""
+    agents = [one for one in mode_counts(summaries) if one.unsuccessful]
+    figure, axes = _figure(6.4, 1.5 + 0.35 * len(agents))
+    starts = [0.0 for _ in agents]
+    names = [agent.name for agent in agents]
+    for number, (mode, _) in enumerate(agents[0].first):
+        shares = [dict(agent.first)[mode] / agent.runs for agent in agents]
+        axes.barh(names, shares, left=starts, color=_colour(number), label=mode, edgecolor="white")
+        starts = [start + share for start, share in zip(starts, shares, strict=True)]
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1)
+    axes.set_xlabel("share of runs, by the first cause of failure")
+    _legend(figure, axes, columns=4)
+    return figure
+
+
+def _scores(summaries: Sequence[RunSummary]) -> "Figure":
+    """The score of the workspace as it stood, against each thing that runs use."""
+    from matplotlib.figure import Figure
+
+    known = [axis for axis in CURVE_TITLES if _is_known(summaries, axis)]
+    figure = Figure(figsize=(3.0 * len(known), 3.4))
+    styles = dict(zip(sorted({who_ran(one) for one in summaries}), cycle(COLOURS), strict=False))
+    for place, axis in enumerate(known, start=1):
+        axes = figure.add_subplot(1, len(known), place)
+        labelled: set[str] = set()
+        for summary in summaries:
+            curve = score_curve(summary, axis)
+            if curve is None:
+                continue
+            name = curve.name
+            axes.step(
+                [point.x for point in curve.points],
+                [point.y for point in curve.points],
+                where="post",
+                color=styles[name],
+                alpha=0.7,
+                label=None if name in labelled else name,
+            )
+            labelled.add(name)
+        axes.axhline(0, color="0.6", linestyle=":", linewidth=1)
+        axes.locator_params(axis="x", nbins=5)
+        axes.axhline(1, color="0.6", linestyle=":", linewidth=1)
+        axes.set_xlabel(CURVE_TITLES[axis] + (", seconds" if axis == "seconds" else ""))
+        if place == 1:
+            axes.set_ylabel("normalised score")
+            _legend(figure, axes)
+    return figure
+
+
+def _legend(figure: "Figure", axes: "Axes", columns: int = 2) -> None:
+    """Below the figure, where it covers nothing."""
+    handles, names = axes.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower left", ncols=columns)
+
+
+def _is_known(summaries: Sequence[RunSummary], axis: Axis) -> bool:
+    return any(score_curve(summary, axis) for summary in summaries)
+
+
+def _colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]

@@ -1,0 +1,111 @@
+"""Where the runs are below the directories that a person names."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlagentbench.errors import UsageError
+from mlagentbench.runs.directory import RunDirectory
+
+RUNS = "runs"
+LEVELS = 5
+"""TASK/TIER/AGENT/MODEL/EPOCH"""
+DEEPEST = 3
+"""How far below a directory without runs others are looked for, to name them in the error."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """An --out directory with those of its runs that were asked for; `shown` is how it was given.
+
+    `whole` says that all of its runs were asked for.
+    """
+
+    out: Path
+    shown: str
+    runs: tuple[RunDirectory, ...]
+    whole: bool
+
+
+def find_places(given: Sequence[Path]) -> list[Place]:
+    """The --out directories behind these paths, each once: an OUT, its runs/, or a part of that."""
+    if not given:
+        raise UsageError("no directory given; type: mlagentbench report RESULTS")
+    places: dict[Path, Place] = {}
+    for path in given:
+        place = _place(path)
+        places[place.out] = _joined(places.get(place.out), place)
+    return list(places.values())
+
+
+def _place(given: Path) -> Place:
+    if not given.is_dir():
+        reason = "is no directory" if given.exists() else "does not exist"
+        raise UsageError(f"{given} {reason}; name the --out directory of a `mlagentbench run`")
+    path = given.resolve()
+    is_out = (path / RUNS).is_dir()
+    out = path if is_out else _out_above(path)
+    top = path / RUNS if is_out else path
+    found = [] if out is None else sorted(_run_directories(out / RUNS, top))
+    if out is None or not found:
+        raise UsageError(f"{given}: {_nothing_here(path)}")
+    return Place(
+        out=out,
+        shown=str(given if is_out else out),
+        runs=tuple(RunDirectory(out, run) for run in found),
+        whole=top == out / RUNS,
+    )
+
+
+def _out_above(path: Path) -> Path | None:
+    """The OUT whose runs/ is this path, or lies above it within the depth of a run."""
+    for level, folder in enumerate([path, *path.parents]):
+        if level > LEVELS:
+            return None
+        if folder.name == RUNS:
+            return folder.parent
+    return None
+
+
+def _run_directories(runs: Path, top: Path) -> Iterator[Path]:
+    """Directories at the depth of a run, at or below `top`, that hold files of a run."""
+    folders = [str(top)]
+    for _ in range(LEVELS - len(top.relative_to(runs).parts)):
+        folders = [entry.path for folder in folders for entry in _folders(folder)]
+    for folder in folders:
+        run = Path(folder)
+        if (run / "run.json").exists() or (run / "journal.jsonl").exists():
+            yield run
+
+
+def _folders(folder: str) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        yield from (entry for entry in entries if entry.is_dir())
+
+
+def _joined(first: Place | None, second: Place) -> Place:
+    if first is None or second.whole:
+        return second if first is None else Place(first.out, first.shown, second.runs, True)
+    by_path = {run.path: run for run in (*first.runs, *second.runs)}
+    return Place(
+        first.out, first.shown, tuple(by_path[path] for path in sorted(by_path)), first.whole
+    )
+
+
+def _nothing_here(path: Path) -> str:
+    deeper = [str(folder.parent) for folder in _deeper(path)]
+    if deeper:
+        return f"no runs directly in it, but in {_listed(deeper)}; name these instead"
+    return "no runs in it; make some with: mlagentbench run --out DIR, or: mlagentbench demo"
+
+
+def _deeper(path: Path) -> list[Path]:
+    patterns = ("/".join(["*"] * depth + [RUNS]) for depth in range(1, DEEPEST + 1))
+    return sorted(found for pattern in patterns for found in path.glob(pattern) if found.is_dir())
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    rest = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + rest

@@ -1,0 +1,86 @@
+"""Agents against each other: differences, performance profiles, many tries, and the best seen."""
+
+from dataclasses import dataclass
+
+from mlagentbench.report.report_data import ReportData
+from mlagentbench.report.site.charts import Chart, curve_chart
+from mlagentbench.report.site.pages.overview_page import board_key, in_order
+from mlagentbench.report.site.series import profiles
+from mlagentbench.statistics.cells import CellFigures
+from mlagentbench.statistics.comparison import Comparison
+from mlagentbench.statistics.leaderboard import AgentFigures, Board
+from mlagentbench.statistics.pass_at_k import BestOf
+
+TEMPLATE = "agents.html"
+
+
+@dataclass(frozen=True)
+class ManyTries:
+    """What an agent gets out of more than one try on a task."""
+
+    name: str
+    task: str
+    cell: CellFigures
+    best_of: tuple[BestOf, ...]
+
+
+@dataclass(frozen=True)
+class AgentsBoard:
+    key: str
+    name: str
+    comparisons: tuple[Comparison, ...]
+    profile: Chart | None
+    most_tries: tuple[int, ...]
+    """Every k for which somebody has a pass@k."""
+    pass_rows: tuple[ManyTries, ...]
+    best_of_rows: tuple[ManyTries, ...]
+    seen_rows: tuple[ManyTries, ...]
+    """Those with graded steps: the best of them against what was submitted."""
+
+
+@dataclass(frozen=True)
+class AgentsView:
+    boards: tuple[AgentsBoard, ...]
+
+
+def agents_view(data: ReportData) -> AgentsView:
+    pairs = zip(data.boards, data.comparisons, strict=True)
+    return AgentsView(
+        tuple(
+            _board(number, board, comparisons)
+            for number, (board, comparisons) in enumerate(pairs, start=1)
+        )
+    )
+
+
+def _board(number: int, board: Board, comparisons: tuple[Comparison, ...]) -> AgentsBoard:
+    rows = in_order(board.rows)
+    tries = [_tries(row, cell) for row in rows if not row.is_ruler for cell in row.cells]
+    with_pass = [one for one in tries if len(one.cell.pass_at) > 1]
+    counts = sorted({k for one in with_pass for k in one.cell.pass_at})
+    return AgentsBoard(
+        key=board_key(number),
+        name=board.name,
+        comparisons=comparisons,
+        profile=_profile(board.model_copy(update={"rows": rows})),
+        most_tries=tuple(counts),
+        pass_rows=tuple(with_pass),
+        best_of_rows=tuple(one for one in tries if one.best_of),
+        seen_rows=tuple(one for one in tries if one.cell.best_seen.n),
+    )
+
+
+def _tries(row: AgentFigures, cell: CellFigures) -> ManyTries:
+    return ManyTries(row.name, cell.key.task, cell, cell.best_of)
+
+
+def _profile(board: Board) -> Chart | None:
+    curves = profiles(board)
+    if not curves:
+        return None
+    return curve_chart(
+        "Performance profile: share of runs with at least a normalised score, a line per agent",
+        curves,
+        "normalised score of at least",
+        "share of runs, mean over tasks",
+    )

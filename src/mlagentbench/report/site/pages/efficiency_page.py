@@ -1,0 +1,135 @@
+"""What runs cost: time, steps, tokens and money, and what a success costs."""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from mlagentbench.analysis.run_summary import RoleUsage, RunSummary
+from mlagentbench.report.report_data import ReportData
+from mlagentbench.report.site.charts import Chart, trade_off_chart
+from mlagentbench.report.site.pages.overview_page import board_key, in_order
+from mlagentbench.report.site.series import trade_offs, who_ran
+from mlagentbench.statistics.leaderboard import AgentFigures
+
+TEMPLATE = "efficiency.html"
+N = TypeVar("N", int, float)
+
+
+@dataclass(frozen=True)
+class TimeUse:
+    """Means over an agent's runs; unknown where any run does not know."""
+
+    name: str
+    runs: int
+    steps: float
+    wall: float
+    working: float
+    model: float | None
+    scripts: float | None
+    harness: float | None
+
+
+@dataclass(frozen=True)
+class RoleTokens:
+    """What the model in a role used, in all runs of an agent together."""
+
+    name: str
+    role: str
+    replies: int | None
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cost: float | None
+
+
+@dataclass(frozen=True)
+class SuccessCost:
+    name: str
+    row: AgentFigures
+
+
+@dataclass(frozen=True)
+class EfficiencyBoard:
+    key: str
+    name: str
+    chart: Chart | None
+    rows: tuple[SuccessCost, ...]
+
+
+@dataclass(frozen=True)
+class EfficiencyView:
+    boards: tuple[EfficiencyBoard, ...]
+    times: tuple[TimeUse, ...]
+    roles: tuple[RoleTokens, ...]
+
+
+def efficiency_view(data: ReportData) -> EfficiencyView:
+    groups: dict[str, list[RunSummary]] = defaultdict(list)
+    for summary in data.collection.summaries:
+        groups[who_ran(summary)].append(summary)
+    boards = []
+    for number, board in enumerate(data.boards, start=1):
+        rows = in_order(board.rows)
+        points = trade_offs(board.model_copy(update={"rows": rows}))
+        boards.append(
+            EfficiencyBoard(
+                key=board_key(number),
+                name=board.name,
+                chart=trade_off_chart(points) if any(one.tokens for one in points) else None,
+                rows=tuple(SuccessCost(row.name, row) for row in rows),
+            )
+        )
+    return EfficiencyView(
+        boards=tuple(boards),
+        times=tuple(_time_use(name, groups[name]) for name in sorted(groups)),
+        roles=tuple(one for name in sorted(groups) for one in _role_tokens(name, groups[name])),
+    )
+
+
+def _time_use(name: str, summaries: Sequence[RunSummary]) -> TimeUse:
+    used = [summary.efficiency for summary in summaries]
+    return TimeUse(
+        name=name,
+        runs=len(used),
+        steps=statistics.fmean(one.steps for one in used),
+        wall=statistics.fmean(one.wall_seconds for one in used),
+        working=statistics.fmean(one.working_seconds for one in used),
+        model=_mean_if_known(one.model_seconds for one in used),
+        scripts=_mean_if_known(one.script_seconds for one in used),
+        harness=_mean_if_known(one.harness_seconds for one in used),
+    )
+
+
+def _mean_if_known(values: Iterable[float | None]) -> float | None:
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return statistics.fmean(known) if known and len(known) == len(found) else None
+
+
+def _role_tokens(name: str, summaries: Sequence[RunSummary]) -> list[RoleTokens]:
+    by_role: dict[str, list[RoleUsage]] = defaultdict(list)
+    for summary in summaries:
+        for usage in summary.efficiency.roles:
+            by_role[usage.role].append(usage)
+    return [
+        RoleTokens(
+            name=name,
+            role=role,
+            replies=_sum_if_known(one.replies for one in used),
+            input_tokens=sum(one.input_tokens for one in used),
+            cached_tokens=sum(one.cached_tokens for one in used),
+            output_tokens=sum(one.output_tokens for one in used),
+            reasoning_tokens=sum(one.reasoning_tokens for one in used),
+            cost=_sum_if_known(one.cost for one in used),
+        )
+        for role, used in sorted(by_role.items())
+    ]
+
+
+def _sum_if_known(values: Iterable[N | None]) -> N | None:
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return sum(known[1:], known[0]) if known and len(known) == len(found) else None

@@ -1,0 +1,139 @@
+"""How runs went: what is in doubt, why they failed, and what was found in them."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from mlagentbench.analysis.findings import Finding, FindingKind
+from mlagentbench.report.detector_accuracy import detector_figures
+from mlagentbench.report.report_data import CollectedRun, ReportData
+from mlagentbench.report.site.charts import Chart, mode_chart
+from mlagentbench.report.site.pages.judge_votes import JudgeView, judge_views
+from mlagentbench.report.site.series import ERROR_MODES, ModeCounts, mode_counts, who_ran
+
+TEMPLATE = "process.html"
+MOST_LISTED = 200
+"""Integrity findings that are listed one by one."""
+MOST_EXAMPLES = 25
+"""Findings of each other kind that are listed one by one."""
+KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
+
+
+@dataclass(frozen=True)
+class PinnedFinding:
+    """A finding, and the run that it is in."""
+
+    finding: Finding
+    page: str
+    task: str
+    who: str
+    epoch: int
+
+
+@dataclass(frozen=True)
+class KindCount:
+    """Findings of one kind of one agent."""
+
+    findings: int
+    runs: int
+    per_100_steps: float | None
+
+
+@dataclass(frozen=True)
+class AgentFindings:
+    name: str
+    runs: int
+    steps: int
+    counts: tuple[KindCount, ...]
+    """In the order of the kinds."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    kind: FindingKind
+    total: int
+    shown: tuple[PinnedFinding, ...]
+
+
+@dataclass(frozen=True)
+class ProcessView:
+    integrity: tuple[PinnedFinding, ...]
+    integrity_total: int
+    kinds: tuple[FindingKind, ...]
+    agents: tuple[AgentFindings, ...]
+    modes: tuple[ModeCounts, ...]
+    mode_names: tuple[str, ...]
+    mode_chart: Chart | None
+    examples: tuple[Examples, ...]
+    judges: tuple[JudgeView, ...]
+    is_measured: bool
+    """Whether it is known how often the rules are right."""
+
+
+def process_view(data: ReportData) -> ProcessView:
+    runs = data.collection.runs
+    modes = [one for one in mode_counts(data.collection.summaries) if one.unsuccessful]
+    by_kind: dict[FindingKind, list[PinnedFinding]] = defaultdict(list)
+    integrity: list[PinnedFinding] = []
+    for run in runs:
+        for finding in run.summary.process.findings:
+            pinned = _pinned(run, finding)
+            by_kind[finding.kind].append(pinned)
+            if finding.is_integrity:
+                integrity.append(pinned)
+    return ProcessView(
+        integrity=tuple(integrity[:MOST_LISTED]),
+        integrity_total=len(integrity),
+        kinds=tuple(kind for kind in KINDS if by_kind[kind]),
+        agents=tuple(_agents(runs, tuple(kind for kind in KINDS if by_kind[kind]))),
+        modes=tuple(modes),
+        mode_names=ERROR_MODES,
+        mode_chart=mode_chart(modes) if modes else None,
+        examples=tuple(
+            Examples(kind, len(by_kind[kind]), tuple(by_kind[kind][:MOST_EXAMPLES]))
+            for kind in KINDS
+            if by_kind[kind]
+        ),
+        judges=judge_views(runs),
+        is_measured=bool(detector_figures()),
+    )
+
+
+def _pinned(run: CollectedRun, finding: Finding) -> PinnedFinding:
+    record = run.summary.result.record
+    return PinnedFinding(
+        finding=finding,
+        page=run.name,
+        task=record.disclosure.task,
+        who=who_ran(run.summary),
+        epoch=record.epoch,
+    )
+
+
+def _agents(runs: Sequence[CollectedRun], kinds: Sequence[FindingKind]) -> list[AgentFindings]:
+    groups: dict[str, list[CollectedRun]] = defaultdict(list)
+    for run in runs:
+        groups[who_ran(run.summary)].append(run)
+    return [_agent(name, groups[name], kinds) for name in sorted(groups)]
+
+
+def _agent(name: str, runs: Sequence[CollectedRun], kinds: Sequence[FindingKind]) -> AgentFindings:
+    steps = sum(run.summary.efficiency.steps for run in runs)
+    counted: Counter[FindingKind] = Counter()
+    concerned: Counter[FindingKind] = Counter()
+    for run in runs:
+        found = [finding.kind for finding in run.summary.process.findings]
+        counted.update(found)
+        concerned.update(set(found))
+    return AgentFindings(
+        name=name,
+        runs=len(runs),
+        steps=steps,
+        counts=tuple(
+            KindCount(
+                counted[kind], concerned[kind], 100 * counted[kind] / steps if steps else None
+            )
+            for kind in kinds
+        ),
+    )

@@ -1,0 +1,209 @@
+"""The page of one task: what its scores mean, and where each agent stands on its scale."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mlagentbench.errors import UsageError
+from mlagentbench.records import Tier
+from mlagentbench.report.report_data import CollectedRun, ReportData
+from mlagentbench.report.site.charts import Chart, DotRow, curve_chart, dot_rows_chart
+from mlagentbench.report.site.series import Curve, mean_score_curves
+from mlagentbench.statistics.cell_marks import who
+from mlagentbench.statistics.cells import CellFigures, Conditions
+from mlagentbench.statistics.curves import best_so_far
+from mlagentbench.statistics.reference_rows import RULERS
+from mlagentbench.tasks.measured import measured_figures
+from mlagentbench.tasks.spec import Measured, Metric
+from mlagentbench.tasks.task import Task, load_task
+
+TEMPLATE = "task.html"
+MOST_CURVES = 8
+
+Standing = Literal["saturated", "untouched", "between"]
+
+
+@dataclass(frozen=True)
+class TaskCell:
+    name: str
+    is_ruler: bool
+    cell: CellFigures
+    pages: tuple[tuple[str, int], ...]
+    """Its runs' pages with their numbers."""
+    more_pages: int
+
+
+@dataclass(frozen=True)
+class TaskPart:
+    """The results on one data set of the task, under one version of it."""
+
+    words: str
+    conditions: Conditions
+    metric: str
+    better: str
+    measured: Measured | None
+    """The task's own figures, where this installation knows them for the data."""
+    floor: float | None
+    bar: float | None
+    reference: float | None
+    cells: tuple[TaskCell, ...]
+    chart: Chart | None
+    curves: tuple[Chart, ...]
+    standing: Standing
+
+
+@dataclass(frozen=True)
+class TaskView:
+    task: str
+    title: str
+    parts: tuple[TaskPart, ...]
+
+
+def task_views(data: ReportData) -> list[TaskView]:
+    """A view for each task that has a cell."""
+    runs: dict[str, list[CollectedRun]] = defaultdict(list)
+    for run in data.collection.runs:
+        runs[run.summary.result.path].append(run)
+    cells: dict[str, list[CellFigures]] = defaultdict(list)
+    for cell in data.cells:
+        cells[cell.key.task].append(cell)
+    return [_task_view(task, cells[task], runs) for task in sorted(cells)]
+
+
+def _task_view(
+    task: str, cells: Sequence[CellFigures], runs: dict[str, list[CollectedRun]]
+) -> TaskView:
+    parts: dict[str, list[CellFigures]] = defaultdict(list)
+    for cell in cells:
+        conditions = cell.key.conditions
+        parts[f"{cell.data_words} {conditions.data_hash} {conditions.task_version}"].append(cell)
+    first = next((run for path in cells[0].paths for run in runs.get(path, [])), None)
+    address = first.summary.result.record.task_path if first else task
+    known = _known(address)
+    return TaskView(
+        task=task,
+        title=known.spec.title if known else task,
+        parts=tuple(_part(members, runs, known) for _, members in sorted(parts.items())),
+    )
+
+
+def _known(address: str) -> Task | None:
+    """The task as it is installed here, if it is."""
+    try:
+        return load_task(address)
+    except UsageError:
+        return None
+
+
+def _measured(task: Task | None, conditions: Conditions) -> Measured | None:
+    """The figures of starter, reference and ceiling, where they are known for this data."""
+    if task is None or task.spec.version != conditions.task_version:
+        return None
+    tier: Tier = "mini" if conditions.tier == "mini" else "full"
+    return measured_figures(task, tier, conditions.data_hash)
+
+
+def _part(
+    cells: Sequence[CellFigures],
+    runs: dict[str, list[CollectedRun]],
+    task: Task | None,
+) -> TaskPart:
+    first = cells[0]
+    figures = _measured(task, first.key.conditions)
+    metric = task.spec.metric if task else None
+    ordered = sorted(cells, key=_order)
+    agents = [cell for cell in ordered if not _is_ruler(cell)]
+    found = [run for cell in agents for path in cell.paths for run in runs.get(path, [])]
+    return TaskPart(
+        words=first.data_words,
+        conditions=first.key.conditions,
+        metric=first.metric,
+        better=first.better,
+        measured=figures,
+        floor=first.floor,
+        bar=first.bar,
+        reference=first.reference,
+        cells=tuple(_task_cell(cell, runs) for cell in ordered),
+        chart=_spread(ordered, metric, figures),
+        curves=_curves(found),
+        standing=_standing(agents),
+    )
+
+
+def _is_ruler(cell: CellFigures) -> bool:
+    return cell.key.agent.partition("(")[0] in RULERS
+
+
+def _order(cell: CellFigures) -> tuple[bool, float, str]:
+    return _is_ruler(cell), -(cell.success.rate or 0.0), cell.key.agent
+
+
+def _task_cell(cell: CellFigures, runs: dict[str, list[CollectedRun]]) -> TaskCell:
+    pages = [
+        (run.name, run.summary.result.record.epoch)
+        for path in cell.paths
+        for run in runs.get(path, [])
+    ]
+    name = who(cell.key.agent, cell.key.model)
+    return TaskCell(name, _is_ruler(cell), cell, tuple(pages[:10]), max(0, len(pages) - 10))
+
+
+def _standing(agents: Sequence[CellFigures]) -> Standing:
+    """Whether the task still tells agents apart."""
+    judged = [cell.success for cell in agents if cell.success.n]
+    if judged and all(rate.successes == rate.n for rate in judged):
+        return "saturated"
+    if judged and all(rate.successes == 0 for rate in judged):
+        return "untouched"
+    return "between"
+
+
+def _spread(
+    cells: Sequence[CellFigures], metric: Metric | None, figures: Measured | None
+) -> Chart | None:
+    rows = [
+        DotRow(who(cell.key.agent, cell.key.model), cell.score.points, cell.score.mean)
+        for cell in cells
+        if cell.score.points
+    ]
+    if not rows:
+        return None
+    first = cells[0]
+    known = ((first.floor, "floor"), (first.bar, "bar"), (first.reference, "reference"))
+    rules = [(value, name) for value, name in known if value is not None]
+    if figures is not None and figures.ceiling is not None:
+        rules.append((figures.ceiling, "ceiling"))
+    return dot_rows_chart(
+        f"Scores of all runs with a valid submission, by agent, in {first.metric}",
+        rows,
+        first.metric,
+        rules,
+        log=metric is not None and metric.scale == "log",
+    )
+
+
+def _curves(runs: Sequence[CollectedRun]) -> tuple[Chart, ...]:
+    """The score of each agent over its graded steps: as it stood, and at its best up to then."""
+    summaries = [run.summary for run in runs]
+    as_it_stood = mean_score_curves(summaries, "steps")
+    if not as_it_stood:
+        return ()
+    at_best = mean_score_curves(summaries, "steps", best_so_far)
+    return (
+        _curve_chart("Normalised score over steps, the mean of each agent's runs", as_it_stood),
+        _curve_chart("The same, of the best workspace up to then", at_best),
+    )
+
+
+def _curve_chart(title: str, curves: Sequence[Curve]) -> Chart:
+    return curve_chart(
+        title,
+        curves[:MOST_CURVES],
+        "steps",
+        "normalised score",
+        axis="steps",
+        levels=((0.0, "floor"), (1.0, "reference")),
+        start=0.0,
+        hold=True,
+    )

@@ -1,0 +1,94 @@
+"""The templates of the site: compiled once, everything escaped, nothing undefined."""
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from mlagentbench.analysis.findings import Finding
+from mlagentbench.report import number_format
+from mlagentbench.report.site.heat_colours import heat_css
+from mlagentbench.report.text import preview, visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+PACKAGE = "mlagentbench.report.site"
+STYLES, SCRIPTS = "site.css", "site.js"
+
+
+@cache
+def environment() -> "Environment":
+    """Jinja's environment with our filters; templates are compiled when they are first used."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    jinja = Environment(
+        loader=PackageLoader(PACKAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+        finalize=_shown,
+    )
+    jinja.filters |= {
+        "preview": preview,
+        "exact": number_format.exact,
+        "figure": number_format.figure_text,
+        "normalised": number_format.normalised_text,
+        "percent": number_format.percent_text,
+        "interval": number_format.interval_text,
+        "percent_interval": number_format.percent_interval_text,
+        "tokens": number_format.tokens_text,
+        "dollars": number_format.dollars_text,
+        "duration": number_format.duration_text,
+        "p_value": number_format.p_text,
+        "thousands": thousands,
+        "px": px,
+        "finding_name": finding_name,
+        "task_page": task_page,
+    }
+    return jinja
+
+
+def _shown(value: object) -> object:
+    """What stands on a page of a value: of plain texts, also what cannot be seen."""
+    return visible(value) if type(value) is str else value
+
+
+def render(template: str, **values: object) -> str:
+    return environment().get_template(template).render(**values)
+
+
+def thousands(number: int) -> str:
+    return f"{number:,}"
+
+
+def px(length: float) -> str:
+    """A length in a drawing, as short as can be."""
+    return f"{length:.1f}".removesuffix(".0")
+
+
+def task_page(task: str) -> str:
+    """The file of a task's page, in tasks/."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", task) + ".html"
+
+
+def finding_name(finding: Finding) -> str:
+    """A finding's kind in words, with its level or form."""
+    detail = finding.level or finding.form
+    name = finding.kind.replace("-", " ")
+    return f"{name}: {detail}" if detail else name
+
+
+def style_sheet() -> str:
+    """The site's style sheet, with the colours of its heatmaps."""
+    return _text(f"templates/{STYLES}") + heat_css()
+
+
+def script() -> str:
+    return _text(f"templates/{SCRIPTS}")
+
+
+def _text(path: str) -> str:
+    return (files(PACKAGE) / path).read_text("utf-8")

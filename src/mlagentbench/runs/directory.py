@@ -1,0 +1,149 @@
+"""Where everything of one run lives, and the lock that keeps a second process out of it."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mlagentbench.errors import UsageError
+from mlagentbench.fs import remove_half_written, sign_lock, signed_by
+
+
+class RunDirectory:
+    """The paths of a run.
+
+    OUT/
+      objects/                     contents by sha256, shared by all runs
+      logs/                        Inspect's logs
+      runs/TASK/TIER/AGENT-HASH8/MODEL/EPOCH/
+        run.json                   what this run is (RunRecord)
+        journal.jsonl              what happened, appended and never rewritten
+        output.log                 what commands printed, as it came
+        grades.jsonl               one Grade a line
+        judgements.jsonl           one JudgeReport a line
+        asked.jsonl                what the tool model said to the agent's programs
+        replies.jsonl              what the tool model said while the run was graded
+        outputs/                   the submission, copied out for grading
+        work/                      the workspace, as the host sees it
+        failure.txt                why the run could not be brought to its grade, until it is
+        replay.json replay.html    of a replay, how it compares to the run that it repeats
+        sandbox.json               the sandbox's process, while there is one
+        lock                       held by the process that works here; its pid is in it
+    """
+
+    def __init__(self, out: Path, path: Path) -> None:
+        self.out = out.absolute()
+        self.path = self.out / path
+
+    @property
+    def objects(self) -> Path:
+        return self.out / "objects"
+
+    @property
+    def run_json(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def journal(self) -> Path:
+        return self.path / "journal.jsonl"
+
+    @property
+    def output_log(self) -> Path:
+        return self.path / "output.log"
+
+    @property
+    def grades(self) -> Path:
+        return self.path / "grades.jsonl"
+
+    @property
+    def judgements(self) -> Path:
+        return self.path / "judgements.jsonl"
+
+    @property
+    def asked(self) -> Path:
+        return self.path / "asked.jsonl"
+
+    @property
+    def replies(self) -> Path:
+        return self.path / "replies.jsonl"
+
+    @property
+    def outputs(self) -> Path:
+        return self.path / "outputs"
+
+    @property
+    def work(self) -> Path:
+        return self.path / "work"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / "lock"
+
+    @property
+    def failure(self) -> Path:
+        return self.path / "failure.txt"
+
+    @property
+    def replay_json(self) -> Path:
+        return self.path / "replay.json"
+
+    @property
+    def replay_page(self) -> Path:
+        return self.path / "replay.html"
+
+    @property
+    def sandbox_json(self) -> Path:
+        return self.path / "sandbox.json"
+
+    @property
+    def shown_name(self) -> str:
+        """The run in a few words, for people."""
+        task, tier, agent, model, epoch = self.relative.parts[1:]
+        with_model = "" if model == "none" else f" with {model}"
+        return f"{task} ({tier}): {agent.rpartition('-')[0]}{with_model}, run {epoch}"
+
+    @property
+    def relative(self) -> Path:
+        """The run's place below OUT, which stays right when OUT is moved."""
+        return self.path.relative_to(self.out)
+
+    def create(self) -> None:
+        """Make the directories that a run needs; what a killed harness half wrote goes."""
+        self.objects.mkdir(parents=True, exist_ok=True)
+        self.work.mkdir(parents=True, exist_ok=True)
+        whole = (self.run_json, self.journal, self.sandbox_json, self.replay_json, self.failure)
+        for file in whole:
+            remove_half_written(file)
+
+    @property
+    def at_work(self) -> int | None:
+        """The process that signed the lock, if it is in the kernel's list of locks still."""
+        if not self.lock.exists():
+            return None
+        signed, inode = self.lock.read_text("ascii", "replace").strip(), self.lock.stat().st_ino
+        held = (line.split() for line in Path("/proc/locks").read_text("ascii").splitlines())
+        if any(signed in words and f":{inode} " in f"{' '.join(words)} " for words in held):
+            return int(signed)
+        return None
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep every other process out; a UsageError says who is in already."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(
+                    f"{self.path} is being written by process {signed_by(handle)}; "
+                    "wait for it to end, or choose another --out"
+                ) from None
+            sign_lock(handle)
+            yield
+        finally:
+            os.close(handle)
+
+    def __repr__(self) -> str:
+        return f"RunDirectory({str(self.path)!r})"

@@ -1,0 +1,229 @@
+"""What no run below an OUT refers to any more, and how it goes away.
+
+A run refers to objects only through its journal: to snapshots, and through their listings to
+directories and files, and by every other hash that stands in a line: long texts, whole outputs,
+prompts. First all journals are read; one that cannot be understood ends it before anything is
+removed. Then the objects that nobody named are unlinked, one by one, in any order: whoever is
+killed meanwhile leaves only things to do for the next time.
+"""
+
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from mlagentbench.errors import UsageError
+from mlagentbench.fs import remove_tree
+from mlagentbench.records import Record
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import (
+    AnyLine,
+    EndLine,
+    OutcomeLine,
+    RunLine,
+    read_journal,
+    read_lines,
+)
+from mlagentbench.runs.objects import ObjectLost, ObjectStore
+from mlagentbench.runs.resumption import BROKEN_OFF
+from mlagentbench.runs.trees import read_tree, verify_snapshot
+
+JOURNAL = "journal.jsonl"
+RUN_DIRECTORY = {JOURNAL, "run.json"}
+"""Where one of these is, is a run; what is below it is the agent's."""
+TRACES = ("grades.jsonl", "output.log")
+"""What is written only after a journal's first line."""
+OBJECTS, RUNS = "objects", "runs"
+HASH = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+SHARD = re.compile(r"[0-9a-f]{2}")
+REST = re.compile(r"[0-9a-f]{62}")
+KEPT_ALL = "nothing was removed, since this run may refer to anything"
+
+
+class Amount(Record):
+    """How many things, and the bytes that they take on the disk."""
+
+    number: int = 0
+    size: int = 0
+
+    def and_one(self, size: int) -> "Amount":
+        return Amount(number=self.number + 1, size=self.size + size)
+
+
+class Freed(Record):
+    """What was removed, or would be, and what stays of the objects."""
+
+    dry_run: bool
+    objects: Amount = Amount()
+    """That no run refers to."""
+    leftovers: Amount = Amount()
+    """Begun by processes that are gone."""
+    workspaces: Amount = Amount()
+    """Directories of finished runs: their workspaces, and what was copied out for grading."""
+    kept: Amount = Amount()
+    kept_workspaces: tuple[str, ...] = ()
+    """Why the workspace of a finished run stays, for each such run."""
+
+
+def collect_objects(out: Path, *, dry_run: bool) -> Freed:
+    """Remove what no run below OUT refers to; nobody stores there meanwhile."""
+    store = ObjectStore(out / OBJECTS)
+    with store.held_alone():
+        started = time.time_ns()
+        referred = referred_objects(out)
+        objects, leftovers, kept = Amount(), Amount(), Amount()
+        for file in _files_in(store.directory / "new"):
+            leftovers = _remove(file, leftovers, dry_run)
+        for digest, file in _objects(store.directory):
+            if digest in referred or file.stat(follow_symlinks=False).st_ctime_ns >= started:
+                kept = kept.and_one(_size(file))
+            else:
+                objects = _remove(file, objects, dry_run)
+    return Freed(dry_run=dry_run, objects=objects, leftovers=leftovers, kept=kept)
+
+
+def referred_objects(out: Path) -> set[str]:
+    """The hashes of all objects that the runs below OUT refer to.
+
+    A UsageError names the journal or the listing that cannot be read.
+    """
+    store = ObjectStore(out / OBJECTS)
+    referred: set[str] = set()
+    listings: set[str] = set()
+    for run in find_runs(out):
+        try:
+            lines, text = _read_whole(run / JOURNAL)
+        except UsageError as error:
+            raise UsageError(
+                f"{error}; {KEPT_ALL}: copy its journal from a backup, or move "
+                f"{run} out of {out} if you do not need it"
+            ) from error
+        referred.update(HASH.findall(text))
+        try:
+            _add_listings(store, snapshots_of(lines), listings, referred)
+        except ObjectLost as lost:
+            raise UsageError(
+                f"{run}: {lost.detail}, or move the run out of {out} if you do not "
+                f"need it; {KEPT_ALL}"
+            ) from lost
+    return referred | listings
+
+
+def _read_whole(journal: Path) -> tuple[list[AnyLine], str]:
+    """A journal's lines and its text; a UsageError when a line is damaged, or all are gone."""
+    text = journal.read_text("utf-8", "replace") if journal.exists() else ""
+    lines = read_lines(journal) if journal.exists() else []
+    traces = (journal.parent / name for name in TRACES)
+    if not lines and any(trace.exists() and trace.stat().st_size for trace in traces):
+        raise UsageError(f"{journal}: the journal is lost: the run began, and there is no line")
+    return lines, text
+
+
+def snapshots_of(lines: Iterable[AnyLine]) -> Iterator[str]:
+    """The snapshots that a journal's lines name."""
+    for line in lines:
+        if isinstance(line, RunLine | EndLine | OutcomeLine):
+            yield line.snapshot
+
+
+def _add_listings(
+    store: ObjectStore, snapshots: Iterable[str], listings: set[str], files: set[str]
+) -> None:
+    """Add what snapshots consist of; listings that are known already are not read again."""
+    ahead = list(dict.fromkeys(snapshots))
+    while ahead:
+        listing = ahead.pop()
+        if listing in listings:
+            continue
+        listings.add(listing)
+        for entry in read_tree(store, listing):
+            if entry.kind == "directory":
+                ahead.append(entry.value)
+            elif entry.kind == "file":
+                files.add(entry.value)
+
+
+def find_runs(out: Path) -> Iterator[Path]:
+    """The runs below an OUT: also those that were moved aside, and where links lead.
+
+    What has objects of its own, as replays do, is another OUT.
+    """
+    seen: set[tuple[int, int]] = set()
+    yield from _runs_below(out / RUNS, seen)
+    for directory in sorted(out.iterdir()):
+        if directory.is_dir() and directory.name not in (OBJECTS, RUNS):
+            yield from _runs_below(directory, seen)
+
+
+def _runs_below(directory: Path, seen: set[tuple[int, int]]) -> Iterator[Path]:
+    """Each run once, whatever links lead in a circle."""
+    status = directory.stat()
+    place = (status.st_dev, status.st_ino)
+    if place in seen:
+        return
+    seen.add(place)
+    entries = {entry.name: entry for entry in os.scandir(directory)}
+    if RUN_DIRECTORY & entries.keys():
+        yield directory
+    elif not {OBJECTS, RUNS} <= entries.keys():
+        for name in sorted(entries):
+            if entries[name].is_dir():
+                yield from _runs_below(directory / name, seen)
+
+
+def remove_workspaces(out: Path, freed: Freed) -> Freed:
+    """Remove what finished runs below OUT left outside of the store, where the store has it."""
+    store = ObjectStore(out / OBJECTS)
+    removed, kept = freed.workspaces, []
+    for directory in _runs_below(out / RUNS, set()):
+        run = RunDirectory(out, directory.relative_to(out))
+        with run.locked():
+            history = read_journal(run.journal)
+            if history.outcome is None or history.outcome.kind in BROKEN_OFF:
+                continue
+            try:
+                verify_snapshot(store, history.last_steps_snapshot)
+            except ObjectLost as lost:
+                kept.append(f"{run.work} stays: {lost.detail}")
+                continue
+            for directory in (run.work, run.outputs):
+                if directory.is_dir():
+                    removed = removed.and_one(_size_below(directory))
+                    if not freed.dry_run:
+                        remove_tree(directory)
+    return freed.model_copy(update={"workspaces": removed, "kept_workspaces": tuple(kept)})
+
+
+def _objects(directory: Path) -> Iterator[tuple[str, Path]]:
+    for shard in sorted(directory.iterdir()):
+        if SHARD.fullmatch(shard.name):
+            for file in _files_in(shard):
+                if REST.fullmatch(file.name):
+                    yield f"{shard.name}{file.name}", file
+
+
+def _files_in(directory: Path) -> list[Path]:
+    """What can be unlinked there; a directory in the store is none of ours."""
+    entries = sorted(directory.iterdir()) if directory.is_dir() else []
+    return [entry for entry in entries if entry.is_symlink() or not entry.is_dir()]
+
+
+def _remove(file: Path, so_far: Amount, dry_run: bool) -> Amount:
+    size = _size(file)
+    if not dry_run:
+        file.unlink()
+    return so_far.and_one(size)
+
+
+def _size(file: Path) -> int:
+    return file.lstat().st_blocks * 512
+
+
+def _size_below(directory: Path) -> int:
+    """The bytes of all files below a directory; where it is closed to us, those that we can see."""
+    return sum(
+        (Path(top) / name).lstat().st_blocks * 512
+        for top, _, names in os.walk(directory)
+        for name in names
+    )

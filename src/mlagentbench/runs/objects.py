@@ -1,0 +1,348 @@
+"""Contents by their sha256: stored once, never changed, shared by all runs below one OUT.
+
+A new object is written beside its place, synced and renamed into it, so that a name that exists
+holds the right bytes whatever crashed, and two processes that store the same are both right. What
+a disk does to it later is found when it is read: nobody is given bytes that do not fit their name.
+
+Who stores holds `lock` together with all others that do; who removes objects holds it alone, so
+that nothing goes away between being found there and being named in a journal.
+"""
+
+import ctypes
+import errno
+import fcntl
+import hashlib
+import os
+import secrets
+import stat
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.fs import disk_trouble
+
+FICLONE = 0x40049409
+CHUNK = 1 << 18
+SMALL = 4 << 20
+_HOLE = bytes(CHUNK)
+SYNC_EACH = 16
+"""Up to so many new files are synced one by one; more of them with one syncfs."""
+
+
+class ObjectLost(RunFailed):
+    """An object is gone, or holds other bytes than were stored; `needed_for` says what it is."""
+
+    def __init__(self, path: Path, trouble: str, needed_for: str = "") -> None:
+        what = f" ({needed_for})" if needed_for else ""
+        super().__init__(
+            "harness",
+            f"{path}{what} {trouble}; copy it from a backup of {path.parents[1]}, or start again "
+            "with another --out",
+        )
+
+
+class ObjectStore:
+    """A directory of immutable objects, `DIRECTORY/ab/cdef...`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._waiting: dict[str, Path] = {}
+        self._sound: set[str] = set()
+        """What this process has stored, or read and found right."""
+        self._known_shards: set[str] = set()
+        self._release: weakref.finalize[[int], ObjectStore] | None = None
+
+    def path(self, digest: str) -> Path:
+        return self.directory / digest[:2] / digest[2:]
+
+    # Reading
+
+    def read(self, digest: str, needed_for: str = "") -> bytes:
+        """The bytes of an object; ObjectLost when they are not there, or not right."""
+        with self._opened(digest, needed_for) as source:
+            contents = _read_all(source)
+            self._require(digest, hashlib.sha256(contents).hexdigest(), needed_for)
+        return contents
+
+    def size(self, digest: str, needed_for: str = "") -> int:
+        path = self._place(digest)
+        try:
+            return path.stat().st_size
+        except OSError as error:
+            raise self._lost(path, error, needed_for) from error
+
+    def copy_to(self, digest: str, target: int, needed_for: str = "") -> None:
+        """Write an object's bytes to an empty file, sharing its blocks where that is possible.
+
+        The file is open for reading, too. On ObjectLost it is the caller's to remove.
+        """
+        with self._opened(digest, needed_for) as source:
+            self._require(digest, _copy(source, target), needed_for)
+
+    def verify(self, digest: str, needed_for: str = "") -> None:
+        """Raise ObjectLost unless the object is there with the right bytes."""
+        with self._opened(digest, needed_for) as source:
+            self._require(digest, _hash(source), needed_for)
+        self._sound.add(digest)
+
+    @contextmanager
+    def _opened(self, digest: str, needed_for: str) -> Iterator[int]:
+        path = self._place(digest)
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise self._lost(path, error, needed_for) from error
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise ObjectLost(path, "is damaged: it is no file", needed_for)
+            yield handle
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            raise self._lost(path, error, needed_for) from error
+        finally:
+            os.close(handle)
+
+    def _place(self, digest: str) -> Path:
+        return self._waiting.get(digest) or self.path(digest)
+
+    def _lost(self, path: Path, error: OSError, needed_for: str) -> ObjectLost:
+        if not isinstance(error, FileNotFoundError):
+            return ObjectLost(path, f"cannot be read: {error.strerror}", needed_for)
+        alone = "" if self.directory.is_dir() else ": objects/ is not beside the run"
+        return ObjectLost(path, f"is missing{alone}", needed_for)
+
+    def _require(self, digest: str, found: str, needed_for: str) -> None:
+        if found != digest:
+            trouble = "is damaged: its bytes are not those that were stored"
+            raise ObjectLost(self.path(digest), trouble, needed_for)
+
+    def has(self, digest: str) -> bool:
+        """Whether an object is there, with the right bytes."""
+        if digest in self._waiting:
+            return True
+        if not self.path(digest).exists():
+            return False
+        if digest in self._sound:
+            return True
+        try:
+            self.verify(digest)
+        except ObjectLost:
+            return False
+        return True
+
+    # Storing
+
+    def keeps(self, digest: str) -> bool:
+        """Whether an object need not be stored, since it is there and stays until `close()`.
+
+        One that is damaged is not there, and so it is mended by who stores the same again.
+        """
+        self._hold()
+        return self.has(digest)
+
+    def put(self, contents: bytes) -> str:
+        """Store bytes; they last once `commit()` has returned."""
+        digest = hashlib.sha256(contents).hexdigest()
+        if not self.keeps(digest):
+            with self._storing():
+                temporary, handle = self._temporary()
+                try:
+                    write_all(handle, contents)
+                except BaseException:
+                    temporary.unlink()
+                    raise
+                finally:
+                    os.close(handle)
+            self._waiting[digest] = temporary
+        return digest
+
+    def put_file(self, source: int, size: int) -> str:
+        """Store what a descriptor reads from its start, as it is while it is being read."""
+        if size <= SMALL:
+            return self.put(_read_all(source))
+        self._hold()
+        with self._storing():
+            temporary, handle = self._temporary()
+            try:
+                digest = _copy(source, handle)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+            finally:
+                os.close(handle)
+        if self.keeps(digest):
+            temporary.unlink()
+        else:
+            self._waiting[digest] = temporary
+        return digest
+
+    def commit(self) -> None:
+        """Give the objects put since the last commit their names, once their bytes are on disk."""
+        if not self._waiting:
+            return
+        shards = {digest[:2] for digest in self._waiting}
+        with self._storing():
+            _sync(list(self._waiting.values()), self.directory)
+            for shard in shards - self._known_shards:
+                (self.directory / shard).mkdir(exist_ok=True)
+                self._known_shards.add(shard)
+            for digest in list(self._waiting):
+                self._waiting[digest].rename(self.path(digest))
+                del self._waiting[digest]
+                self._sound.add(digest)
+            _sync([self.directory / shard for shard in shards], self.directory)
+
+    def close(self) -> None:
+        """Forget what was not committed, and let others remove what nobody refers to."""
+        for temporary in self._waiting.values():
+            with suppress(OSError):
+                temporary.unlink()
+        self._waiting.clear()
+        self._sound.clear()
+        self._known_shards.clear()
+        if self._release is not None:
+            self._release()
+            self._release = None
+
+    @contextmanager
+    def _storing(self) -> Iterator[None]:
+        """A disk that is full or broken is a RunFailed that says what to do."""
+        try:
+            yield
+        except OSError as error:
+            reason = f"cannot store in {self.directory}: {disk_trouble(error)}"
+            raise RunFailed("harness", reason) from error
+
+    def _temporary(self) -> tuple[Path, int]:
+        folder = self.directory / "new"
+        path = folder / f"{os.getpid()}-{secrets.token_hex(8)}"
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            return path, os.open(path, flags, 0o444)
+        except FileNotFoundError:
+            folder.mkdir(parents=True, exist_ok=True)
+            return path, os.open(path, flags, 0o444)
+
+    # Removing
+
+    def remove_leftovers(self) -> None:
+        """Remove what processes that are gone had begun to store."""
+        for path in (self.directory / "new").glob("*-*"):
+            if not Path("/proc", path.name.partition("-")[0]).exists():
+                path.unlink(missing_ok=True)
+
+    def _hold(self) -> None:
+        """Let nobody remove objects from now on; waits while somebody does."""
+        if self._release is None:
+            with self._storing():
+                handle = self._open_lock()
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_SH)
+                except BaseException:
+                    os.close(handle)
+                    raise
+                self._release = weakref.finalize(self, os.close, handle)
+
+    @contextmanager
+    def held_alone(self) -> Iterator[None]:
+        """Let nobody store meanwhile; a UsageError when somebody does."""
+        handle = self._open_lock()
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(
+                    f"{self.directory} is being written to by a run; wait for it to end"
+                ) from None
+            yield
+        finally:
+            os.close(handle)
+
+    def _open_lock(self) -> int:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        return os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+
+def _read_all(source: int) -> bytes:
+    parts = []
+    while part := os.read(source, CHUNK):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def clone_blocks(source: int, target: int) -> bool:
+    """Let an empty file share another's blocks, where the file system can."""
+    try:
+        fcntl.ioctl(target, FICLONE, source)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
+        return False
+    return True
+
+
+def write_all(target: int, contents: bytes | memoryview) -> None:
+    view = memoryview(contents)
+    while view:
+        view = view[os.write(target, view) :]
+
+
+def _copy(source: int, target: int) -> str:
+    """Copy to an empty file, and give the hash of what is in the copy; holes stay holes.
+
+    The source may change meanwhile, so that only what was written counts.
+    """
+    sha = hashlib.sha256()
+    buffer = _buffer_for(source)
+    if len(buffer) == CHUNK and clone_blocks(source, target):
+        return _hash(target)
+    view = memoryview(buffer)
+    ends_in_hole = False
+    while count := os.readv(source, [buffer]):
+        part = view[:count]
+        sha.update(part)
+        ends_in_hole = count == CHUNK and buffer == _HOLE
+        if ends_in_hole:
+            os.lseek(target, CHUNK, os.SEEK_CUR)
+        else:
+            write_all(target, part)
+    if ends_in_hole:
+        os.ftruncate(target, os.lseek(target, 0, os.SEEK_CUR))
+    return sha.hexdigest()
+
+
+def _hash(file: int) -> str:
+    """The hash of what a descriptor reads from its start."""
+    sha = hashlib.sha256()
+    buffer = _buffer_for(file)
+    view = memoryview(buffer)
+    while count := os.readv(file, [buffer]):
+        sha.update(view[:count])
+    return sha.hexdigest()
+
+
+def _buffer_for(file: int) -> bytearray:
+    return bytearray(min(CHUNK, os.fstat(file).st_size + 1))
+
+
+def _sync(files: list[Path], directory: Path) -> None:
+    """Bring files to disk: each by itself, or many with one call for their file system."""
+    many = len(files) > SYNC_EACH
+    for path in [directory] if many else files:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if many:
+                _syncfs(handle)
+            else:
+                os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _syncfs(handle: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).syncfs(handle) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))

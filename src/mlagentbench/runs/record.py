@@ -1,0 +1,89 @@
+"""What a run is, written to its directory once when it is created."""
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mlagentbench.fs import write_atomically
+from mlagentbench.records import BranchPoint, BudgetLimits, Disclosure, Json, RunRecord
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.disclosure import hardware, packages
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.task import Task
+
+
+def disclose(
+    task: Task,
+    data: PreparedData,
+    python_env: PythonEnv,
+    limits: BudgetLimits,
+    *,
+    agent: str,
+    agent_settings: dict[str, Json] | None = None,
+    model: str = "none",
+    roles: dict[str, str] | None = None,
+    answered_by: str | None = None,
+    recording: str | None = None,
+    sandbox: str = "bubblewrap",
+    isolation: str,
+    feedback: str = "none",
+    protocol: str = "ours",
+    interactive: bool = False,
+) -> Disclosure:
+    """Everything that a result of this run will say about where it came from."""
+    return Disclosure(
+        task=task.id,
+        task_version=task.spec.version,
+        metric=task.spec.metric.name,
+        better=task.spec.metric.better,
+        data_hash=data.hash,
+        data_verified=data.verified,
+        tier=data.tier,
+        variant=task.variant,
+        mini_seed=data.mini_seed,
+        agent=agent,
+        agent_settings=agent_settings or {},
+        model=model,
+        roles=roles or {},
+        answered_by=answered_by or ("nobody" if model == "none" else "model"),
+        recording=recording,
+        sandbox=sandbox,
+        isolation=isolation,
+        limits=limits.model_dump(),
+        feedback=feedback,
+        protocol=protocol,
+        interactive=interactive,
+        python_env=python_env.hash,
+        python_packages=python_env.versions,
+        hardware=hardware(),
+        packages=packages(),
+    )
+
+
+def find_or_create_run(out: Path, task: Task, epoch: int, disclosure: Disclosure) -> RunDirectory:
+    """The directory of this very run below OUT; a new one gets its run.json."""
+    record = RunRecord(
+        task_path=task.address,
+        epoch=epoch,
+        seed=task.run_seed(epoch),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        disclosure=disclosure,
+    )
+    run = RunDirectory(out, Path(record.directory(settings_hash(disclosure))))
+    if not run.run_json.exists():
+        write_atomically(run.run_json, record.model_dump_json(indent=2).encode())
+    return run
+
+
+def settings_hash(facts: Disclosure, branched_from: BranchPoint | None = None) -> str:
+    """What tells two runs of one agent on one task apart, besides model and epoch."""
+    parts = (
+        facts.agent_settings, facts.roles, facts.limits, facts.sandbox, facts.feedback,
+        facts.protocol, facts.task_version, facts.data_hash,
+        *([] if facts.recording is None else [facts.recording]),
+        *(["interactive"] if facts.interactive else []),
+        *([] if branched_from is None else [branched_from.model_dump()]),
+    )  # fmt: skip
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

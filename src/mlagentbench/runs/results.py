@@ -1,0 +1,228 @@
+"""Reading what runs left behind: one result per run directory."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from mlagentbench.errors import UsageError
+from mlagentbench.records import Grade, Outcome, Record, RunRecord, Usage
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import AnyLine, History, ReplyLine, read_lines
+from mlagentbench.runs.objects import ObjectLost, ObjectStore
+
+FORMAT = RunRecord.model_fields["v"].default
+"""The version of run.json's format that is read here."""
+DEEPEST = 6
+"""How far below a directory runs are looked for, to name one: so far they are below OUT."""
+
+
+class RecordedReplies(Record):
+    """How many replies a recording gave, and how many of them to the prompt that they were for."""
+
+    given: int
+    matched: int
+
+
+class RunResult(Record):
+    """A run as far as it has come: unfinished without an outcome, ungraded without a grade."""
+
+    path: str
+    record: RunRecord
+    outcome: Outcome | None
+    usage: Usage
+    grade: Grade | None
+    failure: str | None = None
+    recorded: RecordedReplies | None = None
+
+
+class SuiteOutcome(Record):
+    """What came of running many runs: the results so far, and how many were asked for."""
+
+    out: Path
+    results: tuple[RunResult, ...]
+    expected: int
+    interrupted: bool
+    disk_full: bool
+    paper_rule: bool
+
+    @property
+    def unfinished(self) -> list[RunResult]:
+        """The runs that failed, or did not come to their grade."""
+        return [
+            result
+            for result in self.results
+            if result.grade is None or result.outcome is None or result.outcome.kind == "failed"
+        ]
+
+    @property
+    def missing(self) -> int:
+        return self.expected - len(self.results) + len(self.unfinished)
+
+
+def collect(out: Path) -> list[RunResult]:
+    """All runs below an --out directory."""
+    return [read_run(run) for run in run_directories(out)]
+
+
+def run_directories(out: Path) -> Iterator[RunDirectory]:
+    for file in sorted(out.glob("runs/*/*/*/*/*/run.json")):
+        yield RunDirectory(out, file.parent.relative_to(out))
+
+
+def find_run(path: Path) -> RunDirectory:
+    """The run at this path: a run directory, or anything directly in it."""
+    path = path.absolute()
+    if path.is_file():
+        path = path.parent
+    parts = path.parts
+    if not (path / "run.json").is_file() or len(parts) < 7 or parts[-6] != "runs":
+        raise UsageError(f"{path} is not a run: {_hint(path)}")
+    out = path.parents[5]
+    return RunDirectory(out, path.relative_to(out))
+
+
+def _hint(path: Path) -> str:
+    """What somebody may have meant by a path that is no run."""
+    below = (sorted(path.glob("*/" * depth + "run.json")) for depth in range(1, DEEPEST + 1))
+    found = next(filter(None, below), [])
+    if found:
+        runs = "1 run is" if len(found) == 1 else f"{len(found)} runs are"
+        return f"{runs} below it; name one, e.g. {found[0].parent}"
+    if not path.is_dir():
+        there = next(parent for parent in path.parents if parent.is_dir())
+        missing, names = path.relative_to(there).parts[0], os.listdir(there)  # noqa: PTH208
+        if near := get_close_matches(missing, names, n=1):
+            return f"there is no {missing} in {there}; did you mean {near[0]}?"
+        if "runs" in there.parts and names:
+            return f"there is no {missing} in {there}, only {', '.join(sorted(names))}"
+    return "expected OUT/runs/TASK/TIER/AGENT/MODEL/EPOCH with run.json"
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """What the files of a run say, each read once.
+
+    Of long observations, `history` has the whole text, unless `texts_lost` says why it has not:
+    then an object is damaged, or the store is not there, as beside a run copied without it.
+    """
+
+    path: str
+    record: RunRecord
+    lines: tuple[AnyLine, ...]
+    history: History
+    grades: tuple[Grade, ...]
+    failure: str | None
+    texts_lost: str = ""
+    torn: bool = False
+    """Whether the journal's last line is half written; it is left out."""
+
+    @property
+    def final_grade(self) -> Grade | None:
+        """The newest grade of the last step."""
+        return grade_at(self.grades, len(self.history.steps))
+
+
+def read_files(run: RunDirectory, *, with_texts: bool = True) -> RunFiles:
+    """Read a run's directory; UsageError when its record or its journal is damaged."""
+    lines = tuple(read_lines(run.journal)) if run.journal.exists() else ()
+    texts_lost = ""
+    try:
+        history = History(lines, ObjectStore(run.objects) if with_texts else None)
+    except ObjectLost as lost:
+        history, texts_lost = History(lines), lost.detail
+    return RunFiles(
+        path=run.relative.as_posix(),
+        record=_with_last_limits(read_record(run), history),
+        lines=lines,
+        history=history,
+        grades=tuple(read_grades(run)),
+        failure=run.failure.read_text() if run.failure.is_file() else None,
+        texts_lost=texts_lost,
+        torn=bool(lines) and _is_torn(run.journal),
+    )
+
+
+def _with_last_limits(record: RunRecord, history: History) -> RunRecord:
+    """The record with the limits that the run has now; run.json has those that it began with."""
+    first = record.disclosure.limits
+    if not history.limits or history.limits[-1].limits == first:
+        return record
+    limits = {"limits": history.limits[-1].limits, "first_limits": first}
+    return record.model_copy(update={"disclosure": record.disclosure.model_copy(update=limits)})
+
+
+def _is_torn(journal: Path) -> bool:
+    with journal.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
+
+
+def read_run(run: RunDirectory) -> RunResult:
+    return result_of(read_files(run, with_texts=False))
+
+
+def result_of(files: RunFiles) -> RunResult:
+    """How far a run has come."""
+    return RunResult(
+        path=files.path,
+        record=files.record,
+        outcome=files.history.outcome,
+        usage=files.history.usage,
+        grade=files.final_grade,
+        failure=files.failure,
+        recorded=_recorded(files.history.replies),
+    )
+
+
+def _recorded(replies: Sequence[ReplyLine]) -> RecordedReplies | None:
+    matched = [reply.matched for reply in replies if reply.matched is not None]
+    return RecordedReplies(given=len(matched), matched=sum(matched)) if matched else None
+
+
+def read_record(run: RunDirectory) -> RunRecord:
+    """What a run is; UsageError when its run.json is missing, damaged or of another format."""
+    try:
+        values = json.loads(run.run_json.read_bytes())
+        return RunRecord.model_validate(values)
+    except FileNotFoundError as error:
+        raise UsageError(f"{run.run_json} is missing: nobody knows what this run was") from error
+    except ValidationError as error:
+        version = values.get("v") if isinstance(values, dict) else None
+        if version not in (None, FORMAT):
+            raise UsageError(
+                f"{run.run_json}: format version {version}, this is version {FORMAT}; "
+                "read it with the MLAgentBench that wrote it"
+            ) from error
+        [first, *_] = error.errors()
+        field = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{run.run_json}: not a run's record: {field}: {first['msg']}") from error
+    except ValueError as error:
+        raise UsageError(f"{run.run_json}: cut off or damaged, not JSON: {error}") from error
+
+
+def read_grades(run: RunDirectory) -> list[Grade]:
+    """All grades of a run, in the order in which they were given; torn lines are left out."""
+    if not run.grades.is_file():
+        return []
+    grades = []
+    for line in run.grades.read_bytes().splitlines():
+        try:
+            grades.append(Grade.model_validate_json(line))
+        except ValidationError:
+            continue
+    return grades
+
+
+def final_grade(run: RunDirectory, steps: int) -> Grade | None:
+    """The newest grade of the run's last step, of `steps`."""
+    return grade_at(read_grades(run), steps)
+
+
+def grade_at(grades: Sequence[Grade], step: int) -> Grade | None:
+    """The newest grade of a step."""
+    return next((grade for grade in reversed(grades) if grade.step == step), None)

@@ -1,0 +1,444 @@
+"""The sandbox of bubblewrap: starts in milliseconds, needs no image and no root.
+
+One sandbox lives for the whole run. Commands are started by an executor inside of it; when that
+dies, a new sandbox is started on the same workspace, and the next result says so.
+"""
+
+import asyncio
+import contextlib
+import math
+import posixpath
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Self, TypeVar
+
+import anyio
+
+from mlagentbench.errors import RunFailed
+from mlagentbench.fs import give_to, open_up
+from mlagentbench.records import Json
+from mlagentbench.sandbox.base import (
+    WORKSPACE,
+    CommandResult,
+    Identity,
+    LimitHit,
+    LoopbackServer,
+    SandboxSpec,
+)
+from mlagentbench.sandbox.bwrap.channel import Answer, ExecutorGone
+from mlagentbench.sandbox.bwrap.command import Command, OutputPipe
+from mlagentbench.sandbox.bwrap.file_access import listening_socket, read_file, write_file
+from mlagentbench.sandbox.bwrap.instance import Instance
+from mlagentbench.sandbox.bwrap.layout import HOME, Layout
+from mlagentbench.sandbox.bwrap.limits import PERIOD, Thread, Watch, hit, stayed_at_rest
+from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap, isolation, unprivileged_uid
+from mlagentbench.sandbox.bwrap.process_signals import signal_tree
+from mlagentbench.sandbox.bwrap.session import SandboxProcess
+
+MAX_READ = 1_000_000_000
+KILL_GRACE = 5.0
+STOP_TIMEOUT = 5.0
+ANSWER_TIMEOUT = 60.0
+"""Within which any file is read or written."""
+BOOKING_TIME = 0.001
+_LONGEST = 1e7
+T = TypeVar("T")
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class BubblewrapSandbox:
+    """A sandbox for one spec; `async with` starts and stops it."""
+
+    def __init__(self, spec: SandboxSpec, server: LoopbackServer | None = None) -> None:
+        self.spec = spec
+        self._server = server
+        self._bwrap = find_bwrap()
+        self._uid = unprivileged_uid()
+        self._env = _environment(spec)
+        self._instance: Instance | None = None
+        self._watch: Watch
+        self._active: set[Command | SandboxProcess] = set()
+        self._watching: asyncio.Task[None] | None = None
+        self._left_some = False
+        self._first_hit = self._last_hit = -math.inf
+        self._left_running: list[OutputPipe] = []
+        self._starting = asyncio.Lock()
+        self._at_rest: dict[str, Thread] = {}
+
+    @property
+    def isolation(self) -> str:
+        """How strongly commands are kept apart from the host, for disclosure."""
+        return isolation()
+
+    @property
+    def identity(self) -> Identity:
+        """Which processes this sandbox is, so that a later harness can end exactly them."""
+        return self._running().identity
+
+    # Life
+
+    async def start(self) -> None:
+        if self._instance is not None:
+            return
+        self._prepare_workspace()
+        await self._launch()
+
+    async def stop(self) -> None:
+        """Kill everything inside; the workspace stays as it is."""
+        self._stop_watching()
+        instance, self._instance = self._instance, None
+        if instance is not None:
+            with anyio.CancelScope(shield=True):
+                await instance.kill()
+        for pipe in self._left_running:
+            pipe.close()
+        self._left_running.clear()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    def _prepare_workspace(self) -> None:
+        """Make way for the binds, and give root's files to the sandbox's own uid."""
+        for name in self.spec.placeholders:
+            place = self.spec.workspace / name
+            if place.is_symlink():
+                place.unlink()
+        if self._uid is not None:
+            give_to(self._uid, self.spec.workspace)
+            for bind in self.spec.binds:
+                if bind.writable:
+                    give_to(self._uid, bind.source)
+
+    async def _launch(self) -> None:
+        open_up(self.spec.workspace)
+        instance = await Instance.start(Layout(self.spec, self._bwrap, self._uid))
+        self._instance = instance
+        self._watch = Watch(
+            instance.view, self.spec.limits, self.spec.workspace, self.spec.placeholders
+        )
+        if self._server is not None:
+            await self._open_port(instance, self._server)
+
+    async def _open_port(self, instance: Instance, server: LoopbackServer) -> None:
+        try:
+            await server.serve(await listening_socket(instance.control, server.port))
+        except (OSError, ExecutorGone) as error:
+            raise RunFailed("sandbox", f"cannot open port {server.port}: {error}") from error
+
+    def _running(self) -> Instance:
+        if self._instance is None:
+            raise RunFailed("sandbox", "not started, or stopped already")
+        return self._instance
+
+    async def _restart(self, broken: Instance) -> None:
+        """Put a new sandbox in place of a broken one, once for all who noticed."""
+        async with self._starting:
+            if self._running() is not broken:
+                return
+            self._stop_watching()
+            await broken.kill()
+            await self._launch()
+
+    async def _revive(self) -> bool:
+        """Replace a sandbox that was killed since the last command; whether that was so."""
+        instance = self._running()
+        if instance.alive:
+            return False
+        await self._restart(instance)
+        return True
+
+    # Commands
+
+    async def run(
+        self,
+        command: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        cwd: str = WORKSPACE,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        on_output: Callable[[bytes], None] | None = None,
+        tidy: bool = True,
+    ) -> CommandResult:
+        """Run a command to its end; everything it started is gone when this returns.
+
+        So is, unless `tidy` is false, every file that appeared outside of the workspace meanwhile.
+        """
+        request = self._command_request(command, cwd, env, tidy=tidy and not self._left_some)
+        return await self._execute(request, stdin, timeout, on_output)
+
+    async def run_and_leave(
+        self,
+        command: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        cwd: str = WORKSPACE,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        max_output: int | None = None,
+    ) -> CommandResult:
+        """Run a command to its end, but leave what it started in the background running.
+
+        For servers that live as long as the sandbox; a command that is ended by a limit still
+        takes everything with it.
+        """
+        request = self._command_request(command, cwd, env, keep=True, tidy=False)
+        return await self._execute(request, stdin, timeout, None, max_output)
+
+    async def open_process(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str = WORKSPACE,
+        env: Mapping[str, str] | None = None,
+    ) -> SandboxProcess:
+        """Start a program to be spoken to over stdin and stdout; whoever opened it closes it."""
+        await self._revive()
+        try:
+            process = SandboxProcess(self._running().control, self._finish)
+            self._begin(process)
+            await process.begin(**self._command_request(command, cwd, env, tidy=False))
+        except ExecutorGone as error:
+            raise RunFailed("sandbox", f"cannot start {command[0]}: {error}") from error
+        return process
+
+    def _command_request(
+        self,
+        command: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str] | None,
+        *,
+        keep: bool = False,
+        tidy: bool,
+    ) -> dict[str, Json]:
+        return {
+            "command": list(command),
+            "cwd": posixpath.join(WORKSPACE, cwd),
+            "env": {**self._env, **(env or {})},
+            "keep": keep,
+            "tidy": tidy,
+        }
+
+    async def _execute(
+        self,
+        request: dict[str, Json],
+        stdin: bytes,
+        timeout: float | None,
+        on_output: Callable[[bytes], None] | None,
+        max_output: int | None = None,
+    ) -> CommandResult:
+        started = time.monotonic()
+        max_output = self.spec.limits.output_size if max_output is None else max_output
+        restarted = await self._revive()
+        instance = self._running()
+        try:
+            command = self._new_command(instance, stdin, on_output, max_output)
+        except ExecutorGone:
+            return await self._execute(request, stdin, timeout, on_output, max_output)
+        async with self._timed(command, timeout):
+            try:
+                answer = await command.run(**request)
+                if request["keep"]:
+                    self._left_some = True
+                    self._left_running = [p for p in self._left_running if not p.closed.is_set()]
+                    self._left_running += command.leave_running()
+                else:
+                    await command.last_output()
+                if not answer.clean:
+                    await self._restart(instance)
+            except ExecutorGone:
+                await self._restart(instance)
+                return _result(command, None, started, restarted=True)
+            except asyncio.CancelledError:
+                await self._abandon(command, instance)
+                raise
+            result = _result(command, answer, started, restarted=restarted or not answer.clean)
+            if result.limit is None:
+                broken = await self._watch.at_end(result, answer.filled)
+                if broken is not None:
+                    result = result.model_copy(update={"limit": broken})
+            return result
+
+    def _new_command(
+        self,
+        instance: Instance,
+        stdin: bytes,
+        on_output: Callable[[bytes], None] | None,
+        max_output: int,
+    ) -> Command:
+        too_much = hit(self.spec.limits, "output size")
+        command = Command(
+            instance.control,
+            stdin=stdin,
+            max_output=max_output,
+            on_output=on_output,
+            on_too_much=lambda: self._end(command, too_much),
+        )
+        return command
+
+    @contextlib.asynccontextmanager
+    async def _timed(self, command: Command, timeout: float | None) -> AsyncIterator[None]:
+        """Hold a command to its limits while it runs."""
+        wall_time = self.spec.limits.wall_time if timeout is None else timeout
+        limit = hit(self.spec.limits, "wall time", wall_time)
+        delay = min(wall_time, _LONGEST)
+        timer = asyncio.get_running_loop().call_later(delay, self._end, command, limit)
+        self._begin(command)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            command.close()
+            self._finish(command)
+
+    async def _abandon(self, command: Command, instance: Instance) -> None:
+        """The caller was cancelled: do not return before the command is gone."""
+        with anyio.CancelScope(shield=True):
+            command.end(None)
+            try:
+                async with asyncio.timeout(KILL_GRACE):
+                    await command.gone()
+            except TimeoutError:
+                await self._restart(instance)
+
+    def _begin(self, command: Command | SandboxProcess) -> None:
+        self._active.add(command)
+        if self._watching is None:
+            self._watching = asyncio.create_task(
+                self._watch.report(lambda: len(self._active), self._end_all)
+            )
+
+    def _finish(self, command: Command | SandboxProcess) -> None:
+        self._active.discard(command)
+        if not self._active and not self._left_some:
+            self._stop_watching()
+
+    def _stop_watching(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+            self._watching = None
+
+    def _end_all(self, limit: LimitHit) -> None:
+        """End what runs; when that does not help, the culprit was left behind: end everything."""
+        now = time.monotonic()
+        if now - self._last_hit > 10 * PERIOD:
+            self._first_hit = now
+        self._last_hit = now
+        for command in tuple(self._active):
+            self._end(command, limit)
+        if self._instance is not None and (not self._active or now - self._first_hit > KILL_GRACE):
+            self._instance.shoot()
+
+    def _end(self, command: Command | SandboxProcess, limit: LimitHit) -> None:
+        """End a command because of a limit; if it resists, end the sandbox around it."""
+        if command.limit is None and command in self._active:
+            command.end(limit)
+            asyncio.get_running_loop().call_later(KILL_GRACE, self._end_hard, command)
+
+    def _end_hard(self, command: Command | SandboxProcess) -> None:
+        if command in self._active and self._instance is not None:
+            self._instance.shoot()
+
+    # Files
+
+    async def read(self, path: str, max_bytes: int = MAX_READ) -> bytes:
+        """The bytes of a file; OSError with EFBIG when there are more than `max_bytes`."""
+        return await self._asked(lambda control: read_file(control, path, max_bytes))
+
+    async def write(self, path: str, contents: bytes) -> None:
+        """Write a file whole, creating its parents."""
+        await self._asked(lambda control: write_file(control, path, contents))
+
+    async def _asked(self, ask: Callable[[socket.socket], Awaitable[T]]) -> T:
+        """Ask the executor; of a broken sandbox's successor, once more."""
+        await self._revive()
+        instance = self._running()
+        try:
+            return await self._answered(ask, instance)
+        except ExecutorGone:
+            await self._restart(instance)
+        try:
+            return await self._answered(ask, self._running())
+        except ExecutorGone as error:
+            raise RunFailed("sandbox", f"the executor does not answer: {error}") from error
+
+    async def _answered(self, ask: Callable[[socket.socket], Awaitable[T]], whom: Instance) -> T:
+        """Programs inside can stop the executor, so that it stays silent."""
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT):
+                return await ask(whom.control)
+        except TimeoutError as error:
+            raise ExecutorGone("it stays silent") from error
+
+    # Time
+
+    def freeze(self) -> None:
+        """Stop every process inside, so that none can take time from another sandbox's.
+
+        Programs can resist for a while: fork faster than they are found, be deep in a system call,
+        or have a timer send them the signal to go on. `kept_still` tells afterwards. The kernel
+        books the time of a thread when that has left the processor, later than it calls the thread
+        stopped: all are at rest when they are stopped and their times stay the same.
+        """
+        instance = self._running()
+        deadline = time.monotonic() + STOP_TIMEOUT
+        while True:
+            signal_tree(instance.identity.pid, signal.SIGSTOP)
+            before, self._at_rest = self._at_rest, instance.view.threads()
+            stopped = all(one.stopped or one.ended for one in self._at_rest.values())
+            if (stopped and self._at_rest == before) or time.monotonic() > deadline:
+                return
+            time.sleep(BOOKING_TIME)
+
+    def kept_still(self) -> bool:
+        """Whether nothing has run since `freeze`; also so when everything inside has ended."""
+        now = self._running().view.threads()
+        return not now or stayed_at_rest(self._at_rest, now)
+
+    def thaw(self) -> None:
+        """Let the processes go on."""
+        signal_tree(self.identity.pid, signal.SIGCONT)
+
+
+def _environment(spec: SandboxSpec) -> dict[str, str]:
+    """The environment variables of every command: a small fixed set, then the spec's."""
+    threads = {} if spec.limits.cpus is None else dict.fromkeys(_THREADS, str(spec.limits.cpus))
+    return {
+        "PATH": f"{spec.python_env.absolute() / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+        "HOME": HOME,
+        "LANG": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        # Idle OpenMP threads that spin make busy machines many times slower.
+        "OMP_WAIT_POLICY": "PASSIVE",
+        **threads,
+        **spec.env,
+    }
+
+
+def _result(
+    command: Command, answer: Answer | None, started: float, *, restarted: bool
+) -> CommandResult:
+    return CommandResult(
+        exit_code=answer.exit_code if answer is not None and command.limit is None else None,
+        output=command.output.decode("utf-8", "replace"),
+        stdout=bytes(command.stdout),
+        stderr=bytes(command.stderr),
+        seconds=time.monotonic() - started,
+        cpu_seconds=answer.cpu_seconds if answer is not None else None,
+        limit=command.limit,
+        start_error=answer.start_error if answer is not None else 0,
+        restarted=restarted,
+    )

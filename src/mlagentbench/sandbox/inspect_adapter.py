@@ -1,0 +1,117 @@
+"""Any sandbox of Inspect (docker, k8s, local) behind the harness's own contract."""
+
+import math
+import posixpath
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from mlagentbench.errors import RunFailed
+from mlagentbench.sandbox.base import WORKSPACE, CommandResult, Limits
+from mlagentbench.sandbox.bwrap.limits import hit
+
+if TYPE_CHECKING:
+    from inspect_ai.util import SandboxEnvironment
+
+_NOT_FOUND, _NOT_ALLOWED = 127, 126
+
+
+class InspectSandbox:
+    """Runs commands in another provider's sandbox; of the limits, only wall time is held.
+
+    The workspace is that sandbox's own working directory. Output arrives when a command has
+    ended, stdout before stderr.
+    """
+
+    def __init__(
+        self,
+        environment: "SandboxEnvironment",
+        provider: str,
+        limits: Limits | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self._environment = environment
+        self._provider = provider
+        self._limits = limits or Limits()
+        self._env = dict(env or {})
+
+    @property
+    def isolation(self) -> str:
+        """How strongly commands are kept apart from the host, for disclosure."""
+        if self._provider == "local":
+            return "none: commands run as the user; only wall time is limited"
+        return f"{self._provider}: as configured there; of our limits only wall time is held"
+
+    async def run(
+        self,
+        command: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        cwd: str = WORKSPACE,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        on_output: Callable[[bytes], None] | None = None,
+        tidy: bool = True,  # noqa: ARG002
+    ) -> CommandResult:
+        """Run a command to its end; what it leaves outside of the workspace stays, tidy or not."""
+        from inspect_ai.util import OutputLimitExceededError
+
+        wall_time = self._limits.wall_time if timeout is None else timeout
+        started = time.monotonic()
+        try:
+            result = await self._environment.exec(
+                list(command),
+                input=stdin,
+                cwd=_relative(cwd),
+                env={**self._env, **(env or {})},
+                timeout=max(1, math.ceil(wall_time)),
+                timeout_retry=False,
+            )
+        except TimeoutError:
+            return _cut_off(started, self._limits, wall_time)
+        except OutputLimitExceededError as error:
+            shown = (error.truncated_output or "").encode()
+            ended = _ended(None, shown, b"", started)
+            return ended.model_copy(update={"limit": hit(self._limits, "output size")})
+        except FileNotFoundError as error:
+            return _ended(_NOT_FOUND, b"", f"{command[0]}: {error}\n".encode(), started)
+        except PermissionError as error:
+            return _ended(_NOT_ALLOWED, b"", f"{command[0]}: {error}\n".encode(), started)
+        except RuntimeError as error:
+            raise RunFailed("sandbox", str(error)) from error
+        code = result.returncode if result.returncode >= 0 else 128 - result.returncode
+        ended = _ended(code, result.stdout.encode(), result.stderr.encode(), started)
+        if on_output is not None and ended.output:
+            on_output(ended.stdout + ended.stderr)
+        return ended
+
+    async def read(self, path: str) -> bytes:
+        """The bytes of a file."""
+        return await self._environment.read_file(_relative(path) or ".", text=False)
+
+    async def write(self, path: str, contents: bytes) -> None:
+        """Write a file whole, creating its parents."""
+        await self._environment.write_file(_relative(path) or ".", contents)
+
+
+def _relative(path: str) -> str | None:
+    """A path as that sandbox knows it: what we call /workspace is its working directory."""
+    path = posixpath.normpath(path)
+    if path == WORKSPACE:
+        return None
+    return path.removeprefix(f"{WORKSPACE}/")
+
+
+def _cut_off(started: float, limits: Limits, wall_time: float) -> CommandResult:
+    ended = _ended(None, b"", b"", started)
+    return ended.model_copy(update={"limit": hit(limits, "wall time", wall_time)})
+
+
+def _ended(exit_code: int | None, stdout: bytes, stderr: bytes, started: float) -> CommandResult:
+    return CommandResult(
+        exit_code=exit_code,
+        output=(stdout + stderr).decode("utf-8", "replace"),
+        stdout=stdout,
+        stderr=stderr,
+        seconds=time.monotonic() - started,
+    )

@@ -1,0 +1,204 @@
+"""`bubblewrap` as a sandbox of Inspect.
+
+`sample_init` hands out a sandbox that is not started. A run of ours attaches its own; in anybody
+else's Inspect task it starts at first use, with an empty temporary workspace and the packages-free
+interpreter that Inspect itself runs on.
+"""
+
+import asyncio
+import errno
+import math
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Literal, overload
+
+from inspect_ai.util import (
+    ExecResult,
+    OutputLimitExceededError,
+    SandboxEnvironment,
+    SandboxEnvironmentConfigType,
+    SandboxEnvironmentLimits,
+    SandboxUserUnsupportedError,
+    sandboxenv,
+)
+from inspect_ai.util._sandbox.environment import SandboxUnavailableError
+from typing_extensions import override
+
+from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.fs import SCRATCH, make_scratch_directory, remove_tree
+from mlagentbench.sandbox.base import WORKSPACE, CommandResult, SandboxSpec
+from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+
+_USERS = (None, "agent", "1000")
+_KILLED = 137
+
+
+@sandboxenv(name="bubblewrap")
+class BubblewrapSandboxEnvironment(SandboxEnvironment):
+    """A bubblewrap sandbox behind Inspect's contract."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sandbox: BubblewrapSandbox | None = None
+        self._temporary: Path | None = None
+        self._starting = asyncio.Lock()
+
+    async def attach(self, sandbox: BubblewrapSandbox) -> None:
+        """Use this sandbox from now on; it is stopped when the sample ends."""
+        await self._discard()
+        self._sandbox = sandbox
+
+    async def started(self) -> BubblewrapSandbox:
+        """The sandbox, running: the attached one, else one of its own."""
+        async with self._starting:
+            if self._sandbox is None:
+                self._temporary = make_scratch_directory("sandbox")
+                spec = SandboxSpec(workspace=self._temporary, python_env=Path(sys.base_prefix))
+                self._sandbox = BubblewrapSandbox(spec)
+            await self._sandbox.start()
+            return self._sandbox
+
+    async def _discard(self) -> None:
+        sandbox, self._sandbox = self._sandbox, None
+        if sandbox is not None:
+            await sandbox.stop()
+        if self._temporary is not None:
+            remove_tree(self._temporary)
+            self._temporary = None
+
+    @override
+    async def exec(
+        self,
+        cmd: list[str],
+        input: str | bytes | None = None,
+        cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        user: str | None = None,
+        timeout: int | None = None,
+        timeout_retry: bool = True,
+        concurrency: bool = True,
+    ) -> ExecResult[str]:
+        """Run a command; what it leaves in the background lives until the sample ends."""
+        if user not in _USERS:
+            raise SandboxUserUnsupportedError(
+                f"the bubblewrap sandbox runs everything as the user agent, not as {user!r}"
+            )
+        try:
+            result = await (await self.started()).run_and_leave(
+                cmd,
+                stdin=input.encode() if isinstance(input, str) else input or b"",
+                cwd=cwd or WORKSPACE,
+                env=env,
+                timeout=math.inf if timeout is None else timeout,
+                max_output=2 * SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE,
+            )
+        except RunFailed as error:
+            raise SandboxUnavailableError(str(error)) from error
+        _raise_for(cmd, result)
+        return _exec_result(result)
+
+    @override
+    async def write_file(self, file: str, contents: str | bytes) -> None:
+        data = contents.encode() if isinstance(contents, str) else contents
+        await (await self.started()).write(file, data)
+
+    @overload
+    async def read_file(self, file: str, text: Literal[True] = True) -> str: ...
+
+    @overload
+    async def read_file(self, file: str, text: Literal[False]) -> bytes: ...
+
+    @override
+    async def read_file(self, file: str, text: bool = True) -> str | bytes:
+        limit = SandboxEnvironmentLimits.MAX_READ_FILE_SIZE
+        try:
+            contents = await (await self.started()).read(file, max_bytes=limit)
+        except OSError as error:
+            if error.errno == errno.EFBIG:
+                limit_text = SandboxEnvironmentLimits.MAX_READ_FILE_SIZE_STR
+                raise OutputLimitExceededError(limit_text, None) from error
+            raise
+        return contents.decode() if text else contents
+
+    @override
+    def default_polling_interval(self) -> float:
+        return 0.2
+
+    @override
+    @classmethod
+    def default_concurrency(cls) -> int:
+        return max(1, (os.cpu_count() or 1) // 2)
+
+    @override
+    @classmethod
+    async def task_init(cls, task_name: str, config: SandboxEnvironmentConfigType | None) -> None:
+        from inspect_ai._util.error import PrerequisiteError
+
+        try:
+            find_bwrap()
+        except UsageError as error:
+            raise PrerequisiteError(str(error)) from error
+
+    @override
+    @classmethod
+    async def sample_init(
+        cls,
+        task_name: str,
+        config: SandboxEnvironmentConfigType | None,
+        metadata: dict[str, str],
+    ) -> dict[str, SandboxEnvironment]:
+        return {"default": cls()}
+
+    @override
+    @classmethod
+    async def sample_cleanup(
+        cls,
+        task_name: str,
+        config: SandboxEnvironmentConfigType | None,
+        environments: dict[str, SandboxEnvironment],
+        interrupted: bool,
+    ) -> None:
+        for environment in environments.values():
+            await environment.as_type(cls)._discard()
+
+    @override
+    @classmethod
+    async def cli_cleanup(cls, id: str | None) -> None:
+        """Remove directories of harnesses that were killed together with their guardians."""
+        for place in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+            owner = place.name.removeprefix(SCRATCH).partition("-")[0]
+            if owner.isdigit() and not Path("/proc", owner).exists():
+                remove_tree(place)
+
+
+def _raise_for(command: list[str], result: CommandResult) -> None:
+    """Raise what Inspect's contract names for this end of a command."""
+    if result.start_error == errno.EACCES:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), command[0])
+    limit = SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
+    if max(len(result.stdout), len(result.stderr)) > limit:
+        raise OutputLimitExceededError(
+            SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, result.output[:limit]
+        )
+    if result.limit is not None and result.limit.name == "wall time":
+        raise TimeoutError(str(result.limit))
+
+
+def _exec_result(result: CommandResult) -> ExecResult[str]:
+    notes = [str(result.limit)] if result.limit is not None else []
+    if result.restarted:
+        notes.append("the sandbox was started anew: every process in it had been killed")
+    stderr = result.stderr.decode("utf-8", "replace") + "".join(f"\n{note}" for note in notes)
+    return ExecResult(
+        success=result.exit_code == 0 and not notes,
+        returncode=_KILLED if result.exit_code is None else result.exit_code,
+        stdout=result.stdout.decode("utf-8", "replace"),
+        stderr=stderr,
+    )
+
+
+bubblewrap = BubblewrapSandboxEnvironment
+"""The provider under the name by which Inspect knows it."""

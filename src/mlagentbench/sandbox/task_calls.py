@@ -1,0 +1,128 @@
+"""Calling a function of a task folder, alone in a fresh sandbox without network."""
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import mlagentbench.guest.mlagentbench_intervals as intervals_library
+import mlagentbench.guest.mlagentbench_papers as papers_library
+import mlagentbench.guest.mlagentbench_task as task_library
+from mlagentbench.errors import FailureCause, RunFailed
+from mlagentbench.fs import give_to, scratch_directory
+from mlagentbench.guest import GUEST
+from mlagentbench.records import Json
+from mlagentbench.sandbox.base import (
+    WORKSPACE,
+    Bind,
+    CommandResult,
+    Limits,
+    SandboxSpec,
+)
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.tasks.contract import InvalidSubmissionReported
+from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.task import Task
+
+_DRIVER = GUEST / "task_driver.py"
+_LIBRARIES = tuple(
+    Path(str(module.__file__)) for module in (task_library, papers_library, intervals_library)
+)
+_OURS, _TASK, _DATA = "/mlagentbench", "/task", "/data"
+_PREDICTORS = "trivial.predictors"
+_WORLD_READABLE = 0o005
+_LAST_LINES = 3000
+
+
+async def call_task(
+    task: Task,
+    python_env: PythonEnv,
+    function: str,
+    *,
+    read: Mapping[str, Path] | None = None,
+    write: Mapping[str, Path] | None = None,
+    seed: int | None = None,
+    timeout: float = 600.0,
+) -> Json:
+    """Run `module.function` of a task's folder; see tasks/task_call.py for the contract."""
+    read, write = read or {}, write or {}
+    with scratch_directory("call") as base:
+        workspace, empty = base / "workspace", base / "empty"
+        for place in (workspace, empty):
+            place.mkdir()
+        call = {
+            "task": _TASK,
+            "function": function,
+            "paths": {name: f"{_DATA}/{name}" for name in (*read, *write)},
+            "seed": seed,
+            "submission": task.spec.submission.path if function == _PREDICTORS else None,
+            "result": f"{WORKSPACE}/result.json",
+        }
+        (workspace / "call.json").write_text(json.dumps(call), encoding="utf-8")
+        resources = task.spec.resources
+        spec = SandboxSpec(
+            workspace=workspace,
+            python_env=python_env.directory,
+            binds=tuple(_binds(task, read, write, empty)),
+            limits=Limits(wall_time=timeout, memory=int(resources.memory), cpus=resources.cpus),
+        )
+        result = await _run(spec, write)
+        return _value(task, function, result, workspace / "result.json")
+
+
+def _binds(
+    task: Task, read: Mapping[str, Path], write: Mapping[str, Path], empty: Path
+) -> Iterator[Bind]:
+    yield Bind(source=_DRIVER, target=f"{_OURS}/{_DRIVER.name}")
+    for library in _LIBRARIES:
+        yield Bind(source=library, target=f"{_OURS}/{library.name}")
+    yield Bind(source=task.folder, target=_TASK)
+    for name, path in read.items():
+        yield from _readable(path, f"{_DATA}/{name}", empty)
+    for name, path in write.items():
+        path.mkdir(parents=True, exist_ok=True)
+        yield Bind(source=path, target=f"{_DATA}/{name}", writable=True)
+
+
+def _readable(path: Path, target: str, empty: Path) -> Iterator[Bind]:
+    """A path for reading. A directory closed to others, such as private/, is closed to the
+    sandbox's own uid too, so its entries are shown in a directory made inside."""
+    closed = path.stat().st_mode & _WORLD_READABLE != _WORLD_READABLE
+    if not (path.is_dir() and closed and os.geteuid() == 0):
+        yield Bind(source=path, target=target)
+        return
+    entries = sorted(path.iterdir())
+    yield from (Bind(source=entry, target=f"{target}/{entry.name}") for entry in entries)
+    if not entries:
+        yield Bind(source=empty, target=target)
+
+
+async def _run(spec: SandboxSpec, write: Mapping[str, Path]) -> CommandResult:
+    sandbox = BubblewrapSandbox(spec)
+    try:
+        async with sandbox:
+            command = ["python3", f"{_OURS}/{_DRIVER.name}", f"{WORKSPACE}/call.json"]
+            return await sandbox.run(command)
+    finally:
+        if os.geteuid() == 0:
+            for path in write.values():
+                give_to(0, path)
+
+
+def _value(task: Task, function: str, result: CommandResult, file: Path) -> Json:
+    cause: FailureCause = "grader" if function.startswith("grade.") else "task"
+    if result.exit_code != 0 or result.limit is not None or not file.is_file():
+        how = str(result.limit) if result.limit else f"exit code {result.exit_code}"
+        end = result.output.strip()[-_LAST_LINES:]
+        raise RunFailed(cause, f"{task.id}: {function}() failed ({how})\n{end}")
+    outcome = json.loads(file.read_text(encoding="utf-8"))
+    if "invalid" in outcome:
+        raise InvalidSubmissionReported(outcome["invalid"])
+    value = outcome["value"]
+    if function == "grade.grade":
+        if not isinstance(value, dict) or not isinstance(value.get("score"), float):
+            raise RunFailed(cause, f"{task.id}: {function}() returned {value!r}, not a Grade")
+        if not math.isfinite(value["score"]):
+            raise RunFailed(cause, f"{task.id}: {function}() gave the score {value['score']}")
+    return value

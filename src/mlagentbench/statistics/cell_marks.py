@@ -1,0 +1,119 @@
+"""What a reader must see beside a cell's figures, in words."""
+
+import json
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+
+from mlagentbench.analysis.run_summary import RunSummary
+from mlagentbench.records import Disclosure, Grade, Json, RunRecord
+from mlagentbench.runs.failure_causes import cause_of
+
+
+def agent_text(name: str, settings: dict[str, Json]) -> str:
+    """An agent as a person types it, with its settings."""
+    if not settings:
+        return name
+    shown = (f"{key}={_setting_text(value)}" for key, value in settings.items())
+    return f"{name}({', '.join(shown)})"
+
+
+def agent_of(record: RunRecord) -> str:
+    """A run's agent in tables: one that went on from what is not its own is another row."""
+    facts, taken = record.disclosure, record.branched_from
+    name = agent_text(facts.agent, facts.agent_settings)
+    return f"{name}, mixed history" if taken is not None and taken.mixed else name
+
+
+def _setting_text(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def who(agent: str, model: str) -> str:
+    """An agent with its model, in one line."""
+    return agent if model == "none" else f"{agent} with {model}"
+
+
+def data_words(facts: Disclosure) -> str:
+    """What the data are, such as "mini, public seed"."""
+    seed = "" if facts.mini_seed is None else f", {facts.mini_seed} seed"
+    return f"{facts.tier}{seed}{'' if facts.data_verified else ', unverified'}"
+
+
+def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
+    """The marks of runs of one cell."""
+    facts = summaries[0].result.record.disclosure
+    grades = [one.result.grade for one in summaries if one.result.grade is not None]
+    marks = []
+    if summaries[0].result.record.origin == "legacy":
+        marks.append("imported from the original's logs")
+    if facts.sandbox != "bubblewrap":
+        marks.append(f"sandbox {facts.sandbox}")
+    if facts.feedback != "none":
+        marks.append(f"feedback {facts.feedback}")
+    if facts.protocol != "ours":
+        marks.append(f"protocol {facts.protocol}")
+    if not facts.data_verified:
+        marks.append("data unverified")
+    if facts.interactive:
+        marks.append("a person could be asked")
+    marks += [f"{role}: {model}" for role, model in other_roles(facts).items()]
+    marks += _who_answered(summaries)
+    marks += tool_notes(grades)
+    marks += _missing(summaries)
+    marks += _branched(summaries)
+    if any(grade.above_ceiling for grade in grades):
+        marks.append("above the known ceiling")
+    reasons = {grade.reason for grade in grades if grade.reason is not None}
+    warnings = {str(grade.extra["warning"]) for grade in grades if "warning" in grade.extra}
+    said = dict.fromkeys(mark for one in summaries for mark in one.marks)
+    return (*marks, *sorted(reasons), *sorted(warnings), *said)
+
+
+def other_roles(facts: Disclosure) -> dict[str, str]:
+    """The roles that another model has than the main one."""
+    return {role: model for role, model in sorted(facts.roles.items()) if model != facts.model}
+
+
+def tool_notes(grades: Sequence[Grade]) -> list[str]:
+    """What grading used of the model that the submitted programs ask, apart from the runs."""
+    used = [grade.tool for grade in grades if grade.tool is not None]
+    if not used:
+        return []
+    mean = {
+        name: statistics.fmean(getattr(one, name) for one in used)
+        for name in ("calls", "kept", "input_tokens", "output_tokens", "searches")
+    }
+    tokens = mean["input_tokens"] + mean["output_tokens"]
+    return [
+        f"tool model {used[0].model}; a grading used {mean['calls']:,.0f} replies "
+        f"({mean['kept']:,.0f} of them kept from before), {tokens:,.0f} tokens and "
+        f"{mean['searches']:,.0f} searches"
+    ]
+
+
+def _who_answered(summaries: Sequence[RunSummary]) -> list[str]:
+    """Who answered where it was no model, and how far a recording fitted what was asked."""
+    said = dict.fromkeys(one.result.record.disclosure.answered_by for one in summaries)
+    marks = [f"answers: {by}" for by in said if by not in ("model", "nobody")]
+    recorded = [one.result.recorded for one in summaries if one.result.recorded is not None]
+    if recorded:
+        matched, given = sum(one.matched for one in recorded), sum(one.given for one in recorded)
+        marks.append(f"replies matched {matched} of {given}")
+    return marks
+
+
+def _missing(summaries: Sequence[RunSummary]) -> list[str]:
+    causes = [cause_of(one.result) for one in summaries]
+    reasons = Counter(cause.reason for cause in causes if cause.verdict == "missing")
+    if not reasons:
+        return []
+    told = ", ".join(reason if n == 1 else f"{reason} ({n})" for reason, n in reasons.items())
+    return [f"{reasons.total()} of {len(summaries)} missing: {told}"]
+
+
+def _branched(summaries: Sequence[RunSummary]) -> list[str]:
+    histories = len({one.cluster for one in summaries})
+    if histories == len(summaries):
+        return []
+    return [f"{len(summaries)} runs of {histories} histories: each history counts once"]

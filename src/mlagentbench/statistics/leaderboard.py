@@ -1,0 +1,405 @@
+"""Agents over many tasks: mean rates with two kinds of uncertainty, and performance profiles.
+
+Results on other tiers, seeds, versions of a task or data never share a board. Results that differ
+in limits, sandbox, feedback or protocol have rows of their own, with a mark that says so.
+"""
+
+import json
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+
+from mlagentbench.analysis.disclosures import limits_text
+from mlagentbench.numeric.intervals import (
+    Interval,
+    Stratum,
+    mean_interval_over_tasks,
+    rate_interval_over_tasks,
+    stratified_mean_interval,
+    stratified_rate_interval,
+    stratum_of,
+)
+from mlagentbench.records import Record
+from mlagentbench.runs.failure_causes import GREYED_ABOVE
+from mlagentbench.statistics.cell_marks import who
+from mlagentbench.statistics.cells import CellFigures, Conditions, HistoryFigures, Mean, Rate
+from mlagentbench.statistics.integrity import CONDITIONS, differences
+from mlagentbench.statistics.reference_rows import ALWAYS_SHOWN, FROM_MEASURED, RULERS, ruler_cells
+
+ROW_CONDITIONS = ("limits", "sandbox", "feedback", "protocol")
+"""In what results on one board may differ, with a mark."""
+IMPORTED = "imported from the original's logs: task version, data, limits and sandbox unknown"
+APART = "runs of this agent with other data or limits"
+PROFILE_AT = tuple(round(-0.5 + 0.05 * step, 2) for step in range(41))
+
+
+class SuiteMean(Record):
+    """A mean over tasks, each task with the same weight.
+
+    `on_these_tasks` is stratified: how much other runs on these very tasks would vary.
+    `over_tasks` treats the tasks as a sample: how much other tasks of this kind would; None below
+    two tasks.
+    """
+
+    tasks: int
+    mean: float | None
+    on_these_tasks: Interval | None
+    over_tasks: Interval | None
+    bounds: Interval | None = None
+    """If all missing runs had failed, or succeeded; None when none misses."""
+
+
+class ProfilePoint(Record):
+    """The mean over tasks of the share of runs with a normalised score of at least `at_least`."""
+
+    at_least: float
+    share: float
+
+
+class AgentFigures(Record):
+    """One row of the overview: an agent with its model, over all tasks that it ran on."""
+
+    agent: str
+    model: str
+    cells: tuple[CellFigures, ...]
+    success: SuiteMean
+    paper_success: SuiteMean
+    normalised: SuiteMean
+    valid: SuiteMean
+    profile: tuple[ProfilePoint, ...]
+    """Empty where single runs are not known, as for measured figures."""
+    runs: int
+    counted: int = 0
+    missing: int
+    greyed: bool
+    tokens: int | None
+    """Of all counted runs together, and so are the next three; unknown for runs imported from the
+    original's logs."""
+    cost: float | None
+    working_seconds: float
+    successes: int
+    tokens_per_success: float | None
+    cost_per_success: float | None
+    marks: tuple[str, ...]
+    is_ruler: bool
+    """Whether it is nop, baseline or oracle: a row to measure others by."""
+
+    @property
+    def name(self) -> str:
+        """The agent with its model, in one line."""
+        return who(self.agent, self.model)
+
+
+class Board(Record):
+    """Rows that may be compared: they ran the same tasks under the same conditions."""
+
+    name: str
+    """What all of it shares, in a few words, such as "mini, public seed, 50 steps"."""
+    conditions: tuple[Conditions, ...]
+    """One per task."""
+    tasks: tuple[str, ...]
+    rows: tuple[AgentFigures, ...]
+    marks: tuple[str, ...]
+    """Differences between rows that a reader must see."""
+
+
+def boards(cells: Sequence[CellFigures]) -> list[Board]:
+    """One board for each set of cells that may be compared; every cell is on exactly one."""
+    groups: dict[str, list[CellFigures]] = defaultdict(list)
+    for cell in cells:
+        groups[_kind(cell.key.conditions)].append(cell)
+    return [
+        _board(kind, place, members)
+        for kind, group in sorted(groups.items())
+        for place, members in enumerate(_by_edition(group))
+    ]
+
+
+def _kind(conditions: Conditions) -> str:
+    seed = conditions.mini_seed
+    words = [conditions.tier]
+    if seed is not None:
+        words.append("public seed" if seed == "public" else "secret seed")
+    if conditions.variant != "original":
+        words.append(conditions.variant)
+    return ", ".join(words)
+
+
+def _is_imported(cell: CellFigures) -> bool:
+    return cell.key.conditions.task_version == 0
+
+
+def _by_edition(cells: Sequence[CellFigures]) -> list[list[CellFigures]]:
+    """Cells apart by version and data of their tasks; the newest, then the most used, come first.
+
+    Runs imported from the original's logs do not say what data they ran on: they stand beside the
+    first, with a mark.
+    """
+    runs: Counter[tuple[str, int, str]] = Counter()
+    for cell in cells:
+        runs[_edition(cell)] += cell.runs
+    order: dict[str, list[tuple[str, int, str]]] = defaultdict(list)
+    for edition in sorted(runs, key=lambda one: (-one[1], -runs[one], one[2])):
+        if edition[1] != 0 or all(other[0] != edition[0] or not other[1] for other in runs):
+            order[edition[0]].append(edition)
+    found: dict[int, list[CellFigures]] = defaultdict(list)
+    for cell in cells:
+        editions = order[cell.key.task]
+        place = editions.index(_edition(cell)) if _edition(cell) in editions else 0
+        found[place].append(cell)
+    return [found[place] for place in sorted(found)]
+
+
+def _edition(cell: CellFigures) -> tuple[str, int, str]:
+    conditions = cell.key.conditions
+    return cell.key.task, conditions.task_version, conditions.data_hash
+
+
+def _board(kind: str, place: int, cells: Sequence[CellFigures]) -> Board:
+    common = {task: _common(group) for task, group in _by_task(cells).items()}
+    with_rulers, unknown = _with_rulers(cells, common)
+    figures = [_row(members, len(common)) for members in _by_row(with_rulers, common)]
+    limits = {limits_text(conditions.limits) for conditions in common.values()}
+    name = kind if len(limits) > 1 else f"{kind}, {limits.pop()}"
+    return Board(
+        name=name if place == 0 else f"{name}; other versions or data ({place})",
+        conditions=tuple(common.values()),
+        tasks=tuple(common),
+        rows=tuple(sorted(figures, key=_row_place)),
+        marks=(*_difference_marks(cells), *unknown),
+    )
+
+
+def _by_task(cells: Sequence[CellFigures]) -> dict[str, list[CellFigures]]:
+    groups: dict[str, list[CellFigures]] = defaultdict(list)
+    for cell in sorted(cells, key=lambda one: one.key.task):
+        groups[cell.key.task].append(cell)
+    return groups
+
+
+def _common(cells: Sequence[CellFigures]) -> Conditions:
+    """The conditions under which most runs of a task were made, not counting rulers if others."""
+    ours = [cell for cell in cells if not _is_imported(cell)] or list(cells)
+    agents = [cell for cell in ours if not _is_ruler(cell)] or ours
+    runs: Counter[str] = Counter()
+    for cell in agents:
+        runs[cell.key.conditions.model_dump_json()] += cell.runs
+    return Conditions.model_validate_json(runs.most_common(1)[0][0])
+
+
+def _is_ruler(cell: CellFigures) -> bool:
+    return cell.key.agent.partition("(")[0] in RULERS
+
+
+def _with_rulers(
+    cells: Sequence[CellFigures], common: dict[str, Conditions]
+) -> tuple[list[CellFigures], list[str]]:
+    """The cells with nop and the baseline on every task, and why these are not known of some."""
+    found, unknown = list(cells), []
+    for task, group in _by_task(cells).items():
+        ran = {cell.key.agent for cell in group}
+        wanted = [ruler for ruler in ALWAYS_SHOWN if ruler not in ran]
+        if not wanted:
+            continue
+        beside = next(cell for cell in group if cell.key.conditions == common[task])
+        made = ruler_cells(beside)
+        found += [
+            cell
+            for cell, ruler in ((made.nop, "nop"), (made.baseline, "baseline"))
+            if cell is not None and ruler in wanted
+        ]
+        if made.unknown is not None:
+            unknown.append(f"no figures of {' and '.join(wanted)}: {made.unknown}")
+    return found, unknown
+
+
+def _deviations(cell: CellFigures, common: dict[str, Conditions]) -> tuple[str, ...]:
+    """In what a cell differs from most others on its task, in words."""
+    own, usual = cell.key.conditions, common[cell.key.task]
+    if _is_imported(cell):
+        return (IMPORTED,)
+    texts = {name: CONDITIONS[name] for name in ROW_CONDITIONS}
+    return tuple(f"{name}: {text(own)}" for name, text in texts.items() if text(own) != text(usual))
+
+
+class _RowCells(Record):
+    """The cells of one row, at most one a task, and in what they differ from most others."""
+
+    cells: tuple[CellFigures, ...]
+    deviations: tuple[str, ...]
+
+
+def _by_row(cells: Sequence[CellFigures], common: dict[str, Conditions]) -> list[_RowCells]:
+    """Cells by agent and conditions; where a task has several, those with fewer runs stand apart.
+
+    That is so for imported runs: those that saw other data are told apart only within a task.
+    """
+    rows: dict[str, list[CellFigures]] = defaultdict(list)
+    deviations: dict[str, tuple[str, ...]] = {}
+    places: Counter[str] = Counter()
+    for cell in sorted(cells, key=lambda one: -one.runs):
+        differs = _deviations(cell, common)
+        same = [cell.key.agent, cell.key.model, cell.key.roles, differs]
+        place = places[json.dumps([cell.key.task, *same])]
+        places[json.dumps([cell.key.task, *same])] += 1
+        row = json.dumps([place, *same])
+        rows[row].append(cell)
+        deviations[row] = differs if place == 0 else (*differs, f"{APART} ({place + 1})")
+    return [
+        _RowCells(
+            cells=tuple(sorted(members, key=lambda one: one.key.task)), deviations=deviations[row]
+        )
+        for row, members in rows.items()
+    ]
+
+
+def _row(row: _RowCells, tasks: int) -> AgentFigures:
+    cells = row.cells
+    key = cells[0].key
+    runs, missing = sum(cell.runs for cell in cells), sum(cell.missing for cell in cells)
+    successes = sum(cell.success.successes for cell in cells if not cell.from_measured)
+    tokens = None if _is_imported(cells[0]) else round(_sum([c.total_tokens for c in cells]) or 0)
+    cost = _sum([cell.total_cost for cell in cells if cell.counted])
+    return AgentFigures(
+        agent=key.agent,
+        model=key.model,
+        cells=cells,
+        success=_suite_rate(cells, lambda cell: cell.success, lambda one: one.success, bounds=True),
+        paper_success=_suite_rate(
+            cells, lambda cell: cell.paper_success, lambda one: one.paper_success
+        ),
+        normalised=_suite_mean([cell.normalised for cell in cells]),
+        valid=_suite_rate(cells, lambda cell: cell.valid, lambda one: one.valid),
+        profile=_profile(cells),
+        runs=runs,
+        counted=sum(cell.counted for cell in cells),
+        missing=missing,
+        greyed=runs > 0 and missing / runs > GREYED_ABOVE,
+        tokens=tokens,
+        cost=cost,
+        working_seconds=_sum([cell.total_seconds for cell in cells]) or 0.0,
+        successes=successes,
+        tokens_per_success=None if tokens is None or not successes else tokens / successes,
+        cost_per_success=None if cost is None or not successes else cost / successes,
+        marks=_row_marks(cells, row.deviations, tasks),
+        is_ruler=_is_ruler(cells[0]),
+    )
+
+
+def _sum(totals: Sequence[float | None]) -> float | None:
+    """Together; None when one of them is unknown, or there are none."""
+    known = [one for one in totals if one is not None]
+    return sum(known) if known and len(known) == len(totals) else None
+
+
+def _suite_rate(
+    cells: Sequence[CellFigures],
+    rate: Callable[[CellFigures], Rate],
+    share: Callable[[HistoryFigures], float | None],
+    *,
+    bounds: bool = False,
+) -> SuiteMean:
+    known = [cell for cell in cells if rate(cell).rate is not None]
+    rates = [one for cell in known if (one := rate(cell).rate) is not None]
+    if not rates:
+        return SuiteMean(tasks=0, mean=None, on_these_tasks=None, over_tasks=None)
+    values = [[one for h in cell.histories if (one := share(h)) is not None] for cell in known]
+    return SuiteMean(
+        tasks=len(rates),
+        mean=statistics.fmean(rates),
+        on_these_tasks=(
+            stratified_rate_interval([stratum_of(one) for one in values]) if all(values) else None
+        ),
+        over_tasks=rate_interval_over_tasks(rates),
+        bounds=_suite_bounds(cells) if bounds else None,
+    )
+
+
+def _suite_bounds(cells: Sequence[CellFigures]) -> Interval | None:
+    if all(cell.success_bounds is None for cell in cells):
+        return None
+    known = [cell for cell in cells if cell.success.rate is not None or cell.success_bounds]
+    rates = [cell.success.rate or 0.0 for cell in known]
+    pairs = [
+        cell.success_bounds or Interval(low=rate, high=rate)
+        for cell, rate in zip(known, rates, strict=True)
+    ]
+    return Interval(
+        low=statistics.fmean(pair.low for pair in pairs),
+        high=statistics.fmean(pair.high for pair in pairs),
+    )
+
+
+def _suite_mean(means: Sequence[Mean]) -> SuiteMean:
+    known = [one for one in means if one.mean is not None]
+    values = [one.mean for one in known if one.mean is not None]
+    if not values:
+        return SuiteMean(tasks=0, mean=None, on_these_tasks=None, over_tasks=None)
+    strata = [_stratum(one) for one in known]
+    sampled = [stratum for stratum in strata if stratum is not None]
+    return SuiteMean(
+        tasks=len(values),
+        mean=statistics.fmean(values),
+        on_these_tasks=(stratified_mean_interval(sampled) if len(sampled) == len(strata) else None),
+        over_tasks=mean_interval_over_tasks(values),
+    )
+
+
+def _stratum(mean: Mean) -> Stratum | None:
+    if mean.mean is None or mean.n == 0:
+        return None
+    error = mean.standard_error
+    variance = None if error is None else error**2 * mean.n
+    return Stratum(n=mean.n, mean=mean.mean, variance=variance)
+
+
+def _profile(cells: Sequence[CellFigures]) -> tuple[ProfilePoint, ...]:
+    points = [cell.normalised.points for cell in cells if cell.normalised.mean is not None]
+    if not points or not all(points):
+        return ()
+    return tuple(
+        ProfilePoint(
+            at_least=level,
+            share=statistics.fmean(
+                sum(score >= level for score in scores) / len(scores) for scores in points
+            ),
+        )
+        for level in PROFILE_AT
+    )
+
+
+def _row_marks(
+    cells: Sequence[CellFigures], deviations: Sequence[str], tasks: int
+) -> tuple[str, ...]:
+    """What holds for the whole row, and on which tasks it has no runs or none that count."""
+    ran = [cell for cell in cells if not cell.from_measured]
+    everywhere = [
+        mark for mark in (ran[0].marks if ran else ()) if all(mark in cell.marks for cell in ran)
+    ]
+    marks = [*deviations, *everywhere]
+    made = [cell.key.task for cell in cells if cell.from_measured]
+    if made:
+        marks.append(FROM_MEASURED if not ran else f"{FROM_MEASURED}: {', '.join(made)}")
+    if len(cells) < tasks:
+        marks.append(f"on {len(cells)} of {tasks} tasks only")
+    uncounted = [cell.key.task for cell in ran if cell.success.rate is None]
+    if uncounted:
+        marks.append(f"no judged run: {', '.join(uncounted)}")
+    return tuple(dict.fromkeys(marks))
+
+
+def _row_place(row: AgentFigures) -> tuple[bool, float, str, str]:
+    return row.is_ruler, -(row.success.mean or 0.0), row.agent, row.model
+
+
+def _difference_marks(cells: Sequence[CellFigures]) -> list[str]:
+    """In what rows differ; the same difference on many tasks is said once."""
+    found = differences([cell.key for cell in cells])
+    tasks: dict[str, list[str]] = defaultdict(list)
+    for one in found:
+        tasks[one.model_copy(update={"task": ""}).text].append(one.task)
+    everywhere = {cell.key.task for cell in cells}
+    return [
+        text if set(where) == everywhere else f"{', '.join(where)}: {text}"
+        for text, where in tasks.items()
+    ]

@@ -1,0 +1,241 @@
+"""Searching the workspace for what is private: by name, by contents, by columns of answers.
+
+The workspace is the task's starter files and its public data. File times and the order in which
+files were written are looked at, too: an agent sees both.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from mlagentbench.guest.mlagentbench_task import CANARY_LINE
+from mlagentbench.task_checks.data_tables import (
+    Answers,
+    Table,
+    canonical_column,
+    data_files,
+    read_answers,
+    read_tables,
+)
+from mlagentbench.task_checks.verdicts import CheckResult
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.data.prepared_files import read_facts
+from mlagentbench.tasks.task import Task
+
+LEAST_ROWS = 20
+"""Columns with fewer rows agree by chance too easily."""
+FEW_VALUES = 50
+"""A column with at most so many different values is one of classes."""
+SAME_ORDER = 0.9999
+"""Numbers that are ranked alike to this degree are one quantity in two units."""
+LEAST_FILES = 8
+ORDER_SIGMAS = 4.0
+SHOWN = 5
+
+
+def search_names(task: Task, data: PreparedData) -> CheckResult:
+    """No file of the workspace bears the name of a private one."""
+    private = {Path(file).name.lower(): file for file in data_files(data.private)}
+    found = [
+        f"{place} is named like private/{private[Path(file).name.lower()]}"
+        for place, file in _workspace_files(task, data)
+        if Path(file).name.lower() in private
+    ]
+    return _result("no private file by name", found, f"{len(private)} private files")
+
+
+def search_contents(task: Task, data: PreparedData) -> CheckResult:
+    """No file of the workspace has the contents of a private one."""
+    facts_of = {facts.path: facts for facts in read_facts(data.private)}
+    private = {facts.sha256: path for path, facts in facts_of.items() if facts.bytes}
+    for path in facts_of:
+        if path.endswith(".csv"):  # the answers as they were before they were marked
+            contents = (data.private / path).read_bytes().removeprefix(f"{CANARY_LINE}\n".encode())
+            private[hashlib.sha256(contents).hexdigest()] = path
+    found = [
+        f"{root.name}/{facts.path} is private/{private[facts.sha256]}"
+        for root in (task.starter, data.public)
+        for facts in read_facts(root)
+        if facts.sha256 in private
+    ]
+    return _result("no private file by contents", found, f"{len(facts_of)} private files")
+
+
+def _workspace_files(task: Task, data: PreparedData) -> Iterator[tuple[str, str]]:
+    for root in (task.starter, data.public):
+        for file in data_files(root):
+            yield f"{root.name}/{file}", file
+
+
+class Secret(NamedTuple):
+    """A private column, with the ids of its rows where they have any."""
+
+    name: str
+    ids: pd.Index | None
+    values: pd.Series
+    is_target: bool
+
+
+def search_columns(task: Task, data: PreparedData) -> CheckResult:
+    """No public column tells a private one: row by row, by id, recoded, rescaled or permuted."""
+    answers = read_answers(data.private)
+    tables = [
+        Table(table.file, table.rows.apply(canonical_column))
+        for root in (task.starter, data.public)
+        for table in read_tables(root)
+    ]
+    secrets = list(_secrets(data.private, answers))
+    found = [
+        f"{table.file}: {column} {how} private/{secret.name}"
+        for secret in secrets
+        for table in tables
+        for column, how in _telling(secret, table)
+    ]
+    searched = f"{len(secrets)} private columns, {len(tables)} public tables"
+    return _result("no private column", found, searched)
+
+
+def _secrets(private: Path, answers: Answers | None) -> Iterator[Secret]:
+    """Every private column but the ids, which are public by design."""
+    id_column = answers.id_column if answers is not None else None
+    for table in read_tables(private):
+        rows = table.rows
+        has_ids = id_column in rows.columns and rows[id_column].is_unique
+        ids = pd.Index(canonical_column(rows[id_column])) if has_ids else None
+        for column in rows.columns:
+            values = canonical_column(rows[column])
+            if column != id_column and len(values) >= LEAST_ROWS and values.nunique() > 1:
+                is_target = answers is not None and table.file == answers.file
+                yield Secret(f"{table.file}: {column}", ids, values, is_target)
+
+
+def _telling(secret: Secret, table: Table) -> Iterator[tuple[str, str]]:
+    """The columns of a table, in canonical form, that tell a secret, and how."""
+    aligned = _aligned(secret, table.rows)
+    for column in table.rows.columns:
+        public = table.rows[column]
+        how = None
+        if aligned is not None and column != aligned.id_column:
+            how = tells(public[aligned.public_rows], secret.values[aligned.secret_rows])
+        if how is None and len(public) == len(secret.values):
+            how = tells(public, secret.values)
+        if how is None and secret.is_target:
+            how = _permuted(public, secret.values)
+        if how is not None:
+            yield str(column), how
+
+
+class _Alignment(NamedTuple):
+    id_column: str
+    public_rows: np.ndarray
+    secret_rows: np.ndarray
+
+
+def _aligned(secret: Secret, rows: pd.DataFrame) -> _Alignment | None:
+    """Which row of the table is which of the secret, when a column holds its ids."""
+    if secret.ids is None:
+        return None
+    for column in rows.columns:
+        if not rows[column].is_unique:
+            continue
+        place = secret.ids.get_indexer(pd.Index(rows[column]))
+        public_rows = np.flatnonzero(place >= 0)
+        if len(public_rows) >= max(LEAST_ROWS, 0.5 * min(len(rows), len(secret.ids))):
+            return _Alignment(str(column), public_rows, place[public_rows])
+    return None
+
+
+def tells(public: pd.Series, secret: pd.Series) -> str | None:
+    """How a public column gives a secret one away, their rows being the same; None if it does not.
+
+    Values are in canonical form.
+    """
+    known, hidden = public.to_numpy(), secret.to_numpy()
+    kinds = len(set(hidden))
+    if kinds < 2:
+        return None
+    if (known == hidden).all():
+        return "equals"
+    if kinds <= FEW_VALUES and len(set(known)) <= min(2 * kinds, len(known) // 5):
+        pairs = set(zip(known, hidden, strict=True))
+        return "is a code for" if len(pairs) == len(set(known)) else None
+    if kinds > FEW_VALUES:
+        numbers = [pd.to_numeric(pd.Series(values), errors="coerce") for values in (known, hidden)]
+        if all(column.notna().all() for column in numbers):
+            ranks = [column.rank().to_numpy() for column in numbers]
+            if min(ranks[0].std(), ranks[1].std()) > 0:
+                alike = abs(float(np.corrcoef(ranks[0], ranks[1])[0, 1]))
+                return "is another measure of" if alike >= SAME_ORDER else None
+    return None
+
+
+def _permuted(public: pd.Series, secret: pd.Series) -> str | None:
+    """Whether all values of a column of many values are there, in whatever order.
+
+    Among more values than there are secrets, only fractions count: whole numbers meet by chance.
+    """
+    kinds = secret.nunique()
+    if kinds <= FEW_VALUES:
+        return None
+    if len(public) == len(secret):
+        same = sorted(public) == sorted(secret)
+        return "holds the values, in another order, of" if same else None
+    fractions = ~secret.str.endswith(".0")
+    if fractions.mean() > 0.5 and set(secret) <= set(public):
+        return "holds all values of"
+    return None
+
+
+def public_times(data: PreparedData) -> CheckResult:
+    """Every public file and directory has the time 0."""
+    paths = [data.public, *sorted(data.public.rglob("*"))]
+    late = [path for path in paths if path.stat().st_mtime_ns != 0]
+    found = [f"{path.relative_to(data.directory)} has another modification time" for path in late]
+    return _result("public files have the time 0", found, f"{len(paths)} files and directories")
+
+
+def writing_order(data: PreparedData) -> CheckResult:
+    """Within a directory, neither inodes nor change times follow the order of the names.
+
+    That is a matter of chance with a few files; directories with fewer than eight are not judged.
+    """
+    name = "public files were written in random order"
+    folders = [data.public, *sorted(path for path in data.public.rglob("*") if path.is_dir())]
+    judged, found = 0, []
+    for folder in folders:
+        files = sorted(path for path in folder.iterdir() if path.is_file())
+        if len(files) < LEAST_FILES:
+            continue
+        judged += 1
+        for what, field in (("inodes", "st_ino"), ("change times", "st_ctime_ns")):
+            order = pd.Series([getattr(file.stat(), field) for file in files]).rank()
+            if order.nunique() < 2:
+                continue
+            alike = float(np.corrcoef(order, np.arange(len(files)))[0, 1])
+            if abs(alike) * math.sqrt(len(files) - 1) > _order_limit(len(files)):
+                where = folder.relative_to(data.directory)
+                found.append(f"{where}: {what} follow the names (rank correlation {alike:.2f})")
+    if not judged:
+        return CheckResult(
+            name=name,
+            ok=None,
+            detail=f"not applicable: no directory with at least {LEAST_FILES} files",
+        )
+    return _result(name, found, f"{judged} directories")
+
+
+def _order_limit(files: int) -> float:
+    """Four sigmas; with a few files even a perfect order is no more than about three."""
+    return min(ORDER_SIGMAS, 0.95 * math.sqrt(files - 1))
+
+
+def _result(name: str, found: list[str], searched: str) -> CheckResult:
+    if not found:
+        return CheckResult(name=name, ok=True, detail=searched)
+    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return CheckResult(name=name, ok=False, detail="; ".join(found[:SHOWN]) + more)

@@ -1,0 +1,121 @@
+"""Measuring a task: trivial predictors, starter, reference and bar, by running them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from mlagentbench.errors import RunFailed
+from mlagentbench.fs import scratch_directory
+from mlagentbench.grading.measurements import MeasuredTask, TimedScore, figures_from
+from mlagentbench.models.model_choice import tool_role
+from mlagentbench.records import Tier
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.task_checks.trials import Trial, Trials
+from mlagentbench.tasks.data.preparation import MiniSeed, PreparedData
+from mlagentbench.tasks.data.terminal_progress import TerminalProgress
+from mlagentbench.tasks.measured import store_in_home, write_to_task
+from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.ready import ensure_ready
+from mlagentbench.tasks.spec import Measured
+from mlagentbench.tasks.task import Task, load_task
+
+STARTER_RUNS: dict[Tier, int] = {"mini": 30, "full": 8}
+REFERENCE_RUNS = 8
+SECRET_SEED_RUNS = 8
+"""Runs of the starter on a secret draw of the mini tier, which somebody is waiting for."""
+
+Announce = Callable[[str], None]
+
+
+def measure_tasks(
+    names: Sequence[str],
+    *,
+    tier: Tier,
+    runs: int | None,
+    reference_runs: int,
+    write: bool,
+    mini_seed: MiniSeed,
+    roles: Sequence[str] = (),
+) -> Iterator[MeasuredTask]:
+    """Measure tasks one after the other, keep their figures and give them back.
+
+    `write` puts them into task.toml, else they go to this machine's home. What fails is a
+    RunFailed, and nothing of that task is written.
+    """
+    tool = tool_role(roles)
+    tasks = [load_task(name) for name in names]
+    console = Console(stderr=True, highlight=False)
+    with TerminalProgress(console) as progress:
+        for task in tasks:
+            data, python_env = ensure_ready(
+                task, tier, mini_seed, call=call_task, progress=progress
+            )
+            starter_runs = runs or STARTER_RUNS[tier]
+            measured = asyncio.run(
+                measure(task, data, python_env, starter_runs, reference_runs, progress.say, tool)
+            )
+            keep = write_to_task if write else store_in_home
+            yield MeasuredTask(
+                task=task.id,
+                tier=tier,
+                metric=task.spec.metric,
+                measured=measured,
+                stored_in=keep(task, tier, measured),
+            )
+
+
+async def measure(
+    task: Task,
+    data: PreparedData,
+    python_env: PythonEnv,
+    runs: int,
+    reference_runs: int,
+    announce: Announce,
+    tool: str | None = None,
+) -> Measured:
+    """Run everything and sum it up; RunFailed when something of the task does not work."""
+    with scratch_directory("baseline") as scratch:
+        trials = Trials(task, data, python_env, scratch, tool)
+        trivial = {}
+        for name, submission in (await trials.trivial()).items():
+            scored = await trials.score(submission)
+            trivial[name] = _score(task, f"trivial predictor {name}", scored.score, scored.reason)
+            announce(f"{task.id}: {name}: {trivial[name]:.6g}")
+        starter = await _repeat(task, "starter", trials.starter, runs, announce)
+        reference = await _repeat(task, "solution", trials.solution, reference_runs, announce)
+        ceiling = await trials.ceiling()
+    return figures_from(
+        task.spec.metric, data.hash, trivial, starter, reference, ceiling, trials.tool, data.bytes
+    )
+
+
+async def measure_secret_draw(
+    task: Task, data: PreparedData, python_env: PythonEnv, announce: Announce
+) -> Path:
+    """Measure a secret draw of the mini tier as soon as it is made, and keep the figures here."""
+    announce(f"{task.id}: measuring floor, reference and bar on this draw")
+    measured = await measure(task, data, python_env, SECRET_SEED_RUNS, REFERENCE_RUNS, announce)
+    return store_in_home(task, data.tier, measured)
+
+
+async def _repeat(
+    task: Task, name: str, once: Callable[[int], Awaitable[Trial]], runs: int, announce: Announce
+) -> list[TimedScore]:
+    found = []
+    for epoch in range(1, runs + 1):
+        trial = await once(epoch)
+        score = _score(task, name, trial.scored.score, trial.scored.reason)
+        found.append(TimedScore(score=score, seconds=trial.seconds, cpu_seconds=trial.cpu_seconds))
+        announce(
+            f"{task.id}: {name} {epoch}/{runs}: {score:.6g} "
+            f"({trial.seconds:.1f} s, {trial.cpu_seconds:.1f} CPU s)"
+        )
+    return found
+
+
+def _score(task: Task, name: str, score: float | None, reason: str | None) -> float:
+    if score is None:
+        raise RunFailed("task", f"{task.id}: the {name}'s submission gets no score: {reason}")
+    return score

@@ -1,0 +1,169 @@
+"""Trying a task out as an agent would: fresh workspace, fresh sandbox, the usual grading.
+
+`mlagentbench baseline` and `mlagentbench check` are made of these trials.
+"""
+
+import shlex
+import shutil
+from pathlib import Path
+
+from mlagentbench.environment.services.tool_model import (
+    ConstantTool,
+    InspectTool,
+    KeptReplies,
+    found_tool,
+)
+from mlagentbench.environment.services.tool_services import run_services, serving
+from mlagentbench.environment.workspace import Workspace, sandbox_spec, workspace_of
+from mlagentbench.errors import RunFailed
+from mlagentbench.grading.grade import (
+    Scored,
+    fresh_directory,
+    score_snapshot,
+    score_submission,
+)
+from mlagentbench.records import Json, Record
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.snapshots import Snapshots
+from mlagentbench.sandbox.base import CommandResult
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.task import Task
+
+LAST_OUTPUT = 2000
+"""How much of a failed command's output the error shows."""
+
+
+class Trial(Record):
+    """A submission that was made by a command of the task, or by nothing at all."""
+
+    submission: Path
+    """The directory that holds the submitted files."""
+    scored: Scored
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+
+class Trials:
+    """Trials of one prepared task; their files stay in `scratch`, which is the caller's."""
+
+    def __init__(
+        self,
+        task: Task,
+        data: PreparedData,
+        python_env: PythonEnv,
+        scratch: Path,
+        tool: str | None = None,
+    ) -> None:
+        self.tool = tool or task.spec.tool_model
+        """The model in the role `tool`, for tasks whose programs use one."""
+        self.task = task
+        self.data = data
+        self.python_env = python_env
+        self.scratch = scratch
+
+    async def starter(self, epoch: int) -> Trial:
+        """Run the starter as it is."""
+        return await self._run("starter", epoch, self.task.spec.commands.starter)
+
+    async def solution(self, epoch: int) -> Trial:
+        """Lay the solution over the starter and run it."""
+        command = self.task.spec.commands.solution
+        return await self._run("solution", epoch, command, overlay=self.task.solution)
+
+    async def nothing(self) -> Trial:
+        """Submit the workspace as it is before anything ran."""
+        return await self._run("nothing", epoch=1)
+
+    async def trivial(self) -> dict[str, Path]:
+        """The submissions of the trivial predictors, each in a directory of its own."""
+        out = self.scratch / "trivial"
+        fresh_directory(out)
+        names = await self.call("trivial.predictors", public=self.data.public, write=out)
+        return {name: out / name for name in names}
+
+    async def ceiling(self) -> float | None:
+        """The best score that is possible, where the task knows it."""
+        if not self.task.defines("grade.ceiling"):
+            return None
+        found = await self.call("grade.ceiling", private=self.data.private)
+        return None if found is None else float(found)
+
+    async def score(self, submission: Path) -> Scored:
+        """Score a submission; what the tool model says is kept for the next time."""
+        kept = submission.with_name("replies.jsonl")
+        tool = None if self.tool is None else KeptReplies(InspectTool(self.tool), kept)
+        return await score_submission(self.task, self.data, self.python_env, submission, tool)
+
+    async def score_without_model(self, submission: Path) -> Scored:
+        """Score a program whose tool model says always the same."""
+        return await score_submission(
+            self.task, self.data, self.python_env, submission, ConstantTool()
+        )
+
+    async def call(self, function: str, write: Path | None = None, **read: Path) -> Json:
+        """Call a function of the task's folder, in a sandbox."""
+        out = {"out": write} if write is not None else None
+        return await call_task(self.task, self.python_env, function, read=read, write=out)
+
+    async def _run(
+        self, name: str, epoch: int, command: str | None = None, overlay: Path | None = None
+    ) -> Trial:
+        run = RunDirectory(self.scratch, Path(name, str(epoch)))
+        workspace = workspace_of(self.task, run, self.data)
+        workspace.lay_out()
+        if overlay is not None:
+            _lay_over(workspace, overlay)
+        result = await self._execute(run, epoch, name, command) if command is not None else None
+        store = ObjectStore(run.objects)
+        snapshot = Snapshots(store, run.work, skip=workspace.protected).take()
+        tool = None if self.tool is None else KeptReplies(InspectTool(self.tool), run.replies)
+        scored = await score_snapshot(
+            self.task, self.data, self.python_env, store, snapshot.id, run.outputs, tool
+        )
+        shutil.rmtree(run.work)
+        return Trial(
+            submission=run.outputs,
+            scored=scored,
+            seconds=result.seconds if result else 0.0,
+            cpu_seconds=(result.cpu_seconds or 0.0) if result else 0.0,
+        )
+
+    async def _execute(
+        self, run: RunDirectory, epoch: int, name: str, command: str
+    ) -> CommandResult:
+        seed = self.task.run_seed(epoch)
+        spec = sandbox_spec(self.task, run, self.data, self.python_env, seed)
+        services = None
+        if self.tool is not None:
+            services = run_services(self.task, self.data.private, found_tool(self.tool))
+        async with serving(services), BubblewrapSandbox(spec, services) as sandbox:
+            result = await sandbox.run(shlex.split(command))
+        if services is not None and services.failure is not None:
+            raise services.failure
+        if result.exit_code != 0 or result.limit is not None:
+            how = str(result.limit) if result.limit else f"ended with status {result.exit_code}"
+            raise RunFailed(
+                "task",
+                f"{self.task.id}: the {name}'s `{command}` {how} (seed {seed}):\n"
+                f"{result.output[-LAST_OUTPUT:]}",
+            )
+        return result
+
+
+def _lay_over(workspace: Workspace, overlay: Path) -> None:
+    for file in sorted(path for path in overlay.rglob("*") if path.is_file()):
+        relative = file.relative_to(overlay)
+        if "__pycache__" in relative.parts:
+            continue
+        if workspace.is_protected(relative.as_posix()):
+            raise RunFailed(
+                "task",
+                f"{workspace.task.id}: {overlay.name}/{relative} would replace a read-only file",
+            )
+        target = workspace.directory / relative
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)

@@ -1,0 +1,136 @@
+"""Prepared files as they are kept: written anew, so that they tell no more than they say.
+
+Order of creation, modes and times of what a task's prepare() wrote could give answers away. So
+every file is copied in random order, with mode 0644 and time 0.
+"""
+
+import hashlib
+import os
+import random
+import stat
+from pathlib import Path
+
+from mlagentbench.errors import RunFailed
+from mlagentbench.fs import fsync_directory
+from mlagentbench.guest.mlagentbench_task import CANARY, CANARY_LINE
+from mlagentbench.records import Record
+
+SEED_FILE = ".mini_seed"
+"""Holds a secret mini seed, in private/; not part of the data and of its hash."""
+
+CANARY_FILE = "CANARY.txt"
+"""Beside answers that cannot hold a line of text, such as arrays."""
+
+_CHUNK = 1 << 20
+
+
+class FileFacts(Record):
+    """What a data hash knows of a file."""
+
+    path: str
+    sha256: str
+    bytes: int
+
+
+def write_anew(source: Path, target: Path) -> list[FileFacts]:
+    """Move all files below `source` into the new directory `target`; returns what they are.
+
+    Raises RunFailed("task") when there is anything but regular files and directories.
+    """
+    directories, files = _entries(source)
+    shuffle = random.SystemRandom().shuffle
+    shuffle(directories)
+    shuffle(files)
+    target.mkdir()
+    for directory in directories:
+        (target / directory).mkdir(parents=True, exist_ok=True)
+    facts = []
+    for file in files:
+        facts.append(_copy(source / file, target / file, file))
+        (source / file).unlink()
+    for file in files:  # after all are written: one by one would cost a commit of the disk each
+        _make_last(target / file)
+    for directory in sorted(directories, key=lambda path: -len(path.parts)):
+        _settle(target / directory)
+    _settle(target)
+    return facts
+
+
+def mark_answers(private: Path) -> None:
+    """Put the canary into all answers: the first line of each table, and a file beside the rest."""
+    for entry in sorted(private.iterdir()):
+        if entry.suffix == ".csv":
+            entry.write_bytes(f"{CANARY_LINE}\n".encode() + entry.read_bytes())
+        else:
+            (private / CANARY_FILE).write_text(f"{CANARY}\n", encoding="utf-8")
+
+
+def data_hash(public: list[FileFacts], private: list[FileFacts]) -> str:
+    """sha256 over names and contents of all public and private files."""
+    digest = hashlib.sha256()
+    for part, files in (("public", public), ("private", private)):
+        for file in sorted(files, key=lambda facts: os.fsencode(facts.path)):
+            digest.update(os.fsencode(f"{part}/{file.path}\0{file.bytes}\0{file.sha256}\n"))
+    return digest.hexdigest()
+
+
+def read_facts(directory: Path) -> list[FileFacts]:
+    """The same facts of a directory that was written before."""
+    facts = []
+    for file in _entries(directory)[1]:
+        if file != Path(SEED_FILE):
+            digest, size = _digest(directory / file)
+            facts.append(FileFacts(path=file.as_posix(), sha256=digest, bytes=size))
+    return facts
+
+
+def _entries(root: Path) -> tuple[list[Path], list[Path]]:
+    """All directories and all files below `root`, relative to it."""
+    directories: list[Path] = []
+    files: list[Path] = []
+    for place, names, others in os.walk(root):
+        for name in names + others:
+            path = Path(place, name)
+            mode = path.lstat().st_mode
+            if stat.S_ISDIR(mode):
+                directories.append(path.relative_to(root))
+            elif stat.S_ISREG(mode):
+                files.append(path.relative_to(root))
+            else:
+                raise RunFailed(
+                    "task",
+                    f"prepare() made {root.name}/{path.relative_to(root)}, which is neither a "
+                    "regular file nor a directory",
+                )
+    return directories, files
+
+
+def _copy(source: Path, target: Path, name: Path) -> FileFacts:
+    digest = hashlib.sha256()
+    size = 0
+    with source.open("rb") as reader, target.open("xb") as writer:
+        while chunk := reader.read(_CHUNK):
+            digest.update(chunk)
+            writer.write(chunk)
+            size += len(chunk)
+        writer.flush()
+        os.fchmod(writer.fileno(), 0o644)
+    os.utime(target, ns=(0, 0))
+    return FileFacts(path=name.as_posix(), sha256=digest.hexdigest(), bytes=size)
+
+
+def _make_last(file: Path) -> None:
+    with file.open("rb") as handle:
+        os.fsync(handle.fileno())
+
+
+def _settle(directory: Path) -> None:
+    directory.chmod(0o755)
+    os.utime(directory, ns=(0, 0))
+    fsync_directory(directory)
+
+
+def _digest(file: Path) -> tuple[str, int]:
+    with file.open("rb") as handle:
+        digest = hashlib.file_digest(handle, "sha256").hexdigest()
+        return digest, handle.tell()

@@ -1,0 +1,219 @@
+"""The raw files of the full tier: from the person's own directory, or from the official source."""
+
+import errno
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from shutil import copyfile, copytree, disk_usage
+
+from mlagentbench.errors import UsageError
+from mlagentbench.fs import link
+from mlagentbench.home import downloads_dir
+from mlagentbench.records import Record
+from mlagentbench.tasks.data.archives import Place, find_in_directory, find_unpacked
+from mlagentbench.tasks.data.progress import Progress
+from mlagentbench.tasks.spec import Source, SourceFile, SourceRecords
+from mlagentbench.tasks.task import Task
+
+SPACE_FACTOR = 3
+"""Raw files, the same unpacked or copied, and what prepare() makes of them."""
+
+_CHUNK = 1 << 20
+
+
+class Gathered(Record):
+    """Which files could not be verified, and which were taken in spite of a wrong checksum."""
+
+    unverified: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+
+
+def bytes_needed(task: Task) -> int:
+    """How much disk the full tier takes, as far as it is known."""
+    files = (file.bytes or 0 for source in task.spec.sources for file in source.files)
+    budgets = (part.budget for source in task.spec.sources for part in source.records)
+    return SPACE_FACTOR * int(sum(files) + sum(budgets))
+
+
+async def gather(
+    task: Task,
+    raw: Path,
+    *,
+    from_dir: Path | None,
+    accept_unverified: bool,
+    progress: Progress,
+) -> Gathered:
+    """Bring the files of all sources into `raw`, under their official names, and verify them."""
+    unverified: list[str] = []
+    accepted: list[str] = []
+    for source in task.spec.sources:
+        if source.kind == "generated":
+            continue
+        if from_dir is not None:
+            places = _find_all(task, source, from_dir)
+        else:
+            places = await _fetch_all(task, source, progress)
+        for file, place in places:
+            progress.say(f"{task.id}: verifying {file.path}")
+            wrong = _take(place, raw / file.path, file)
+            if wrong is not None and not accept_unverified:
+                if from_dir is None:
+                    place.discard()
+                raise UsageError(_refusal(task, source, file, place, wrong))
+            if wrong is not None:
+                progress.say(f"{task.id}: {file.path}: {wrong}; accepted as unverified")
+                accepted.append(file.path)
+            if wrong is not None or not (file.md5 or file.sha256):
+                unverified.append(file.path)
+        if source.images is not None:
+            from mlagentbench.tasks.data.listed_images import bring_images
+
+            await bring_images(task, source.images, raw, from_dir=from_dir, progress=progress)
+            unverified.append(f"{source.images.folder}/")
+        for records in source.records:
+            await _gather_records(task, source, records, raw, from_dir, progress)
+            unverified += records.files
+    return Gathered(unverified=tuple(unverified), accepted=tuple(accepted))
+
+
+def require_files(task: Task, directory: Path) -> None:
+    """Raise the UsageError that names what is missing in the person's directory, if anything is."""
+    for source in task.spec.sources:
+        if source.kind != "generated":
+            _find_all(task, source, directory)
+
+
+def _find_all(task: Task, source: Source, directory: Path) -> list[tuple[SourceFile, Place]]:
+    """Where in the person's directory each file is; a UsageError names the first that is not."""
+    if not directory.is_dir():
+        raise UsageError(f"{task.id}: --from {directory}: no such directory")
+    found = []
+    for file in source.files:
+        place = _find(source, directory, file.path)
+        parts = {part: find_unpacked(directory, part) for part in file.unpacked}
+        if place is not None:
+            found.append((file, place))
+        elif any(parts.values()):
+            for part, place in parts.items():
+                if place is None:
+                    raise UsageError(_missing(task, source, directory, part))
+                found.append((SourceFile(path=part), place))
+        elif not file.optional:
+            raise UsageError(_missing(task, source, directory, file.path))
+    return found
+
+
+async def _gather_records(
+    task: Task,
+    source: Source,
+    records: SourceRecords,
+    raw: Path,
+    from_dir: Path | None,
+    progress: Progress,
+) -> None:
+    """Bring the files of as many records into `raw` as the budget allows, the same everywhere."""
+    names = _listed_records(task, source, raw / records.listing)
+    seed = task.public_seed("full")
+    names.sort(key=lambda name: hashlib.sha256(f"{seed}/{name}".encode()).digest())
+    taken = 0
+    for name in names:
+        if taken >= records.budget:
+            break
+        files = tuple(SourceFile(path=path.format(record=name)) for path in records.files)
+        part = source.model_copy(update={"files": files})
+        progress.say(f"{task.id}: record {name} ({taken / 1e6:,.0f} MB so far)")
+        if from_dir is not None:
+            places = _find_all(task, part, from_dir)
+        else:
+            places = await _fetch_all(task, part, progress)
+        for file, place in places:
+            _take(place, raw / file.path, file)
+        taken += sum(place.size for _, place in places)
+
+
+def _listed_records(task: Task, source: Source, listing: Path) -> list[str]:
+    try:
+        names = [str(entry["record_id"]) for entry in json.loads(listing.read_bytes())]
+    except (ValueError, TypeError, KeyError) as error:
+        raise UsageError(
+            f"{task.id}: {listing.name} is not the file of {_spoken(source)}: "
+            "expected a JSON list of objects with a record_id"
+        ) from error
+    strange = [name for name in names if not re.fullmatch(r"[\w-]+", name)]
+    if strange:
+        raise UsageError(f"{task.id}: {listing.name}: {strange[0]!r} is no name of a record")
+    return names
+
+
+def _find(source: Source, directory: Path, name: str) -> Place | None:
+    """A file in the directory, or in the folder that a clone of its repository makes there."""
+    place = find_in_directory(directory, name)
+    clone = directory / source.ref.partition("@")[0].rpartition("/")[2]
+    if place is None and source.kind == "huggingface" and clone.is_dir():
+        place = find_in_directory(clone, name)
+    return place
+
+
+def _missing(task: Task, source: Source, directory: Path, name: str) -> str:
+    return (
+        f"{task.id}: {name} not found in {directory}; expected the files of "
+        f"{_spoken(source)} (see: mlagentbench tasks show {task.address})"
+    )
+
+
+async def _fetch_all(
+    task: Task, source: Source, progress: Progress
+) -> list[tuple[SourceFile, Place]]:
+    from mlagentbench.tasks.data import official_source
+
+    directory = downloads_dir(task.original_id, task.spec.version)
+    directory.mkdir(parents=True, exist_ok=True)
+    fetched = []
+    for file in source.files:
+        target = directory / file.path
+        if not target.is_file():
+            await official_source.fetch(task, source, file, target, progress)
+        if target.is_file():
+            fetched.append((file, Place(file=target, size=target.stat().st_size, ours=True)))
+    return fetched
+
+
+def _take(place: Place, target: Path, file: SourceFile) -> str | None:
+    """Bring one file into raw/; returns what is wrong with it, None when it agrees."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if place.file.is_dir():
+        copytree(place.file, target, copy_function=copyfile)
+        return None
+    digests = {"md5": hashlib.md5(usedforsecurity=False), "sha256": hashlib.sha256()}
+    size = 0
+    linked = place.ours and link(place.file, target)
+    if not linked and place.size > disk_usage(target.parent).free:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+    with place.open() as reader, Path(os.devnull if linked else target).open("wb") as writer:
+        while chunk := reader.read(_CHUNK):
+            for digest in digests.values():
+                digest.update(chunk)
+            size += len(chunk)
+            writer.write(chunk)
+    target.chmod(0o644)
+    if file.bytes is not None and size != file.bytes:
+        return f"{size:,} bytes, expected {file.bytes:,}"
+    for name, expected in (("sha256", file.sha256), ("md5", file.md5)):
+        if expected is not None and digests[name].hexdigest() != expected.lower():
+            return f"{name} {digests[name].hexdigest()}, expected {expected}"
+    return None
+
+
+def _refusal(task: Task, source: Source, file: SourceFile, place: Place, wrong: str) -> str:
+    where = "the downloaded file was removed" if place.ours else f"in {place}"
+    return (
+        f"{task.id}: {file.path} is not the file of {_spoken(source)}: {wrong} ({where}). "
+        'Get it again, or go on with --accept-unverified: every result will then say "unverified"'
+    )
+
+
+def _spoken(source: Source) -> str:
+    names = {"kaggle": "Kaggle's ", "huggingface": "Hugging Face's ", "url": "", "generated": ""}
+    return f"{names[source.kind]}{source.ref or source.page or 'its source'}"

@@ -1,0 +1,74 @@
+"""Where a task's measured figures are kept: in its task.toml, or in the home of this machine."""
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from mlagentbench.errors import UsageError
+from mlagentbench.fs import write_atomically
+from mlagentbench.home import baselines_dir
+from mlagentbench.records import Tier
+from mlagentbench.tasks.spec import Measured
+from mlagentbench.tasks.task import Task, load_task
+
+
+def measured_figures(
+    task: Task, tier: Tier, data_hash: str, tool: str | None = None
+) -> Measured | None:
+    """The figures that hold for this data: the file's, or this machine's own.
+
+    Speed depends on the machine, so a timed task takes the machine's own figures first. What a
+    program reaches depends on the model that it uses: its figures hold for that model only.
+    """
+    tool = tool or task.spec.tool_model
+    shipped = task.spec.measured.get(tier)
+    if shipped is not None and (shipped.data != data_hash or shipped.tool != tool):
+        shipped = None
+    own = _read(home_file(task, tier, data_hash, tool))
+    return own or shipped if task.spec.kind == "timed" else shipped or own
+
+
+def store_in_home(task: Task, tier: Tier, measured: Measured) -> Path:
+    file = home_file(task, tier, measured.data, measured.tool)
+    write_atomically(file, measured.model_dump_json(indent=2).encode())
+    return file
+
+
+def home_file(task: Task, tier: Tier, data_hash: str, tool: str | None = None) -> Path:
+    with_tool = "" if tool is None else f"-{tool.replace('/', '_')}"
+    return baselines_dir(task.id, task.spec.version, tier) / f"{data_hash}{with_tool}.json"
+
+
+def write_to_task(task: Task, tier: Tier, measured: Measured) -> Path:
+    """Write the figures into task.toml, keeping the rest of the file as it is."""
+    import tomlkit
+
+    original = task if task.spec.variant_of is None else load_task(task.spec.variant_of)
+    file = original.folder / "task.toml"
+    document = tomlkit.parse(file.read_text(encoding="utf-8"))
+    parent = document if original is task else document["renamed"]
+    table = tomlkit.table()
+    for key, value in measured.model_dump(exclude_none=True).items():
+        if isinstance(value, dict):
+            inline = tomlkit.inline_table()
+            inline.update(value)
+            table[key] = inline
+        else:
+            table[key] = value
+    if "measured" not in parent:
+        parent["measured"] = tomlkit.table(is_super_table=True)
+    parent["measured"][tier] = table
+    write_atomically(file, tomlkit.dumps(document).encode())
+    return file
+
+
+def _read(file: Path) -> Measured | None:
+    if not file.is_file():
+        return None
+    try:
+        return Measured.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        raise UsageError(
+            f"{file}: not the figures of a baseline ({error.error_count()} faults); "
+            "delete it and measure again: mlagentbench baseline"
+        ) from error

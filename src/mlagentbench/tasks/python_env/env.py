@@ -1,0 +1,323 @@
+"""One venv per set of requirements, built once and shared between tasks.
+
+A foreign agent that lives inside the sandbox adds packages of its own to those of the task.
+
+HOME/envs/
+  index/KEY.json     requested requirements + base interpreter -> directory; no network needed twice
+  HASH-BASE/         the venv; HASH covers the resolved packages and the python version
+    requirements.lock   exact versions and checksums
+    env.json            the PythonEnv; written last, so a venv without it is half-made
+
+A venv cannot be moved, so it is built at its final place under a lock; a half-made one is wiped by
+the next call.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from shutil import rmtree
+
+from mlagentbench.errors import UsageError
+from mlagentbench.fs import write_atomically
+from mlagentbench.home import envs_dir, holding
+from mlagentbench.records import Record
+from mlagentbench.tasks.python_env import installer
+from mlagentbench.tasks.python_env.installer import (
+    Announce,
+    Resolution,
+    ResolvedPackage,
+    base_python,
+)
+from mlagentbench.tasks.task import Task
+
+TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
+_ENV_FILE = "env.json"
+
+
+class PythonEnv(Record):
+    """A venv that is ready: `directory/bin/python`, with the packages that were locked into it."""
+
+    directory: Path
+    hash: str
+    python_version: str
+    packages: dict[str, str]
+
+    @property
+    def python(self) -> Path:
+        return self.directory / "bin" / "python"
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Of its Python, and of all packages in it."""
+        return {"python": self.python_version, **self.packages}
+
+
+class AddedPackages(Record):
+    """What an agent brings into a task's environment."""
+
+    requirements: tuple[str, ...] = ()
+    without_dependencies: tuple[str, ...] = ()
+    """Packages whose own requirements are not followed, because they pin other versions."""
+    removed: tuple[str, ...] = ()
+    """What of them must not be there, below site-packages: data in which answers could be found."""
+
+    def __bool__(self) -> bool:
+        return bool(self.requirements or self.without_dependencies)
+
+    @property
+    def marks(self) -> list[str]:
+        """What tells an environment with these from others, beside its requirements."""
+        bare = sorted(f"{name} without dependencies" for name in self.without_dependencies)
+        return [*bare, *sorted(f"without {path}" for path in self.removed)]
+
+
+NOTHING_ADDED = AddedPackages()
+
+
+class _IndexEntry(Record):
+    requirements: tuple[str, ...]
+    base: str
+    directory: str
+
+
+def find_python_env(
+    requirements: Sequence[str],
+    added: AddedPackages = NOTHING_ADDED,
+    *,
+    python: Path | None = None,
+) -> PythonEnv | None:
+    """The environment built earlier for these requirements, if it still works."""
+    file = _index_file(requirements, added, python or base_python())
+    if not file.is_file():
+        return None
+    entry = _IndexEntry.model_validate_json(file.read_bytes())
+    return _load(envs_dir() / entry.directory)
+
+
+def require_python_env(task: Task) -> PythonEnv:
+    """The environment of a task; a UsageError with the command to type when there is none."""
+    found = find_python_env(task.spec.python.requirements)
+    if found is None:
+        raise UsageError(
+            f"{task.id}: its python environment is not here; "
+            f"type: mlagentbench prepare {task.address}"
+        )
+    return found
+
+
+def python_env_with_hash(env_hash: str) -> PythonEnv | None:
+    """The environment that a run names, whatever it was made for; None when it is not here."""
+    for file in sorted(envs_dir().glob(f"*/{_ENV_FILE}")):
+        found = _load(file.parent)
+        if found is not None and found.hash == env_hash:
+            return found
+    return None
+
+
+async def ensure_python_env(
+    requirements: Sequence[str],
+    added: AddedPackages = NOTHING_ADDED,
+    *,
+    python: Path | None = None,
+    use_uv: bool = False,
+    announce: Callable[[str], None],
+) -> PythonEnv:
+    """The environment for these requirements, built now if there is none.
+
+    Says how much will be downloaded before it downloads. Raises UsageError when pip cannot resolve
+    or install them, or when they would bring CUDA packages to a machine without a GPU.
+    """
+    base = (python or base_python()).resolve()
+    index = _index_file(requirements, added, base)
+    async with holding(f"env-{index.stem}", lambda: announce("another process is building it")):
+        found = find_python_env(requirements, added, python=base)
+        if found is not None:
+            return found
+        uv = _find_uv() if use_uv else None
+        pip = await installer.find_pip(announce)
+        wanted = [*requirements, *added.requirements]
+        resolution, options = await _resolve(pip, base, wanted, announce)
+        if added.without_dependencies:
+            bare = await installer.resolve(
+                pip, base, added.without_dependencies, [*options, "--no-deps"]
+            )
+            resolution = resolution.joined_with(bare)
+        announce(_download_notice(resolution.packages))
+        env = await _build(pip, uv, base, resolution, options, added)
+        entry = _IndexEntry(
+            requirements=(*sorted(wanted), *added.marks),
+            base=str(base),
+            directory=env.directory.name,
+        )
+        write_atomically(index, entry.model_dump_json(indent=2).encode())
+        return env
+
+
+async def _resolve(
+    pip: Sequence[str], base: Path, requirements: Sequence[str], announce: Announce
+) -> tuple[Resolution, list[str]]:
+    """The exact packages, and the pip options they were found with; never CUDA by surprise."""
+    if _cuda_allowed():
+        return await installer.resolve(pip, base, requirements), []
+    asks_for_torch = any(_project(requirement) in _TORCH for requirement in requirements)
+    options = await _torch_index_options(announce) if asks_for_torch else []
+    resolution = await installer.resolve(pip, base, requirements, options)
+    if _cuda_packages(resolution) and not asks_for_torch:
+        options = await _torch_index_options(announce)
+        resolution = await installer.resolve(pip, base, requirements, options)
+    cuda = _cuda_packages(resolution)
+    if cuda:
+        names = ", ".join(package.pinned for package in cuda)
+        raise UsageError(
+            f"the requirements {', '.join(requirements)} bring CUDA packages ({names}; "
+            f"{_total(cuda)}), but this machine has no NVIDIA GPU; set MLAGENTBENCH_TORCH_INDEX to "
+            f"an index with CPU builds of torch (default: {TORCH_INDEX}) that this machine can "
+            "reach, pin a version that has a CPU build, or set MLAGENTBENCH_ALLOW_CUDA=1"
+        )
+    return resolution, options
+
+
+async def _torch_index_options(announce: Announce) -> list[str]:
+    """Options that add the index with CPU builds; none when it does not answer at once."""
+    from mlagentbench.tasks.data.download import answers, http_client
+
+    index = os.environ.get("MLAGENTBENCH_TORCH_INDEX", TORCH_INDEX).rstrip("/")
+    if not index:
+        return []
+    if not index.startswith(("http://", "https://")):
+        return ["--extra-index-url", index]
+    async with http_client(timeout=5.0) as client:
+        if await answers(client, f"{index}/torch/"):
+            return ["--extra-index-url", index]
+    announce(f"{index} does not answer; using pip's own indexes for torch")
+    return []
+
+
+async def _build(
+    pip: Sequence[str],
+    uv: str | None,
+    base: Path,
+    resolution: Resolution,
+    options: Sequence[str],
+    added: AddedPackages,
+) -> PythonEnv:
+    packages = resolution.packages
+    pinned = [package.pinned for package in packages]
+    resolved = _digest(resolution.python_version, platform.machine(), *pinned, *added.marks)
+    directory = envs_dir() / f"{resolved[:16]}-{_digest(*_identity(base))[:8]}"
+    async with holding(f"env-{directory.name}") as lock:
+        ready = _load(directory)
+        if ready is not None:
+            return ready
+        if directory.exists():
+            rmtree(directory)
+        try:
+            await installer.make_venv(base, directory, lock)
+            python, lock_file = directory / "bin" / "python", directory / "requirements.lock"
+            if uv is not None:
+                await installer.install_with_uv(uv, python, packages, lock_file, lock)
+            else:
+                await installer.install(pip, python, packages, lock_file, options, lock)
+            _remove(directory, added.removed)
+            env = PythonEnv(
+                directory=directory,
+                hash=resolved,
+                python_version=resolution.python_version,
+                packages={package.name: package.version for package in packages},
+            )
+            facts = env.model_dump_json(indent=2, exclude={"directory"})
+            write_atomically(directory / _ENV_FILE, facts.encode())
+        except BaseException as error:
+            rmtree(directory, ignore_errors=True)
+            if "No space left on device" in str(error):
+                raise UsageError(
+                    f"the disk of {directory.parent} is full: the packages did not fit in; free "
+                    "some space, or set MLAGENTBENCH_HOME to a directory on a larger disk"
+                ) from error
+            raise
+        return env
+
+
+def _remove(directory: Path, paths: Sequence[str]) -> None:
+    [packages] = directory.glob("lib/python*/site-packages")
+    for path in paths:
+        if not (packages / path).is_dir():
+            raise UsageError(f"{path} is not among the installed packages and cannot be removed")
+        rmtree(packages / path)
+
+
+def _load(directory: Path) -> PythonEnv | None:
+    file = directory / _ENV_FILE
+    if not file.is_file() or not (directory / "bin" / "python").is_file():
+        return None
+    return PythonEnv(directory=directory, **json.loads(file.read_bytes()))
+
+
+def _index_file(requirements: Sequence[str], added: AddedPackages, base: Path) -> Path:
+    everything = (*requirements, *added.requirements)
+    wanted = sorted({"".join(requirement.split()) for requirement in everything})
+    cuda = "cuda" if _cuda_allowed() else "cpu"
+    key = _digest(*_identity(base.resolve()), cuda, *wanted, *added.marks)
+    return envs_dir() / "index" / f"{key[:32]}.json"
+
+
+def _identity(base: Path) -> list[str]:
+    """An interpreter's path, and what changes when it is replaced by another release."""
+    status = base.stat()
+    return [str(base), str(status.st_size), str(status.st_mtime_ns)]
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _find_uv() -> str:
+    uv = shutil.which("uv")
+    if uv is None:
+        raise UsageError("uv was asked for but is not on PATH; install it, or leave out --uv")
+    return uv
+
+
+_TORCH = {"torch", "torchvision", "torchaudio"}
+
+
+def _project(requirement: str) -> str:
+    match = re.match(r"[A-Za-z0-9._-]+", requirement)
+    return re.sub(r"[-_.]+", "-", match[0]).lower() if match else ""
+
+
+def _cuda_allowed() -> bool:
+    has_gpu = any(Path("/dev").glob("nvidia[0-9]*"))
+    return has_gpu or os.environ.get("MLAGENTBENCH_ALLOW_CUDA", "") not in ("", "0")
+
+
+def _cuda_packages(resolution: Resolution) -> list[ResolvedPackage]:
+    return [
+        package
+        for package in resolution.packages
+        if package.name.startswith(("nvidia-", "cuda-")) or package.name == "triton"
+    ]
+
+
+def _download_notice(packages: Sequence[ResolvedPackage]) -> str:
+    local = [package for package in packages if package.url.startswith("file:")]
+    remote = [package for package in packages if not package.url.startswith("file:")]
+    parts = []
+    if remote:
+        parts.append(f"{_total(remote)} to download (less what pip has in its cache)")
+    if local:
+        parts.append(f"{_total(local)} from local files")
+    count = "1 package" if len(packages) == 1 else f"{len(packages)} packages"
+    return f"{count}: {', '.join(parts) or 'nothing to download'}"
+
+
+def _total(packages: Sequence[ResolvedPackage]) -> str:
+    known = sum(package.size or 0 for package in packages)
+    unknown = sum(package.size is None for package in packages)
+    text = f"{known / 1e6:,.1f} MB"
+    return f"{text} and {unknown} of unknown size" if unknown else text

@@ -1,0 +1,44 @@
+"""What `mlagentbench agents` says of each agent is true and complete."""
+
+from pathlib import Path
+
+import pytest
+
+from mlagentbench.agents.registry import AGENTS, find_agent
+from mlagentbench.cli.agents.agents_printing import list_agent
+from mlagentbench.errors import UsageError
+
+DOCS = Path(__file__).parents[2] / "docs" / "agents"
+PAGES = {"act": "research", "react-text": "research", "nop": "baseline", "oracle": "baseline"}
+"""Agents that share another's page."""
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_every_setting_has_a_meaning(name: str) -> None:
+    listed = list_agent(AGENTS[name])
+    assert listed.description
+    assert [setting.name for setting in listed.settings if not setting.meaning] == []
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_every_agent_has_a_page_that_names_its_settings(name: str) -> None:
+    page = (DOCS / f"{PAGES.get(name, name)}.md").read_text()
+    listed = list_agent(AGENTS[name])
+    assert [setting.name for setting in listed.settings if f"`{setting.name}" not in page] == []
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_unknown_setting_is_named(name: str) -> None:
+    with pytest.raises(UsageError, match=f"agent {name}: .*no_such_setting"):
+        AGENTS[name].solver(no_such_setting=1)
+
+
+def test_a_misspelt_agent_is_guessed() -> None:
+    with pytest.raises(UsageError, match="did you mean research"):
+        find_agent("reserch")
+
+
+def test_a_missing_package_names_its_extra() -> None:
+    info = AGENTS["langchain"].model_copy(update={"package": "no_such_package"})
+    with pytest.raises(UsageError, match=r"pip install 'mlagentbench\[langchain\]'"):
+        info.solver()

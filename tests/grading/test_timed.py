@@ -1,0 +1,475 @@
+"""Timed grading, with real servers in real sandboxes, and everything a submission might try."""
+
+import asyncio
+import json
+import re
+import shutil
+import statistics
+import sys
+import textwrap
+from pathlib import Path
+
+import psutil
+import pytest
+from prepared import write_data
+
+from mlagentbench.errors import RunFailed
+from mlagentbench.grading import timed as timing
+from mlagentbench.grading.timed import Server, Timings, collect_timed
+from mlagentbench.guest.mlagentbench_task import Timings as TimingsOfTask
+from mlagentbench.guest.mlagentbench_task import grade_timings
+from mlagentbench.home import locked
+from mlagentbench.records import Json
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.contract import InvalidSubmissionReported
+from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.task import SUITE, Task, load_folder
+
+FOLDER = SUITE / "vectorization"
+STARTER = (FOLDER / "starter" / "convolution.py").read_text()
+SOLUTION = (FOLDER / "solution" / "convolution.py").read_text()
+SLOW = STARTER.replace("def forward(", "def slow(")
+SMALL_LAYER = {
+    "batch": 1, "height": 32, "width": 32, "channels": 3,
+    "rows": 3, "columns": 3, "filters": 8, "stride": 2, "padding": 2,
+}  # fmt: skip
+
+
+class Trial:
+    """A small vectorization task, and a way to have any convolution.py graded by it."""
+
+    def __init__(self, directory: Path, task: Task) -> None:
+        self.task = task
+        self.env = PythonEnv(directory=Path(sys.prefix), hash="-", python_version="-", packages={})
+        self.submitted, self.outputs = directory / "submitted", directory / "outputs"
+        for path in (self.submitted, self.outputs):
+            path.mkdir(parents=True)
+        self.data = write_data(
+            directory / "data",
+            public={"layer.json": json.dumps(SMALL_LAYER), "tables/kept.json": "[1.5]"},
+            private={"requests.json": json.dumps({"timed": 9, "layer": SMALL_LAYER})},
+        )
+
+    def submit(self, source: str) -> None:
+        (self.submitted / "convolution.py").write_text(source)
+
+    async def collect(self, source: str) -> None:
+        self.submit(source)
+        await collect_timed(self.task, self.data, self.env, self.submitted, self.outputs)
+
+    def grade(self, source: str) -> Json:
+        """Grade by what the program does alone; what it says is judged by the task's tests."""
+
+        async def run() -> Json:
+            await self.collect(source)
+            (self.outputs / "convolution.py").write_text(STARTER)
+            data = {"private": self.data.private, "public": self.data.public}
+            read = {"outputs": self.outputs, **data}
+            return await call_task(self.task, self.env, "grade.grade", read=read)
+
+        return asyncio.run(run())
+
+    def reason(self, source: str) -> str:
+        """Why the program is invalid, at the first sitting."""
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            pytest.raises(InvalidSubmissionReported) as invalid,
+        ):
+            patch.setattr(timing, "SITTINGS", 1)
+            self.grade(source)
+        return str(invalid.value)
+
+
+@pytest.fixture
+def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial:
+    monkeypatch.setenv("MLAGENTBENCH_HOME", str(tmp_path / "home"))
+    return Trial(tmp_path, load_folder(FOLDER))
+
+
+def with_timeout(task: Task, seconds: float) -> Task:
+    assert task.spec.collect is not None
+    collect = task.spec.collect.model_copy(update={"timeout": seconds})
+    return Task(task.folder, task.spec.model_copy(update={"collect": collect}))
+
+
+def code(text: str) -> str:
+    return textwrap.dedent(text)
+
+
+def test_the_solution_is_faster_than_the_starter(trial: Trial) -> None:
+    result = trial.grade(SOLUTION)
+    assert result["score"] < 0.5
+    assert result["extra"]["pairs"] == 9
+    low, high = result["extra"]["ratio_quartiles"]
+    assert low <= result["score"] <= high
+    names = sorted(file.name for file in (trial.outputs / "requests").iterdir())
+    assert len([name for name in names if name.startswith("check-")]) == 20
+    for role in ("submission", "starter"):
+        assert sorted(file.name for file in (trial.outputs / role).iterdir()) == names
+
+
+def test_nobody_but_the_server_that_is_asked_runs(trial: Trial, tmp_path: Path) -> None:
+    source = SLOW + code("""
+        import os
+        if os.fork() == 0:
+            while True:
+                pass
+        forward = slow
+    """)
+
+    async def cpu_while_others_are_timed() -> tuple[float, float]:
+        workspace = tmp_path / "workspace"
+        shutil.copytree(trial.task.starter, workspace)
+        (workspace / "convolution.py").write_text(source)
+        await call_task(
+            trial.task, trial.env, "requests.make",
+            read={"private": trial.data.private}, write={"directory": trial.outputs}, seed=1,
+        )  # fmt: skip
+        request = (trial.outputs / "timed-00.bin").read_bytes()
+        before = {child.pid for child in psutil.Process().children(recursive=True)}
+        async with Server(
+            "submission", trial.task, trial.env, workspace, trial.data.public
+        ) as server:
+            await server.answer("timed-00.bin", request)
+            inside = [
+                child
+                for child in psutil.Process().children(recursive=True)
+                if child.pid not in before
+            ]
+            first = cpu_seconds(inside)
+            await asyncio.sleep(0.5)
+            return first, cpu_seconds(inside)
+
+    first, second = asyncio.run(cpu_while_others_are_timed())
+    assert first > 0
+    assert second - first <= 0.02
+
+
+def cpu_seconds(processes: list[psutil.Process]) -> float:
+    return sum(sum(process.cpu_times()[:2]) for process in processes)
+
+
+PUBLIC_DATA = SLOW + code("""
+    import json, pathlib
+    here = pathlib.Path(__file__).parent
+    assert json.loads((here / "layer.json").read_text())["filters"] == 8
+    assert json.loads((here / "tables" / "kept.json").read_text()) == [1.5]
+    for name in ("layer.json", "tables/kept.json", "tables/new.json"):
+        try:
+            (here / name).write_text("{}")
+        except OSError:
+            continue
+        raise SystemExit(f"{name} can be written")
+    assert not list(here.glob("**/requests*"))
+    forward = slow
+""")
+
+
+def test_public_data_are_there_for_all_and_read_only(trial: Trial, tmp_path: Path) -> None:
+    folder = tmp_path / "vectorization"
+    shutil.copytree(FOLDER, folder)
+    (folder / "starter" / "convolution.py").write_text(PUBLIC_DATA)
+    trial.task = load_folder(folder)
+    assert trial.grade(PUBLIC_DATA)["score"] > 0.4
+    assert (trial.data.public / "tables" / "kept.json").read_text() == "[1.5]"
+
+
+BRINGS_NOTHING = {
+    "a cache keyed by the input": """
+        import hashlib
+        seen = {}
+        def forward(*arguments):
+            key = hashlib.sha256(repr([np.asarray(a).tobytes() for a in arguments]).encode())
+            if key.digest() not in seen:
+                seen[key.digest()] = slow(*arguments)
+            return seen[key.digest()]
+    """,
+    "outputs of the public examples, computed before": """
+        import json, pathlib
+        layer = json.loads(pathlib.Path("layer.json").read_text())
+        shape = [layer[name] for name in ("batch", "height", "width", "channels")]
+        rng = np.random.default_rng(0)
+        filters = rng.normal(size=(3, 3, layer["channels"], layer["filters"]))
+        table = {}
+        for value in range(20):
+            inputs = np.full(shape, value / 255.0)
+            table[inputs.tobytes()] = slow(inputs, filters, filters[0, 0, 0], 2, 2)
+        def forward(inputs, *rest):
+            known = table.get(inputs.tobytes())
+            return slow(inputs, *rest) if known is None else known
+    """,
+    "clocks that stand still": """
+        import time
+        for name in ("time", "perf_counter", "monotonic", "time_ns", "perf_counter_ns"):
+            setattr(time, name, lambda: 0)
+        forward = slow
+    """,
+    "being slow while it warms up": """
+        import time
+        calls = []
+        def forward(*arguments):
+            calls.append(1)
+            if len(calls) <= 2:
+                time.sleep(0.5)
+            return slow(*arguments)
+    """,
+    "prints": """
+        import os, sys
+        def forward(*arguments):
+            print("0" * 100_000)
+            sys.__stdout__.write("1" * 100)
+            os.write(1, b"2" * 100)
+            return slow(*arguments)
+    """,
+    "another serve.py": """
+        import pathlib
+        pathlib.Path("serve.py").unlink()
+        pathlib.Path("serve.py").write_text("raise SystemExit('not the one')")
+        forward = slow
+    """,
+    "burning the processor while the starter is timed": """
+        import os, threading
+        def burn():
+            while True:
+                pass
+        if os.fork() == 0:
+            os.setsid()
+            burn()
+        forward = slow
+    """,
+}
+
+
+@pytest.mark.parametrize("cheat", BRINGS_NOTHING)
+def test_brings_nothing(trial: Trial, cheat: str) -> None:
+    serve = (trial.task.starter / "serve.py").read_bytes()
+    assert trial.grade(SLOW + code(BRINGS_NOTHING[cheat]))["score"] > 0.4
+    assert (trial.task.starter / "serve.py").read_bytes() == serve
+
+
+RESISTS_BEING_STOPPED = {
+    "forking away": """
+        import os
+        for _ in range(3):
+            if os.fork() == 0:
+                while os.fork() == 0:
+                    pass
+                os._exit(0)
+        forward = slow
+    """,
+    "a timer that lets it go on": """
+        import ctypes, os, signal, struct
+        if os.fork() == 0:
+            signal.signal(signal.SIGCONT, lambda *_: None)
+            event, timer = struct.pack("qii48x", 0, signal.SIGCONT, 0), ctypes.c_void_p()
+            libc = ctypes.CDLL(None)
+            libc.timer_create(1, event, ctypes.byref(timer))
+            while True:
+                libc.timer_settime(timer, 0, struct.pack("qqqq", 0, 0, 0, 3_000_000), None)
+        forward = slow
+    """,
+}
+
+
+@pytest.mark.parametrize("cheat", RESISTS_BEING_STOPPED)
+def test_who_resists_being_stopped_gains_nothing_or_is_found_out(trial: Trial, cheat: str) -> None:
+    try:
+        assert trial.grade(SLOW + code(RESISTS_BEING_STOPPED[cheat]))["score"] > 0.4
+    except InvalidSubmissionReported as invalid:
+        assert re.search("ran while others were timed|limit on processes", str(invalid))
+
+
+WRONG = {
+    "outputs made up from the shapes": (
+        """
+        def forward(inputs, filters, bias, stride, padding):
+            return np.zeros_like(slow(inputs, filters, bias, stride, padding))
+        """,
+        "wrong outputs",
+    ),
+    "outputs kept from the first request of that shape": (
+        """
+        kept = {}
+        def forward(inputs, filters, bias, stride, padding):
+            key = (inputs.shape, filters.shape, stride, padding)
+            if key not in kept:
+                kept[key] = slow(inputs, filters, bias, stride, padding)
+            return kept[key]
+        """,
+        "wrong outputs",
+    ),
+    "right while it warms up": (
+        """
+        calls = []
+        def forward(*arguments):
+            calls.append(1)
+            outputs = slow(*arguments)
+            return outputs if len(calls) <= 2 else outputs * (1 + 1e-8)
+        """,
+        "wrong outputs",
+    ),
+    "wrong only when it takes itself to be timed": (
+        """
+        import json, pathlib
+        layer = json.loads(pathlib.Path("layer.json").read_text())
+        calls = []
+        def forward(inputs, *rest):
+            outputs = slow(inputs, *rest)
+            calls.append(inputs.shape[1] == layer["height"])
+            return outputs * 0 if len(calls) > 2 and calls[-1] else outputs
+        """,
+        "wrong outputs",
+    ),
+    "right only for the timed shape": (
+        """
+        def forward(inputs, *rest):
+            outputs = slow(inputs, *rest)
+            return outputs if inputs.shape[1:] == (32, 32, 3) else outputs + 1
+        """,
+        "wrong outputs",
+    ),
+    "float32": ("def forward(*a): return slow(*a).astype(np.float32)", "are float32"),
+    "another shape": ("def forward(*a): return slow(*a)[..., None]", "have the shape"),
+    "objects": ("def forward(*a): return slow(*a).astype(object)", "Object arrays cannot be saved"),
+    "an exception": ("def forward(*a): raise ValueError('no idea')", "no idea"),
+    "an end": (
+        "import os\ndef forward(*a): os._exit(0)",
+        "ended instead of replying to warm-up-00.bin",
+    ),
+    "no such function": ("forwards = slow", "cannot import name 'forward'"),
+    "replies before the requests": (
+        """
+        import io, os
+        reply = io.BytesIO()
+        np.save(reply, np.zeros((1, 17, 17, 8)))
+        for descriptor in range(3, 10):
+            try:
+                os.write(descriptor, len(reply.getvalue()).to_bytes(8, "big") + reply.getvalue())
+            except OSError:
+                continue
+        forward = slow
+        """,
+        "outputs for",
+    ),
+    "an endless stream": (
+        """
+        import os
+        def forward(*arguments):
+            while True:
+                for descriptor in range(3, 10):
+                    try:
+                        os.write(descriptor, b"7" * 1000)
+                    except OSError:
+                        continue
+        """,
+        "bytes long; at most",
+    ),
+}
+
+
+@pytest.mark.parametrize("cheat", WRONG)
+def test_is_invalid(trial: Trial, cheat: str) -> None:
+    source, reason = WRONG[cheat]
+    assert reason in trial.reason(SLOW + code(source))
+
+
+@pytest.mark.parametrize("answers", [0, 4])
+def test_a_program_that_does_not_answer_is_invalid(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch, answers: int
+) -> None:
+    monkeypatch.setattr(timing, "START_LIMIT", 2.0 if answers == 0 else 60.0)
+    trial.task = with_timeout(trial.task, 1.0 if answers == 0 else 5.0)
+    source = f"""
+        import time
+        calls = []
+        def forward(*arguments):
+            calls.append(1)
+            if len(calls) > {answers}:
+                time.sleep(1000)
+            return slow(*arguments)
+    """
+    limit, name = ("3", "warm-up-00") if answers == 0 else ("5", "timed-02")
+    assert f"no reply to {name}.bin within {limit} s" in trial.reason(SLOW + code(source))
+
+
+def test_processes_left_behind_are_gone(trial: Trial) -> None:
+    trial.grade(
+        SOLUTION
+        + code("""
+        import subprocess
+        subprocess.Popen(["sleep", "87654.5"], start_new_session=True)
+        """)
+    )
+    left = [process for process in psutil.process_iter(["cmdline"])
+            if "87654.5" in (process.info["cmdline"] or [])]  # fmt: skip
+    assert left == []
+
+
+def test_a_starter_that_fails_is_the_graders_fault(trial: Trial, tmp_path: Path) -> None:
+    folder = tmp_path / "vectorization"
+    shutil.copytree(FOLDER, folder)
+    (folder / "starter" / "convolution.py").write_text("raise OSError('out of order')")
+    trial.task = load_folder(folder)
+    with pytest.raises(RunFailed, match="out of order") as failure:
+        trial.grade(SOLUTION)
+    assert failure.value.cause == "grader"
+
+
+def test_too_few_timed_requests_are_the_tasks_fault(trial: Trial, tmp_path: Path) -> None:
+    folder = tmp_path / "vectorization"
+    shutil.copytree(FOLDER, folder)
+    file = folder / "requests.py"
+    file.write_text(file.read_text().replace('wanted["timed"]', "8"))
+    trial.task = load_folder(folder)
+    with pytest.raises(RunFailed, match="fewer than 9"):
+        trial.grade(SOLUTION)
+
+
+def test_a_control_that_is_off_brings_another_sitting_with_new_requests(
+    trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+    draw = timing._draw_requests
+
+    async def remember(*arguments):
+        requests = await draw(*arguments)
+        drawn.append(requests["timed-00.bin"])
+        return requests
+
+    monkeypatch.setattr(timing, "_draw_requests", remember)
+    monkeypatch.setattr(timing, "SITTINGS", 2)
+    monkeypatch.setattr(timing, "CONTROL_TOLERANCE", -1.0)
+    assert trial.grade(SOLUTION)["extra"]["sittings"] == 2
+    assert len(set(drawn)) == 2
+
+
+@pytest.mark.parametrize(("control", "off"), [(1.04, False), (1.06, True), (0.94, True)])
+def test_when_the_control_is_off(control: float, off: bool) -> None:
+    starter = [1.0, 1.1, 0.9, 1.0, 1.2, 1.0, 1.0, 1.0, 1.0]
+    mine, other = ([seconds * factor for seconds in starter] for factor in (0.25, control))
+    timings = Timings(submission=mine, starter=starter, control=other, sittings=3)
+    assert timings.control_is_off() is off
+    grade = grade_timings(TimingsOfTask(mine, starter, other, 3))
+    assert grade.score == pytest.approx(0.25)
+    assert ("warning" in grade.extra) is off
+    if off:
+        assert "control off by 6.0 %" in grade.extra["warning"]
+
+
+def test_the_score_is_the_median_of_the_ratios() -> None:
+    starter = [1.0, 2.0, 4.0, 1.0, 2.0, 4.0, 1.0, 2.0, 4.0]
+    ratios = [0.5, 0.4, 0.3, 0.2, 0.1, 0.6, 0.7, 0.8, 9.0]
+    mine = [ratio * seconds for ratio, seconds in zip(ratios, starter, strict=True)]
+    grade = grade_timings(TimingsOfTask(mine, starter, starter, 1))
+    assert grade.score == pytest.approx(statistics.median(ratios))
+    assert grade.extra["ratio_quartiles"] == pytest.approx([0.3, 0.7])
+
+
+def test_one_timed_grading_at_a_time(trial: Trial) -> None:
+    async def impatient() -> None:
+        async with asyncio.timeout(1.0):
+            await trial.collect(SOLUTION)
+
+    with locked("timing"), pytest.raises(TimeoutError):
+        asyncio.run(impatient())
+    assert not (trial.outputs / "requests").exists()

@@ -1,0 +1,53 @@
+"""Inspect's metrics of a task are the figures of our own tables, digit by digit."""
+
+import math
+
+import pytest
+from inspect_ai.scorer import SampleScore, Score
+from made_runs import graded, run
+
+from mlagentbench.launch.inspect_metrics import (
+    mean,
+    stderr,
+    success_high,
+    success_low,
+    success_rate,
+)
+from mlagentbench.statistics.cells import CellFigures, cell_figures
+
+NORMALISED = [0.31, 0.77, None, 0.123456789, 1.1, 0.5, 0.69]
+
+
+def cell(normalised: list[float | None]) -> CellFigures:
+    [found] = cell_figures([run(n, graded(one)) for n, one in enumerate(normalised, start=1)])
+    return found
+
+
+def scores(values: list[float]) -> list[SampleScore]:
+    return [SampleScore(score=Score(value=value)) for value in values]
+
+
+def test_means_and_rates_agree_with_the_cells() -> None:
+    figures = cell(NORMALISED)
+    grades = [graded(one) for one in NORMALISED]
+    normalised = scores([grade.normalised or 0.0 for grade in grades])
+    assert mean()(normalised) == figures.normalised.mean
+    assert stderr()(normalised) == figures.normalised.standard_error
+    # Inspect leaves out what is NaN, so that a score is there for valid submissions only.
+    valid = scores([grade.score for grade in reversed(grades) if grade.score is not None])
+    assert mean()(valid) == figures.score.mean
+    assert stderr()(valid) == figures.score.standard_error
+    reached = scores([float(bool(grade.success)) for grade in grades])
+    assert success_rate()(reached) == figures.success.rate
+    assert success_low()(reached) == figures.success.interval.low
+    assert success_high()(reached) == figures.success.interval.high
+
+
+@pytest.mark.parametrize("metric", [mean, stderr, success_rate, success_low, success_high])
+def test_without_runs_nothing_is_known(metric) -> None:
+    assert math.isnan(metric()([]))
+
+
+def test_one_run_has_no_standard_error() -> None:
+    assert math.isnan(stderr()(scores([0.5])))
+    assert cell([0.5]).normalised.standard_error is None

@@ -1,0 +1,69 @@
+"""What the options of `mlagentbench run` stand for."""
+
+from pathlib import Path
+
+import pytest
+
+from mlagentbench.errors import UsageError
+from mlagentbench.launch.request import AgentChoice, RunSettings, parse_agents, split_list
+from mlagentbench.launch.suite import SuiteRequest
+from mlagentbench.tasks.task import load_task
+
+OPTIONS = {
+    "tasks": "house-price", "agents": "nop,baseline", "models": "none", "runs": None,
+    "out": Path("out"), "jobs": 1, "roles": [], "prices": None, "tier": "mini",
+}  # fmt: skip
+
+
+def test_agents_with_settings() -> None:
+    text = 'baseline, research(retrieval=false, notes="a, b", steps=3, kinds=[1, 2], mode=fast)'
+    assert parse_agents(text) == [
+        AgentChoice(name="baseline"),
+        AgentChoice(
+            name="research",
+            settings={
+                "retrieval": False,
+                "notes": "a, b",
+                "steps": 3,
+                "kinds": [1, 2],
+                "mode": "fast",
+            },
+        ),
+    ]
+    assert split_list(" a,, b ,") == ["a", "b"]
+    with pytest.raises(UsageError, match="'steps' is not of the form key=value"):
+        parse_agents("research(steps)")
+
+
+def test_the_papers_protocol_in_one_word() -> None:
+    request = SuiteRequest.read(**OPTIONS, protocol="paper")
+    limits = request.settings.limits(load_task("house-price").spec)
+    assert request.runs == 8 and limits.steps == 50 and limits.time == 5 * 3600
+    fewer = SuiteRequest.read(**OPTIONS | {"runs": 2}, protocol="paper", max_steps=9)
+    assert fewer.runs == 2 and fewer.settings.limits(load_task("house-price").spec).steps == 9
+
+
+def test_without_options_the_tasks_own_limits_hold() -> None:
+    request = SuiteRequest.read(**OPTIONS)
+    spec = load_task("house-price").spec
+    limits = request.settings.limits(spec)
+    assert request.runs == 1
+    assert (limits.steps, limits.time) == (spec.limits.steps, spec.limits.time)
+    assert limits.tokens is None and limits.cost is None
+    assert [(cell.task, cell.agent.name, cell.model) for cell in request.cells] == [
+        ("house-price", "nop", "none"),
+        ("house-price", "baseline", "none"),
+    ]
+
+
+def test_a_task_named_twice_is_run_once() -> None:
+    request = SuiteRequest.read(**OPTIONS | {"tasks": "house-price,house_price"})
+    assert len(request.cells) == 2
+
+
+def test_feedback() -> None:
+    assert RunSettings().feedback_calls() == 0
+    assert RunSettings(feedback="validation:12").feedback_calls() == 12
+    for wrong in ("validation", "validation:0", "validation:-1", "yes"):
+        with pytest.raises(UsageError, match=f"--feedback {wrong}: expected none or validation:N"):
+            SuiteRequest.read(**OPTIONS, feedback=wrong)

@@ -1,0 +1,165 @@
+"""Nothing gets out: every attempt of attacks.py is made for real, and none may succeed."""
+
+import asyncio
+import json
+import os
+import re
+import secrets
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from sandboxes import PYTHON, sandbox_on
+
+import mlagentbench
+from mlagentbench.sandbox.base import Bind, SandboxSpec
+from mlagentbench.sandbox.bwrap.layout import _package_directories
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+
+ATTACKS = Path(__file__).with_name("attacks.py")
+NAMES = re.findall(r"^@attack\ndef (\w+)", ATTACKS.read_text(), re.MULTILINE)
+HARMLESS_OUTSIDE = (
+    "use_inherited_descriptors",
+    "read_what_is_hidden",
+    "read_environments_and_command_lines",
+    "see_or_signal_processes_of_the_host",
+    "reach_the_network",
+)
+
+
+def _below(parent: Path, path: Path) -> tuple[str, ...]:
+    return path.relative_to(parent).parts if path.is_relative_to(parent) else ()
+
+
+class Host:
+    """A machine on which there is something to get."""
+
+    def __init__(self, place: Path, stack: ExitStack) -> None:
+        marker = f"secret-{secrets.token_hex(8)}"
+        self.workspace = place / "workspace"
+        self.public = place / "public"
+        private = place / "private" / "answers.csv"
+        for directory in (self.workspace, self.public / "folder", private.parent):
+            directory.mkdir(parents=True)
+        private.write_text(marker)
+        (self.public / "data.csv").write_text("public")
+        (self.public / "folder" / "inner.csv").write_text("public")
+        os.environ["MLAGENTBENCH_TEST_KEY"] = marker
+        stack.callback(os.environ.pop, "MLAGENTBENCH_TEST_KEY")
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        abstract = stack.enter_context(socket.socket(socket.AF_UNIX))
+        abstract.bind(f"\0{marker}")
+        abstract.listen()
+        self.inheritable = os.open(private, os.O_RDONLY)
+        os.set_inheritable(self.inheritable, True)
+        stack.callback(os.close, self.inheritable)
+        harness = Path(mlagentbench.__file__).parent
+        roots = (Path("/usr"), Path(sys.base_prefix) / "lib")
+        facts = {
+            "marker": marker,
+            "hidden": [str(path) for path in (private, place, ATTACKS, harness)],
+            "half_hidden": [str(Path.home())],
+            "shown_in_it": next(iter(_below(Path.home(), Path(sys.base_prefix))), ""),
+            "package_directories": [str(p) for root in roots for p in _package_directories(root)],
+            "harness_pid": os.getpid(),
+            "tcp_port": listener.getsockname()[1],
+            "abstract_socket": marker,
+        }
+        (self.workspace / "attacks.py").write_text(ATTACKS.read_text())
+        self.facts = self.workspace / "facts.json"
+        self.facts.write_text(json.dumps(facts))
+
+    @property
+    def binds(self) -> tuple[Bind, ...]:
+        names = ("data.csv", "folder")
+        return tuple(Bind(source=self.public / n, target=f"/workspace/{n}") for n in names)
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    with ExitStack() as stack:
+        yield Host(tmp_path_factory.mktemp("host"), stack)
+
+
+@pytest.fixture(scope="module")
+def loot(host: Host) -> dict[str, list[str]]:
+    async def run() -> dict[str, list[str]]:
+        async with sandbox_on(host.workspace, binds=host.binds) as sandbox:
+            result = await sandbox.run([PYTHON, "attacks.py", "facts.json"], timeout=100)
+            assert result.exit_code == 0, result.output
+            found: dict[str, list[str]] = json.loads(result.stdout)
+            return found
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_attack_fails(name: str, loot: dict[str, list[str]]) -> None:
+    assert loot[name] == []
+
+
+def test_read_only_data_is_as_it_was(host: Host, loot: dict[str, list[str]]) -> None:
+    assert (host.public / "data.csv").read_text() == "public"
+    assert (host.public / "folder" / "inner.csv").read_text() == "public"
+
+
+def test_the_same_attacks_succeed_without_a_sandbox(host: Host) -> None:
+    command = [sys.executable, str(ATTACKS), host.facts, *HARMLESS_OUTSIDE]
+    done = subprocess.run(
+        command, capture_output=True, check=True, cwd=host.workspace, pass_fds=[host.inheritable]
+    )
+    found = json.loads(done.stdout)
+    assert set(found) == set(HARMLESS_OUTSIDE) <= set(NAMES)
+    assert [name for name, got in found.items() if not got] == []
+
+
+def test_packages_of_the_base_interpreter_are_hidden(tmp_path: Path) -> None:
+    """Also where our own package was installed without a venv."""
+    prefix = tmp_path / "prefix"
+    packages = prefix / "lib" / "python3.99" / "site-packages" / "mlagentbench"
+    packages.mkdir(parents=True)
+    (packages / "grade.py").write_text("answers")
+    (prefix / "bin").mkdir()
+    (prefix / "bin" / "python3").symlink_to(PYTHON)
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+
+    async def run() -> str:
+        spec = SandboxSpec(workspace=workspace, python_env=prefix)
+        async with BubblewrapSandbox(spec) as sandbox:
+            return (await sandbox.run(["find", str(prefix), "-name", "*mlagent*"])).output
+
+    assert asyncio.run(run()) == ""
+
+
+def test_a_venv_shows_its_own_packages_only(tmp_path: Path) -> None:
+    venv = tmp_path / "venv"
+    subprocess.run([PYTHON, "-m", "venv", "--without-pip", str(venv)], check=True)
+    (package,) = venv.glob("lib/python*/site-packages")
+    (package / "visible_inside.py").write_text("answer = 42")
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    script = "import sys, visible_inside; print(visible_inside.answer, sys.prefix)"
+
+    async def run() -> str:
+        spec = SandboxSpec(workspace=workspace, python_env=venv)
+        async with BubblewrapSandbox(spec) as sandbox:
+            return (await sandbox.run(["python", "-c", script])).output
+
+    assert asyncio.run(run()) == f"42 {venv}\n"
+
+
+def test_what_people_keep_below_usr_is_hidden(tmp_path: Path) -> None:
+    async def listed() -> str:
+        async with sandbox_on(tmp_path / "workspace") as sandbox:
+            return (await sandbox.run(["ls", "-A", "/usr/src", "/usr/local/src"])).stdout.decode()
+
+    kept = [path for top in ("/usr/src", "/usr/local/src") for path in Path(top).glob("*")]
+    if not kept:
+        pytest.skip("there is nothing in /usr/src and /usr/local/src")
+    names = asyncio.run(listed()).split()
+    assert not [path for path in kept if path.name in names]

@@ -1,0 +1,176 @@
+"""Colours, texts and places of the site's drawings, and the plots for papers."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from report_records import AGENTS, TASKS, made_report, made_summary
+
+from mlagentbench.errors import UsageError
+from mlagentbench.report.exports.plots import write_plots
+from mlagentbench.report.site.charts import (
+    DotRow,
+    curve_chart,
+    dot_rows_chart,
+    mode_chart,
+    nice_ticks,
+    trade_off_chart,
+)
+from mlagentbench.report.site.heat_colours import (
+    BOTTOM,
+    SCHEMES,
+    TOP,
+    colours,
+    contrast,
+    heat_class,
+)
+from mlagentbench.report.site.pages.text_diffs import compare, cut
+from mlagentbench.report.site.series import Curve, Point, TradeOff, mode_counts, score_curve
+from mlagentbench.report.text import clip, preview, visible
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda one: one.name)
+def test_text_can_be_read_on_every_shade(scheme) -> None:
+    for shade in range(BOTTOM, TOP + 1):
+        background, text = colours(scheme, shade)
+        assert contrast(background, text) >= 4.5, (scheme.name, shade, background, text)
+
+
+def test_contrast_is_that_of_the_standard() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("share", "name"),
+    [
+        (0.0, "heat-0"), (0.96, "heat-10"), (7.0, "heat-10"), (-0.2, "heat-below-2"),
+        (-9.0, "heat-below-5"), (None, "heat-none"),
+    ],
+)  # fmt: skip
+def test_shades_end_at_both_ends(share: float | None, name: str) -> None:
+    assert heat_class(share) == name
+
+
+@given(st.text(st.characters(), max_size=60))
+def test_nothing_stays_unseen(text: str) -> None:
+    shown = visible(text)
+    assert not any(
+        (ord(sign) < 0x20 and sign not in "\n\t") or 0x7F <= ord(sign) < 0xA0 for sign in shown
+    )
+    shown.encode()
+
+
+@given(st.text(max_size=3000), st.integers(min_value=30, max_value=500))
+def test_a_cut_text_says_exactly_how_much_is_left_out(text: str, most: int) -> None:
+    cut_text = clip(text, most, "there")
+    if len(text) <= most:
+        assert cut_text.head == visible(text)
+        assert cut_text.left_out == 0
+    else:
+        assert cut_text.left_out > 0
+        assert cut_text.where == "there"
+        end = text.find(cut_text.tail) if visible(text) == text else -1
+        if end >= 0 and visible(text) == text:
+            assert text.startswith(cut_text.head)
+            assert text.endswith(cut_text.tail)
+            assert len(cut_text.head) + cut_text.left_out + len(cut_text.tail) == len(text)
+
+
+def test_a_preview_is_one_line() -> None:
+    assert preview("a\n\n b\tc") == "a b c"
+    assert len(preview("word " * 200)) <= 160
+
+
+def test_a_difference_has_signs_and_can_be_cut() -> None:
+    before = [f"line {n}" for n in range(40)]
+    after = [*before[:20], "new", *before[21:]]
+    blocks = compare(before, after)
+    text = "".join(block.text for block in blocks)
+    assert "- line 20\n+ new\n" in text
+    assert "line 5\n" not in text
+    shown, left_out = cut(blocks, 3)
+    assert sum(block.text.count("\n") for block in shown) == 3
+    assert left_out == text.count("\n") - 3
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
+def test_ticks_are_few_and_inside(low: float, length: float) -> None:
+    ticks = nice_ticks(low, low + length)
+    assert 2 <= len(ticks) <= 9
+    assert all(low - 1e-6 * length <= tick <= low + length + 1e-6 * length for tick in ticks)
+
+
+def test_a_curve_holds_its_value_until_the_next_point() -> None:
+    curve = Curve("one", (Point(0, 0), Point(10, 1)))
+    [line] = curve_chart("name", [curve], "x", "y", start=0.0).lines
+    start, _, rest = line.d.partition("H")
+    across, _, up = rest.partition("V")
+    left, bottom = map(float, start[1:].split())
+    assert float(across) > left
+    assert float(up) < bottom
+
+
+def test_dots_lie_where_their_values_are() -> None:
+    rows = [DotRow("a", (1.0, 3.0)), DotRow("b", (2.0,))]
+    chart = dot_rows_chart("name", rows, "x", [(2.0, "bar")])
+    first, third, second = chart.dots
+    [rule] = chart.rules
+    assert first.x < second.x < third.x
+    assert second.x == pytest.approx(rule.at)
+    assert first.y == third.y != second.y
+
+
+def test_agents_without_tokens_stand_apart() -> None:
+    points = [
+        TradeOff("oracle", 0.0, 1.0, None, True),
+        TradeOff("cheap", 2e3, 0.5, None, False),
+        TradeOff("dear", 2e6, 0.5, None, False),
+    ]
+    chart = trade_off_chart(points)
+    assert chart.x_ticks[0].text == "none"
+    assert chart.dots[0].x < chart.dots[1].x < chart.dots[2].x <= chart.right_edge
+
+
+def test_bars_add_up_to_the_unsuccessful_runs() -> None:
+    summaries = [made_summary(TASKS[0], AGENTS[6], epoch) for epoch in range(1, 9)]
+    [counts] = mode_counts(summaries)
+    assert counts.unsuccessful == sum(count for _, count in counts.first) > 4
+    chart = mode_chart([counts])
+    share = sum(bar.width for bar in chart.bars) / (chart.right_edge - chart.left)
+    assert share == pytest.approx(counts.unsuccessful / 8)
+
+
+def test_a_score_curve_follows_what_was_used() -> None:
+    summary = made_summary(TASKS[0], AGENTS[5], 1)
+    by_tokens = score_curve(summary, "tokens")
+    assert by_tokens is not None
+    assert [point.x for point in by_tokens.points] == [one.tokens for one in summary.points]
+    assert [point.y for point in by_tokens.points] == [one.normalised for one in summary.points]
+
+
+def test_plots_are_the_same_files_again(tmp_path: Path) -> None:
+    report = made_report(tmp_path / "results", TASKS[:1], AGENTS[5:7], epochs=1)
+    first = write_plots(report, tmp_path / "a")
+    boards_alone = replace(report, collection=replace(report.collection, runs=()))
+    second = write_plots(boards_alone, tmp_path / "b")
+    names = {file.name for file in first}
+    assert {"success.svg", "success.pdf", "trade-off.svg", "profile.pdf"} <= names
+    assert "scores-house-price.svg" in names
+    assert len(second) == 6
+    for file in second:
+        assert file.read_bytes() == (tmp_path / "a" / file.name).read_bytes()
+    assert "react" in (tmp_path / "a" / "profile.svg").read_text()
+    assert (tmp_path / "a" / "profile.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_without_matplotlib_the_error_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = made_report(tmp_path / "results", TASKS[:1], AGENTS[5:6], epochs=1)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(UsageError, match=r"mlagentbench\[plots\]"):
+        write_plots(report, tmp_path / "plots")

@@ -1,0 +1,175 @@
+"""Snapshots that trust the kernel's watch are the same as snapshots that look everywhere."""
+
+import mmap
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mlagentbench.runs.inotify import Watch
+from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.scan import CLOCK_TICK_NS
+from mlagentbench.runs.snapshots import Snapshots
+
+PATHS = st.sampled_from(["a", "b", "one/a", "one/b", "one/two/a", "three/a"])
+FOLDERS = st.sampled_from(["one", "one/two", "three", "four", "one/five"])
+
+
+def write(top: Path, path: str, _other: str, text: str) -> None:
+    (top / path).write_text(text)
+
+
+def write_mapped(top: Path, path: str, _other: str, text: str) -> None:
+    with (top / path).open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+        file.close()
+        mapped[:1] = text[:1].encode()
+
+
+def truncate(top: Path, path: str, _other: str, text: str) -> None:
+    os.truncate(top / path, len(text))
+
+
+def change_mode(top: Path, path: str, _other: str, text: str) -> None:
+    (top / path).chmod(0o700 + len(text))
+
+
+def rename(top: Path, path: str, other: str, _text: str) -> None:
+    (top / path).rename(top / other)
+
+
+def link(top: Path, path: str, other: str, _text: str) -> None:
+    os.link(top / path, top / other)
+
+
+def soft_link(top: Path, path: str, other: str, text: str) -> None:
+    (top / other).symlink_to(text)
+
+
+def remove(top: Path, path: str, _other: str, _text: str) -> None:
+    (top / path).unlink()
+
+
+def make_folder(top: Path, path: str, _other: str, text: str) -> None:
+    (top / path).mkdir(parents=True)
+    (top / path / "b").write_text(text)
+
+
+def remove_folder(top: Path, path: str, _other: str, _text: str) -> None:
+    shutil.rmtree(top / path)
+
+
+Change = tuple[Callable[[Path, str, str, str], None], str, str, str]
+TEXTS = st.sampled_from(["x", "yy", "zzz"])
+ON_FILES = st.sampled_from(
+    [write, write_mapped, truncate, change_mode, rename, link, soft_link, remove]
+)
+ON_FOLDERS = st.sampled_from([make_folder, remove_folder, rename, change_mode])
+CHANGES = st.one_of(
+    st.tuples(ON_FILES, PATHS, PATHS, TEXTS), st.tuples(ON_FOLDERS, FOLDERS, FOLDERS, TEXTS)
+)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(steps=st.lists(st.lists(CHANGES, max_size=4), min_size=2, max_size=6))
+def test_nothing_that_happens_is_missed(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[list[Change]]
+) -> None:
+    top = tmp_path_factory.mktemp("watched")
+    work = top / "work"
+    for folder in ("one/two", "three"):
+        (work / folder).mkdir(parents=True)
+    for path in ("a", "one/a", "one/two/a", "three/a"):
+        (work / path).write_text("first")
+    store = ObjectStore(top / "objects")
+    watched = Snapshots(store, work)
+    assert watched.take(quiet=True).id == Snapshots(store, work).take().id
+    for step in steps:
+        for change, path, other, text in step:
+            try:
+                change(work, path, other, text)
+            except (OSError, ValueError):
+                continue
+        assert watched.take(quiet=True).id == Snapshots(store, work).take().id
+    watched.close()
+
+
+def test_a_change_through_another_name_is_not_missed(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    for folder in ("one", "two"):
+        (work / folder).mkdir(parents=True)
+    (work / "one" / "file").write_text("first")
+    store = ObjectStore(tmp_path / "objects")
+    watched = Snapshots(store, work)
+    watched.take(quiet=True)
+    time.sleep(2 * CLOCK_TICK_NS / 1e9)
+    watched.take(quiet=True)
+    os.link(work / "one" / "file", work / "two" / "same")
+    for text in ("second", "third"):
+        assert watched.take(quiet=True).id == Snapshots(store, work).take().id
+        time.sleep(2 * CLOCK_TICK_NS / 1e9)
+        assert watched.take(quiet=True).id == Snapshots(store, work).take().id
+        (work / "two" / "same").write_text(text)
+    assert watched.take(quiet=True).id == Snapshots(store, work).take().id
+    watched.close()
+
+
+def test_only_directories_with_changes_are_read(tmp_path: Path) -> None:
+    watch = Watch()
+    numbers = {}
+    for name in ("still", "busy"):
+        (tmp_path / name).mkdir()
+        handle = os.open(tmp_path / name, os.O_RDONLY)
+        numbers[name] = watch.add(handle)
+        os.close(handle)
+    assert watch.changed() == set()
+    subprocess.run([sys.executable, "-c", "open('file', 'w')"], cwd=tmp_path / "busy", check=True)
+    assert watch.changed() == {numbers["busy"]}
+    assert watch.changed() == set()
+    (tmp_path / "busy" / "file").unlink()
+    (tmp_path / "busy").rmdir()
+    assert watch.changed() is None
+    watch.close()
+
+
+def test_a_queue_that_ran_over_is_not_trusted(tmp_path: Path) -> None:
+    watch = Watch()
+    handle = os.open(tmp_path, os.O_RDONLY)
+    watch.add(handle)
+    os.close(handle)
+    limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    if limit > 100_000:
+        pytest.skip("this machine's queue is very long")
+    for number in range(limit // 2 + 10):
+        (tmp_path / f"{number}").touch()
+        (tmp_path / f"{number}").unlink()
+    assert watch.changed() is None
+    watch.close()
+
+
+def test_without_a_watch_everything_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mlagentbench.runs.inotify import WatchImpossible
+
+    def refuse(_self: Watch, _directory: int) -> int:
+        raise WatchImpossible("No space left on device")
+
+    monkeypatch.setattr(Watch, "add", refuse)
+    work = tmp_path / "work"
+    work.mkdir()
+    snapshots = Snapshots(ObjectStore(tmp_path / "objects"), work)
+    ids = set()
+    for text in ("one", "two", "three"):
+        (work / "file").write_text(text)
+        ids.add(snapshots.take(quiet=True).id)
+    assert len(ids) == 3
+    snapshots.close()

@@ -1,0 +1,200 @@
+"""Boards: what may share a table, whose rows always stand there, and means over tasks."""
+
+from statistics import fmean
+from typing import Any
+
+import pytest
+from made_runs import graded, run
+
+from mlagentbench.analysis.run_summary import RunSummary
+from mlagentbench.numeric.intervals import stratified_rate_interval, stratum_of
+from mlagentbench.records import Outcome, Usage
+from mlagentbench.statistics.cells import cell_figures
+from mlagentbench.statistics.leaderboard import APART, IMPORTED, AgentFigures, Board, boards
+from mlagentbench.statistics.reference_rows import FROM_MEASURED
+from mlagentbench.tasks.task import load_task
+
+TASKS = ("house-price", "vectorization")
+
+
+def runs_of(agent: str, scores: dict[str, list[float | None]], **facts: Any) -> list[RunSummary]:
+    return [
+        run(epoch, graded(score), task=task, agent=agent, **facts)
+        for task, values in scores.items()
+        for epoch, score in enumerate(values, start=1)
+    ]
+
+
+def on_measured_data(task: str) -> dict[str, Any]:
+    """The facts of a run on the data that the task's own figures hold for."""
+    spec = load_task(task).spec
+    return {
+        "task": task, "tier": "mini", "mini_seed": "public", "task_version": spec.version,
+        "data_hash": spec.measured["mini"].data,
+    }  # fmt: skip
+
+
+def row(board: Board, agent: str) -> AgentFigures:
+    [found] = [one for one in board.rows if one.agent == agent]
+    return found
+
+
+def test_an_agents_row_is_the_mean_over_tasks() -> None:
+    """Each task has the same weight, however many runs it has."""
+    scores: dict[str, list[float | None]] = {"a": [0.9, 0.8, 0.1, None], "b": [0.7, 0.6]}
+    [board] = boards(cell_figures(runs_of("react", scores)))
+    react = row(board, "react")
+    assert react.success.mean == pytest.approx(fmean([2 / 4, 2 / 2]))
+    strata = [stratum_of([1.0, 1.0, 0.0, 0.0]), stratum_of([1.0, 1.0])]
+    assert react.success.on_these_tasks == stratified_rate_interval(strata)
+    assert react.success.over_tasks is not None and react.success.tasks == 2
+    assert react.normalised.mean == pytest.approx(fmean([1.8 / 4, 1.3 / 2]))
+    assert (react.runs, react.successes, react.tokens) == (6, 4, 6000)
+    assert react.tokens_per_success == 1500 and react.cost == pytest.approx(3.0)
+    at_half = next(point for point in react.profile if point.at_least == 0.5)
+    assert at_half.share == pytest.approx(react.success.mean)
+    shares = [point.share for point in react.profile]
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_missing_runs_widen_to_bounds() -> None:
+    lost = run(3, None, outcome=Outcome(kind="failed", cause="sandbox"), task="a")
+    [board] = boards(cell_figures([*runs_of("react", {"a": [0.9, 0.1], "b": [0.9]}), lost]))
+    react = row(board, "react")
+    assert react.success.mean == pytest.approx(0.75)
+    assert react.success.bounds is not None
+    assert react.success.bounds.low == pytest.approx(fmean([1 / 3, 1]))
+    assert react.success.bounds.high == pytest.approx(fmean([2 / 3, 1]))
+    assert (react.missing, react.greyed) == (1, True)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"tier": "mini", "mini_seed": "public"},
+        {"data_hash": "0123"},
+        {"task_version": 2},
+        {"variant": "renamed"},
+    ],
+    ids=str,
+)
+def test_other_data_never_share_a_board(other: dict[str, Any]) -> None:
+    ours = runs_of("react", {"a": [0.9], "b": [0.9]})
+    both = boards(cell_figures([*ours, *runs_of("research", {"a": [0.2]}, **other)]))
+    assert len(both) == 2 and len({board.name for board in both}) == 2
+    for board in both:
+        ran_a = [one.agent for one in board.rows for cell in one.cells if cell.key.task == "a"]
+        assert len(ran_a) == 1
+
+
+def test_a_secret_seed_is_one_board_over_tasks_and_not_the_public_ones() -> None:
+    mini = {"tier": "mini"}
+    secret = [
+        *runs_of("react", {"a": [0.9]}, **mini, mini_seed="secret:1", data_hash="1"),
+        *runs_of("react", {"b": [0.9]}, **mini, mini_seed="secret:2", data_hash="2"),
+    ]
+    public = runs_of("react", {"a": [0.9]}, **mini, mini_seed="public", data_hash="3")
+    names = {board.name: board.tasks for board in boards(cell_figures([*secret, *public]))}
+    assert names == {
+        "mini, public seed, 50 steps, 5 h": ("a",),
+        "mini, secret seed, 50 steps, 5 h": ("a", "b"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("other", "mark"),
+    [
+        ({"limits": {"steps": 20, "time": 18000.0}}, "limits: 20 steps, 5 h"),
+        ({"sandbox": "local"}, "sandbox: local"),
+        ({"feedback": "validation:3"}, "feedback: validation:3"),
+        ({"protocol": "paper"}, "protocol: paper"),
+    ],
+    ids=str,
+)
+def test_other_conditions_share_a_board_with_a_mark(other: dict[str, Any], mark: str) -> None:
+    ours = runs_of("react", {"a": [0.9, 0.8], "b": [0.9, 0.8]})
+    [board] = boards(cell_figures([*ours, *runs_of("research", {"a": [0.2], "b": [0.2]}, **other)]))
+    assert mark in row(board, "research").marks and mark not in row(board, "react").marks
+    [differs] = [text for text in board.marks if "different" in text]
+    assert mark.split(": ", 1)[1] in differs
+
+    twice = [*ours, *runs_of("react", {"a": [0.2]}, **other)]
+    [board] = boards(cell_figures(twice))
+    assert len([one for one in board.rows if one.agent == "react"]) == 2
+
+
+def test_imported_runs_stand_beside_ours_with_a_mark() -> None:
+    ours = runs_of("react", {"a": [0.9]})
+    facts = {"task_version": 0, "data_hash": "unknown", "limits": {}, "sandbox": "unknown"}
+    [board] = boards(cell_figures([*ours, *runs_of("research", {"a": [0.2]}, **facts)]))
+    assert IMPORTED in row(board, "research").marks
+    assert IMPORTED not in row(board, "react").marks
+
+
+def test_nop_and_baseline_always_stand_in_the_table() -> None:
+    """Made from the task's figures: the starter's runs, and what doing nothing hands in."""
+    summaries = [run(1, graded(0.9), **on_measured_data(task)) for task in TASKS]
+    [board] = boards(cell_figures(summaries))
+    baseline, nop = row(board, "baseline"), row(board, "nop")
+    assert baseline.is_ruler and nop.is_ruler and baseline.runs == nop.runs == 0
+    assert FROM_MEASURED in baseline.marks and FROM_MEASURED in nop.marks
+    measured = load_task("house-price").spec.measured["mini"]
+    price, vector = baseline.cells
+    assert price.score.mean == measured.starter.mean
+    assert (price.success.successes, price.success.n) == (0, measured.starter.runs)
+    assert price.normalised.mean is not None and price.normalised.mean < 0
+    assert vector.normalised.mean == pytest.approx(0, abs=0.01)
+    assert nop.cells[0].valid.rate == 0.0 and nop.cells[0].normalised.mean == 0.0
+    assert nop.cells[1].valid.rate == 1.0  # the starter is itself a submission there
+    assert baseline.tokens_per_success is None and baseline.profile == ()
+
+
+def test_rulers_that_ran_are_filled_up_where_they_did_not() -> None:
+    ran = run(1, graded(0.0), agent="baseline", model="none", **on_measured_data("house-price"))
+    agents = [run(1, graded(0.9), **on_measured_data(task)) for task in TASKS]
+    [board] = boards(cell_figures([ran, *agents]))
+    baseline = row(board, "baseline")
+    assert [cell.from_measured for cell in baseline.cells] == [False, True]
+    assert f"{FROM_MEASURED}: vectorization" in baseline.marks
+
+
+def test_what_nobody_measured_is_said() -> None:
+    facts = on_measured_data("house-price") | {"data_hash": "0123"}
+    unknown = run(1, graded(0.9), task="no-such-task")
+    texts = [
+        mark
+        for board in boards(cell_figures([run(1, graded(0.9), **facts), unknown]))
+        for mark in board.marks
+    ]
+    assert any("not measured on this data" in text for text in texts)
+    assert any("unknown task 'no-such-task'" in text for text in texts)
+
+
+def test_imported_runs_that_saw_other_data_have_rows_of_their_own() -> None:
+    """Each row has a task once, so that its mean gives no task more weight than others."""
+    imported = {"agent": "legacy-agent", "task_version": 0, "tier": "full", "limits": {}}
+    runs = [
+        *runs_of("react", {"a": [0.9], "b": [0.9]}),
+        run(1, graded(0.9), task="a", data_hash="legacy:1", **imported),
+        *(run(n, graded(0.1), task="a", data_hash="legacy:2", **imported) for n in (2, 3)),
+        run(1, graded(0.9), task="b", data_hash="legacy:3", **imported),
+    ]
+    [board] = boards(cell_figures(runs))
+    rows = [one for one in board.rows if one.agent == "legacy-agent"]
+    found = {tuple((cell.key.task, cell.runs) for cell in one.cells): one for one in rows}
+    assert set(found) == {(("a", 2), ("b", 1)), (("a", 1),)}
+    assert found[("a", 2), ("b", 1)].success.mean == 0.5
+    assert f"{APART} (2)" in found[("a", 1),].marks
+
+
+def test_a_rows_totals_are_those_of_its_runs() -> None:
+    """Also where runs share a history; what is unknown for one run is unknown for all."""
+    used = Usage(input_tokens=10, cost=1.0, seconds=5.0)
+    runs = [
+        *(run(n, graded(0.8), cluster="one", usage=used) for n in (1, 2, 3)),
+        run(4, graded(0.2), cluster="two", usage=Usage(input_tokens=90, seconds=85.0)),
+    ]
+    [board] = boards(cell_figures(runs))
+    react = row(board, "react")
+    assert (react.tokens, react.working_seconds, react.tokens_per_success) == (120, 100.0, 40)
+    assert react.cost is None and react.cost_per_success is None

@@ -1,0 +1,33 @@
+"""What the sandbox tests share: an interpreter that any sandbox may use, and sandboxes on it."""
+
+import sys
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from mlagentbench.sandbox.base import Bind, Limits, SandboxSpec
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+
+PYTHON_ENV = Path(sys.base_prefix)
+PYTHON = str(PYTHON_ENV / "bin" / "python3")
+
+
+def sandbox_on(
+    workspace: Path,
+    *,
+    binds: tuple[Bind, ...] = (),
+    env: dict[str, str] | None = None,
+    limits: Limits | None = None,
+) -> BubblewrapSandbox:
+    workspace.mkdir(exist_ok=True)
+    return BubblewrapSandbox(
+        SandboxSpec(
+            workspace=workspace,
+            python_env=PYTHON_ENV,
+            binds=binds,
+            env=env or {},
+            limits=limits or Limits(),
+        )
+    )
+
+
+Opened = AbstractAsyncContextManager[BubblewrapSandbox]

@@ -1,0 +1,290 @@
+"""The full tier from files that the person already has."""
+
+import asyncio
+import hashlib
+import io
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from small_tasks import WriteTask, plain_call
+
+from mlagentbench.errors import UsageError
+from mlagentbench.tasks.data.preparation import PreparedData, find_prepared, prepare
+from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.task import Task
+
+TRAIN = b"id,y\n" + b"".join(b"%d,%d\n" % (k, k * k) for k in range(20))
+MD5 = hashlib.md5(TRAIN).hexdigest()
+
+
+def kaggle_source(train: str = f'md5 = "{MD5}", bytes = {len(TRAIN)}') -> str:
+    return (
+        '[[sources]]\nkind = "kaggle"\nref = "small-competition"\n'
+        f'files = [{{ path = "train.csv", {train} }}, '
+        '{ path = "notes/about.txt", optional = true }]\n'
+    )
+
+
+def make(
+    task: Task, env: PythonEnv, directory: Path, accept_unverified: bool = False
+) -> PreparedData:
+    return asyncio.run(
+        prepare(
+            task,
+            "full",
+            call=plain_call,
+            python_env=env,
+            from_dir=directory,
+            accept_unverified=accept_unverified,
+        )
+    )
+
+
+def in_zip(file: Path, members: dict[str, bytes]) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, contents in members.items():
+            archive.writestr(name, contents)
+
+
+def in_tar(file: Path, members: dict[str, bytes]) -> None:
+    with tarfile.open(file, "w:gz") as archive:
+        for name, contents in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(contents)
+            archive.addfile(info, io.BytesIO(contents))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    directory = tmp_path / "own"
+    directory.mkdir()
+    return directory
+
+
+def layout(own: Path, kind: str) -> None:
+    if kind == "plain":
+        (own / "train.csv").write_bytes(TRAIN)
+    elif kind == "folder":
+        (own / "unpacked").mkdir()
+        (own / "unpacked" / "train.csv").write_bytes(TRAIN)
+    elif kind == "zip":
+        in_zip(own / "small-competition.zip", {"train.csv": TRAIN, "other.csv": b"1"})
+    elif kind == "zip with a folder":
+        in_zip(own / "train.csv.ZIP", {"data/train.csv": TRAIN})
+    else:
+        in_tar(own / "all.tar.gz", {"data/train.csv": TRAIN, "deep/er/train.csv": b"1"})
+
+
+@pytest.mark.parametrize("kind", ["plain", "folder", "zip", "zip with a folder", "tar"])
+def test_found_where_people_have_them(
+    write_task: WriteTask, this_env: PythonEnv, own: Path, kind: str
+) -> None:
+    task = write_task(sources=kaggle_source())
+    layout(own, kind)
+    before = {path: path.stat().st_mtime_ns for path in [own, *own.rglob("*")]}
+    data = make(task, this_env, own)
+    assert data.verified and data.unverified == () and data.mini_seed is None
+    assert {path: path.stat().st_mtime_ns for path in [own, *own.rglob("*")]} == before
+    rows = (data.public / "train.csv").read_text() + (data.private / "answers.csv").read_text()
+    assert all(f"{k},{k * k}" in rows for k in range(20))
+
+
+def test_all_ways_give_the_same_data(
+    write_task: WriteTask, this_env: PythonEnv, own: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    task = write_task(sources=kaggle_source())
+    layout(own, "plain")
+    first = make(task, this_env, own)
+    monkeypatch.setenv("MLAGENTBENCH_HOME", str(tmp_path / "second"))
+    (own / "train.csv").unlink()
+    layout(own, "tar")
+    assert make(task, this_env, own).hash == first.hash
+
+
+def test_missing_file(write_task: WriteTask, this_env: PythonEnv, own: Path) -> None:
+    task = write_task(sources=kaggle_source())
+    with pytest.raises(UsageError) as raised:
+        make(task, this_env, own)
+    assert str(raised.value) == (
+        f"small-task: train.csv not found in {own}; expected the files of Kaggle's "
+        f"small-competition (see: mlagentbench tasks show {task.address})"
+    )
+    with pytest.raises(UsageError, match="no such directory"):
+        make(task, this_env, own / "nowhere")
+
+
+def test_optional_file_is_used_when_it_is_there(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    task = write_task(
+        sources=kaggle_source(),
+        prepare_py="""
+        import shutil
+        def prepare(raw, public, private, rng):
+            shutil.copytree(raw, public, dirs_exist_ok=True)
+        """,
+    )
+    layout(own, "plain")
+    (own / "notes").mkdir()
+    (own / "notes" / "about.txt").write_text("hello")
+    data = make(task, this_env, own)
+    assert (data.public / "notes" / "about.txt").read_text() == "hello"
+    assert data.unverified == ("notes/about.txt",) and not data.verified
+
+
+ARCHIVE_SOURCE = """
+[[sources]]
+kind = "url"
+ref = "https://example.org/photos.tar.gz"
+[[sources.files]]
+path = "photos.tar.gz"
+md5 = "0123456789abcdef0123456789abcdef"
+unpacked = ["photos/train", "photos/names.txt"]
+[[sources]]
+kind = "huggingface"
+ref = "someone/tiny-model@0123abcd"
+files = [{ path = "config.json" }]
+"""
+COPY_ALL = """
+import shutil
+def prepare(raw, public, private, rng):
+    shutil.copytree(raw, public, dirs_exist_ok=True)
+"""
+
+
+def unpacked(own: Path) -> None:
+    """An archive as tar leaves it, beside a clone of a model's repository."""
+    (own / "photos/train/deep").mkdir(parents=True)
+    (own / "photos/train/deep/1.png").write_bytes(b"one")
+    (own / "photos/test").mkdir()
+    (own / "photos/names.txt").write_text("a b")
+    (own / "tiny-model").mkdir()
+    (own / "tiny-model/config.json").write_text("{}")
+
+
+def test_an_unpacked_archive_does_instead_of_it(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    unpacked(own)
+    data = make(write_task(sources=ARCHIVE_SOURCE, prepare_py=COPY_ALL), this_env, own)
+    files = sorted(path for path in data.public.rglob("*") if path.is_file())
+    assert [str(file.relative_to(data.public)) for file in files] == [
+        "config.json", "photos/names.txt", "photos/train/deep/1.png",
+    ]  # fmt: skip
+    assert data.unverified == ("photos/train", "photos/names.txt", "config.json")
+
+
+def test_the_top_folder_of_an_archive_can_be_named_itself(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    unpacked(own)
+    (own / "tiny-model/config.json").rename(own / "photos/config.json")
+    task = write_task(sources=ARCHIVE_SOURCE, prepare_py=COPY_ALL)
+    data = make(task, this_env, own / "photos")
+    assert (data.public / "photos/train/deep/1.png").read_bytes() == b"one"
+
+
+def test_what_an_unpacked_archive_lacks_is_named(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    task = write_task(sources=ARCHIVE_SOURCE, prepare_py=COPY_ALL)
+    unpacked(own)
+    (own / "photos/names.txt").unlink()
+    with pytest.raises(UsageError, match=f"photos/names.txt not found in {own}; expected"):
+        make(task, this_env, own)
+    (own / "photos").rename(own / "pictures")
+    with pytest.raises(UsageError, match=r"photos\.tar\.gz not found in"):
+        make(task, this_env, own)
+
+
+def test_wrong_checksum_is_refused(
+    write_task: WriteTask, this_env: PythonEnv, own: Path, home: Path
+) -> None:
+    task = write_task(sources=kaggle_source())
+    changed = TRAIN.replace(b"0,0", b"0,1")
+    (own / "train.csv").write_bytes(changed)
+    with pytest.raises(UsageError) as raised:
+        make(task, this_env, own)
+    assert MD5 in str(raised.value) and hashlib.md5(changed).hexdigest() in str(raised.value)
+    assert "--accept-unverified" in str(raised.value)
+    assert find_prepared(task, "full") is None
+    assert list((home / "data/small-task/v1/full").iterdir()) == []
+
+
+def test_accepted_data_say_so_and_are_not_taken_for_good(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    task = write_task(sources=kaggle_source())
+    (own / "train.csv").write_bytes(TRAIN.replace(b"0,0", b"0,1"))
+    accepted = make(task, this_env, own, accept_unverified=True)
+    assert not accepted.verified and accepted.accepted == ("train.csv",)
+    assert make(task, this_env, own, accept_unverified=True) == accepted
+    with pytest.raises(UsageError, match="is not the file of Kaggle's small-competition"):
+        make(task, this_env, own)
+    assert find_prepared(task, "full") == accepted
+    (own / "train.csv").write_bytes(TRAIN)
+    good = make(task, this_env, own)
+    assert good.verified and good.hash != accepted.hash
+    assert find_prepared(task, "full") == good
+
+
+@pytest.mark.parametrize(
+    ("known", "wrong"),
+    [
+        (f"bytes = {len(TRAIN) + 1}", f"{len(TRAIN)} bytes, expected {len(TRAIN) + 1}"),
+        (f'md5 = "{MD5}", sha256 = "{"0" * 64}"', f"sha256 {hashlib.sha256(TRAIN).hexdigest()}"),
+    ],
+)
+def test_size_and_sha256_are_checked_too(
+    write_task: WriteTask, this_env: PythonEnv, own: Path, known: str, wrong: str
+) -> None:
+    task = write_task(sources=kaggle_source(known))
+    layout(own, "zip")
+    with pytest.raises(UsageError, match=wrong):
+        make(task, this_env, own)
+
+
+def test_without_a_checksum_data_are_unverified(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    task = write_task(sources=kaggle_source(f"bytes = {len(TRAIN)}"))
+    layout(own, "plain")
+    data = make(task, this_env, own)
+    assert not data.verified and data.unverified == ("train.csv",) and data.accepted == ()
+    assert make(task, this_env, own) == data
+
+
+def test_links_and_escapes_in_archives_lead_nowhere(
+    write_task: WriteTask, this_env: PythonEnv, own: Path, tmp_path: Path
+) -> None:
+    task = write_task(sources=kaggle_source())
+    (tmp_path / "train.csv").write_bytes(TRAIN)
+    in_zip(own / "a.zip", {"../../train.csv": TRAIN, "/train.csv.txt": TRAIN})
+    with tarfile.open(own / "b.tar", "w") as archive:
+        link = tarfile.TarInfo("train.csv")
+        link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path / "train.csv")
+        archive.addfile(link)
+    with pytest.raises(UsageError, match=r"train\.csv not found in"):
+        make(task, this_env, own)
+
+
+@pytest.mark.parametrize("name", ["data.zip", "data.tar.gz"])
+def test_damaged_archive(write_task: WriteTask, this_env: PythonEnv, own: Path, name: str) -> None:
+    task = write_task(sources=kaggle_source())
+    members = {"train.csv": TRAIN, "more.bin": bytes(range(256)) * 1000}
+    (in_zip if name.endswith("zip") else in_tar)(own / name, members)
+    whole = (own / name).read_bytes()
+    (own / name).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UsageError, match=rf"{name} cannot be read: .*; get it again"):
+        make(task, this_env, own)
+
+
+def test_too_little_disk_is_said_first(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    task = write_task(sources=kaggle_source(f'md5 = "{MD5}", bytes = {10**15}'))
+    with pytest.raises(UsageError, match=r"needs about 3,000,000,000 MB, but .* MB free"):
+        make(task, this_env, own)
