@@ -8,6 +8,7 @@ import pytest
 from generated_runs import generate_runs
 
 from mlagentbench.errors import UsageError
+from mlagentbench.report import read_runs
 from mlagentbench.report.exports.paper_tables import Grid, GridLine
 from mlagentbench.report.exports.write import latex, markdown, write_exports
 from mlagentbench.report.number_format import (

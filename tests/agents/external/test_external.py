@@ -13,7 +13,7 @@ from mlagentbench.agents.external.external import external
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.suite import SuiteRequest, run_suite
 
-EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "tiny_agent"
+EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "tiny_agent"
 TINY = {"command": "python $MLAGENTBENCH_AGENT/tiny_agent.py", "files": str(EXAMPLE)}
 
 

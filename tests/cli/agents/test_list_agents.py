@@ -8,7 +8,7 @@ from mlagentbench.agents.registry import AGENTS, find_agent
 from mlagentbench.cli.agents.agents_printing import list_agent
 from mlagentbench.errors import UsageError
 
-DOCS = Path(__file__).parents[2] / "docs" / "agents"
+DOCS = Path(__file__).parents[3] / "docs" / "agents"
 PAGES = {"act": "research", "react-text": "research", "nop": "baseline", "oracle": "baseline"}
 """Agents that share another's page."""
 

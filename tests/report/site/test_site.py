@@ -7,8 +7,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from mlagentbench.report.site.build.pages import overview_page as overview
-from mlagentbench.report.site.build.pages import process_page as process
 from report_records import AGENTS, HOSTILE, TASKS, made_collection, made_report, write_run
 
 from mlagentbench.analysis.judge.judge import journal_hash, store_judgement
@@ -19,6 +17,8 @@ from mlagentbench.report.number_format import exact
 from mlagentbench.report.report import report_data
 from mlagentbench.report.report_data import CollectedRun, Collection, ReportData
 from mlagentbench.report.site.build import build_site
+from mlagentbench.report.site.pages import overview_page as overview
+from mlagentbench.report.site.pages import process_page as process
 from mlagentbench.runs.results import find_run
 
 

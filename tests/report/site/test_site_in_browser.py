@@ -8,19 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mlagentbench.report.site.build.pages import runs_page as runs
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from report_records import TASKS, made_report
 
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.report.site.build import Frame, build_site
+from mlagentbench.report.site.pages import runs_page as runs
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-CHECKS = (Path(__file__).parents[1] / "support" / "page_checks.js").read_text()
+CHECKS = (Path(__file__).parents[2] / "support" / "page_checks.js").read_text()
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 RUN = "runs/house-price--mini--research-44136fa3--openai_gpt-large--1.html"
 KINDS = (

@@ -14,7 +14,7 @@ import pytest
 
 from mlagentbench.sandbox.inspect_provider import BubblewrapSandboxEnvironment
 
-HARNESS = Path(__file__).with_name("harness_to_kill.py")
+HARNESS = Path(__file__).parents[2] / "support" / "harness_to_kill.py"
 STARTING_UP = [0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25]
 
 

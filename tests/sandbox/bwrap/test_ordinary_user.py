@@ -16,15 +16,15 @@ import pytest
 
 import mlagentbench
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parents[2]
 FILES = [
-    "test_bubblewrap.py",
-    "test_escape.py",
-    "test_guardian.py",
-    "test_inspect_self_check.py",
-    "test_leftovers.py",
-    "test_limits.py",
-    "test_task_process.py",
+    "redteam/test_escape.py",
+    "redteam/test_leftovers.py",
+    "sandbox/bwrap/test_bwrap_sandbox.py",
+    "sandbox/bwrap/test_guardian.py",
+    "sandbox/bwrap/test_limits.py",
+    "sandbox/test_inspect_self_check.py",
+    "sandbox/test_task_calls.py",
 ]
 SYSTEM_PYTHON = "/usr/bin/python3"
 UID = "61000"
@@ -45,7 +45,7 @@ place="$1" uid="$5"
 shift 5
 exec setpriv --reuid="$uid" --regid="$uid" --clear-groups env -i \
     HOME="$place/home" PATH=/usr/local/bin:/usr/bin:/bin TMPDIR="$place/home" \
-    PYTHONPATH="$place/sources:$place/packages" PYTHONDONTWRITEBYTECODE=1 "$@"
+    PYTHONPATH="$place/sources:$place/packages:$place/tests/support" PYTHONDONTWRITEBYTECODE=1 "$@"
 """
 
 
@@ -62,7 +62,7 @@ def test_all_of_it_as_an_ordinary_user() -> None:
         pytest.skip(f"{SYSTEM_PYTHON} is not of version {ours}, for which packages are installed")
     sources = Path(mlagentbench.__file__).parents[1]
     command = [
-        "unshare", "--mount", "sh", "-c", MOUNTS, "sh", PLACE, str(HERE), str(sources),
+        "unshare", "--mount", "sh", "-c", MOUNTS, "sh", PLACE, str(TESTS), str(sources),
         sysconfig.get_path("purelib"), UID, SYSTEM_PYTHON, "-m", "pytest", "-q", "-rfs",
         "--tb=short", "-p", "no:cacheprovider", "--rootdir", f"{PLACE}/tests",
         *(f"{PLACE}/tests/{name}" for name in FILES),
