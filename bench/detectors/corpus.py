@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from mlagentbench.records import Grade, Record, RunRecord
+from mlagentbench.records import GradeRecord, Record, RunRecord
 from mlagentbench.runs.journal import AnyLine, History
 
 HERE = Path(__file__).parent
@@ -52,7 +52,7 @@ class StoredRun(Record):
     family: str
     record: RunRecord
     lines: tuple[AnyLine, ...]
-    grades: tuple[Grade, ...] = ()
+    grades: tuple[GradeRecord, ...] = ()
 
     @property
     def history(self) -> History:

@@ -11,7 +11,7 @@ from typing import Any
 
 from corpus import Label, LabelledRun, StoredRun
 
-from mlagentbench.records import Grade, Usage
+from mlagentbench.records import GradeRecord, Usage
 from mlagentbench.runs.journal import (
     AnyLine,
     BeginLine,
@@ -83,7 +83,7 @@ class Draft:
     turns: list[Turn]
     tail: list[Entry]
     labels: list[DraftLabel] = field(default_factory=list)
-    grades: list[Grade] = field(default_factory=list)
+    grades: list[GradeRecord] = field(default_factory=list)
 
     @property
     def run_line(self) -> RunLine:

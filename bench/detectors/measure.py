@@ -22,7 +22,7 @@ from mlagentbench.records import Record
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "bench" / "results" / "detectors.json"
-SHOWN_FIGURES = ROOT / "src" / "mlagentbench" / "report" / "detector_figures.json"
+SHOWN_FIGURES = ROOT / "src" / "mlagentbench" / "report" / "detector_accuracy.json"
 SHOWN = (
     "positives", "recall", "low", "high", "false_alarms_per_1000_steps",
     "false_alarms_per_1000_steps_high", "natural_steps",

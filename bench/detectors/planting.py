@@ -18,7 +18,7 @@ from drafts import Draft, build, take_apart
 from speech import offers, speaks
 from step_faults import LAST, Fault, Planter
 
-from mlagentbench.records import Grade
+from mlagentbench.records import GradeRecord
 
 SEED = 20_261
 VARIANTS = {"dev": 15, "test": 13}
@@ -181,7 +181,7 @@ def _plant_grades(planter: Planter) -> None:
         return
     if chance < 0.2:
         reason, form = rng.choice(_INVALID)
-        draft.grades = [Grade(step=last, valid=False, reason=reason)]
+        draft.grades = [GradeRecord(step=last, valid=False, reason=reason)]
         draft.mark("submission-format", draft.turns[-1], form=form)
         return
     graded = partial(_graded, final)
@@ -199,19 +199,19 @@ def _plant_grades(planter: Planter) -> None:
     draft.grades.append(graded(last, submitted))
 
 
-def _one_per_step(grades: list[Grade]) -> list[Grade]:
+def _one_per_step(grades: list[GradeRecord]) -> list[GradeRecord]:
     """The first grade of each step: it is the one that was planted."""
-    kept: dict[int, Grade] = {}
+    kept: dict[int, GradeRecord] = {}
     for grade in grades:
         kept.setdefault(grade.step, grade)
     return list(kept.values())
 
 
-def _graded(final: Grade, step: int, normalised: float) -> Grade:
+def _graded(final: GradeRecord, step: int, normalised: float) -> GradeRecord:
     floor = final.floor if final.floor is not None else 0.0
     reference = final.reference if final.reference is not None else 1.0
     score = floor + normalised * (reference - floor)
-    return Grade(
+    return GradeRecord(
         step=step,
         valid=True,
         score=score,

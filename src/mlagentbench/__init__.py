@@ -12,7 +12,15 @@ if TYPE_CHECKING:
     from mlagentbench.environment.current_environment import current_environment
     from mlagentbench.environment.environment import Environment
     from mlagentbench.errors import ActionError, RunEnded, RunFailed, UsageError
-    from mlagentbench.records import Action, Grade, Observation, Outcome, RunRecord, Step, Usage
+    from mlagentbench.records import (
+        Action,
+        GradeRecord,
+        Observation,
+        Outcome,
+        RunRecord,
+        Step,
+        Usage,
+    )
     from mlagentbench.tasks.task import Task, load_task
 
 __version__ = "0.1.0"
@@ -26,7 +34,7 @@ _HOMES = {
     "load_task": "mlagentbench.tasks.task",
     **dict.fromkeys(("ActionError", "RunEnded", "RunFailed", "UsageError"), "mlagentbench.errors"),
     **dict.fromkeys(
-        ("Action", "Grade", "Observation", "Outcome", "RunRecord", "Step", "Usage"),
+        ("Action", "GradeRecord", "Observation", "Outcome", "RunRecord", "Step", "Usage"),
         "mlagentbench.records",
     ),
 }
@@ -35,7 +43,7 @@ __all__ = [
     "Action",
     "ActionError",
     "Environment",
-    "Grade",
+    "GradeRecord",
     "Observation",
     "Outcome",
     "RunEnded",

@@ -95,8 +95,8 @@ class Outcome(Record):
     cause: FailureCause | None = None
 
 
-class Judgement(Record):
-    """A score seen against the task's measured figures."""
+class BarComparison(Record):
+    """A score compared with the task's floor, bar and reference."""
 
     floor: float | None = None
     bar: float | None = None
@@ -109,7 +109,7 @@ class Judgement(Record):
     above_ceiling: bool = False
 
 
-class Grade(Judgement):
+class GradeRecord(BarComparison):
     """What a submission is worth. No score is `None`, with `reason`; never a number."""
 
     step: int

@@ -7,7 +7,7 @@ from made_journals import MadeStep, made_lines
 from made_records import made_record
 
 from mlagentbench.analysis.summarise import summarise
-from mlagentbench.records import Grade, Usage
+from mlagentbench.records import GradeRecord, Usage
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, ReplyLine
 
@@ -40,7 +40,7 @@ def written(tmp_path: Path, *, with_usage: bool = True) -> RunDirectory:
 
 
 def grade(run: RunDirectory, step: int, score: float, **more: object) -> None:
-    given = Grade.model_validate(
+    given = GradeRecord.model_validate(
         {"step": step, "valid": True, "score": score, "normalised": score / 10} | more
     )
     with run.grades.open("a") as file:

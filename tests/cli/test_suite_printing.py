@@ -9,14 +9,14 @@ from made_records import EFFICIENCY
 
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.cli.suite_printing import print_cells, print_suite
-from mlagentbench.records import Disclosure, Grade, Outcome, RunRecord, Usage
+from mlagentbench.records import Disclosure, GradeRecord, Outcome, RunRecord, Usage
 from mlagentbench.runs.results import RecordedReplies, RunResult, SuiteOutcome
-from mlagentbench.statistics.cells import CellFigures, cell_figures
+from mlagentbench.statistics.cells import CellStatistics, cell_statistics
 
 FIGURES = {"floor": 10.0, "bar": 6.0, "reference": 2.0}
 
 
-def result(epoch: int, grade: Grade | None, **facts: object) -> RunResult:
+def result(epoch: int, grade: GradeRecord | None, **facts: object) -> RunResult:
     disclosure = Disclosure.model_validate(
         {
             "task": "numbers", "task_version": 1, "metric": "error", "better": "lower",
@@ -36,9 +36,9 @@ def result(epoch: int, grade: Grade | None, **facts: object) -> RunResult:
     )
 
 
-def graded(score: float | None, **more: object) -> Grade:
+def graded(score: float | None, **more: object) -> GradeRecord:
     fields = {"step": 2, "valid": score is not None, "score": score, "success": False, **FIGURES}
-    return Grade.model_validate(fields | more)
+    return GradeRecord.model_validate(fields | more)
 
 
 def outcome(
@@ -54,8 +54,8 @@ def outcome(
     )
 
 
-def cells(results: Sequence[RunResult]) -> list[CellFigures]:
-    return cell_figures(
+def cells(results: Sequence[RunResult]) -> list[CellStatistics]:
+    return cell_statistics(
         [
             RunSummary(out="/out", cluster=one.path, result=one, efficiency=EFFICIENCY)
             for one in results
@@ -141,7 +141,7 @@ def test_the_table_fits_a_terminal_of_80_columns(
 def test_data_that_nobody_has_measured_comes_with_the_command(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    unjudged = Grade(step=2, valid=True, score=4.0)
+    unjudged = GradeRecord(step=2, valid=True, score=4.0)
     assert printed(outcome(result(1, unjudged))) == 0
     said = capsys.readouterr().out
     assert "floor and bar not measured" in said

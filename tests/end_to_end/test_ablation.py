@@ -6,7 +6,7 @@ from pathlib import Path
 from command_line import Run
 from number_task import write_number_task
 
-from mlagentbench.models.recording import RecordedReply, RunLine
+from mlagentbench.models.recording import RecordedReply, RecordingHeader
 from mlagentbench.records import Json
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.objects import ObjectStore
@@ -25,7 +25,7 @@ SUBMIT = FIELDS + 'Action: Final Answer\nAction Input: {"final_answer": "done"}'
 
 def write_recording(path: Path, settings: dict[str, Json]) -> None:
     """Add the replies for one variant: run the starter, and submit."""
-    header = RunLine(
+    header = RecordingHeader(
         task="numbers", task_version=1, tier="mini", data_hash="-", agent="research",
         agent_settings=settings, model="-", roles={}, epoch=1, answered_by="a test", created="",
         package="-",

@@ -17,7 +17,7 @@ from mlagentbench.analysis.summarise import summarise
 from mlagentbench.inspect_plugin import grade_submission, oracle, registered_task
 from mlagentbench.launch.request import RunSettings
 from mlagentbench.runs.results import collect, run_directories
-from mlagentbench.statistics.cells import cell_figures
+from mlagentbench.statistics.cells import cell_statistics
 
 INSPECT = Path(sys.prefix) / "bin" / "inspect"
 
@@ -137,7 +137,7 @@ def test_metrics_see_every_run(tmp_path: Path) -> None:
     assert means["mlagentbench/stderr"] == pytest.approx(0, abs=1e-9)
 
     runs = run_directories(tmp_path / "logs")
-    [cell] = cell_figures([summarise(one, str(tmp_path / "logs")) for one in runs])
+    [cell] = cell_statistics([summarise(one, str(tmp_path / "logs")) for one in runs])
     assert means["mlagentbench/mean"] == cell.score.mean
     assert means["mlagentbench/stderr"] == cell.score.standard_error
     assert found["success"].scored_samples == cell.success.n

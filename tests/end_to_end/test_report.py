@@ -14,7 +14,7 @@ from number_task import write_number_task
 from mlagentbench.report.number_format import percent_text
 from mlagentbench.tasks.measured import write_to_task
 from mlagentbench.tasks.ready import ensure_ready
-from mlagentbench.tasks.spec import Measured, ReferenceFigures, StarterFigures
+from mlagentbench.tasks.spec import Measured, ReferenceMeasurements, StarterMeasurements
 from mlagentbench.tasks.task import load_task
 
 COLUMNS = (
@@ -44,8 +44,8 @@ def measured_task(tmp_path: Path) -> None:
     measured = Measured(
         data=ensure_ready(task, "mini").data.hash,
         trivial={"zero": 2.4},
-        starter=StarterFigures(mean=1.3, std=0.015, runs=30),
-        reference=ReferenceFigures(mean=0.08, std=0.0, runs=8, source="ours"),
+        starter=StarterMeasurements(mean=1.3, std=0.015, runs=30),
+        reference=ReferenceMeasurements(mean=0.08, std=0.0, runs=8, source="ours"),
         bar=1.3,
     )
     write_to_task(task, "mini", measured)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlagentbench.environment.workspace import Refused, Workspace
+from mlagentbench.environment.workspace import PathRefused, Workspace
 from mlagentbench.errors import ActionError, UsageError
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.task import Task, load_folder
@@ -91,7 +91,7 @@ def test_paths_inside_are_found(workspace: Workspace, path: str, found: str) -> 
     ],
 )
 def test_paths_outside_are_refused(workspace: Workspace, path: str) -> None:
-    with pytest.raises(Refused, match="outside of the workspace"):
+    with pytest.raises(PathRefused, match="outside of the workspace"):
         workspace.resolve(path)
 
 
@@ -99,7 +99,7 @@ def test_paths_outside_are_refused(workspace: Workspace, path: str) -> None:
 def test_what_is_no_path_is_an_error(workspace: Workspace, path: str) -> None:
     with pytest.raises(ActionError) as error:
         workspace.resolve(path)
-    assert not isinstance(error.value, Refused)
+    assert not isinstance(error.value, PathRefused)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_what_is_no_path_is_an_error(workspace: Workspace, path: str) -> None:
     ],
 )
 def test_the_tasks_own_files_cannot_be_written(workspace: Workspace, path: str) -> None:
-    with pytest.raises(Refused, match="is read-only"):
+    with pytest.raises(PathRefused, match="is read-only"):
         workspace.resolve_for_writing(path)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.grading.measurements import TimedScore, concerns, figures_from
+from mlagentbench.grading.measurements import TimedScore, concerns, measurements_from
 from mlagentbench.tasks.spec import Metric
 
 ACCURACY = Metric(name="accuracy", better="higher")
@@ -14,7 +14,7 @@ def runs(*scores: float, seconds: float = 1.0) -> list[TimedScore]:
 
 
 def test_equal_scores_are_called_deterministic() -> None:
-    figures = figures_from(ACCURACY, "-", {}, runs(0.5, 0.5, 0.5), runs(0.9), None)
+    figures = measurements_from(ACCURACY, "-", {}, runs(0.5, 0.5, 0.5), runs(0.9), None)
     assert figures.starter.deterministic and figures.starter.std == 0.0
     assert figures.bar == pytest.approx(0.7)
     assert concerns(ACCURACY, "mini", figures) == []
@@ -22,11 +22,11 @@ def test_equal_scores_are_called_deterministic() -> None:
 
 def test_a_solution_below_the_floor_is_refused() -> None:
     with pytest.raises(RunFailed, match=r"0\.6 is not better than the floor 0\.7"):
-        figures_from(ACCURACY, "-", {"rule": 0.7}, runs(0.5, 0.5), runs(0.6), None)
+        measurements_from(ACCURACY, "-", {"rule": 0.7}, runs(0.5, 0.5), runs(0.6), None)
 
 
 def test_concerns_name_what_is_wrong() -> None:
-    figures = figures_from(
+    figures = measurements_from(
         ACCURACY, "-", {}, runs(0.4, 0.6, seconds=11), runs(0.8, seconds=26), ceiling=0.7
     )
     noisy, high, slow_starter, slow_solution, beyond = concerns(ACCURACY, "mini", figures)

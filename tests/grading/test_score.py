@@ -7,15 +7,15 @@ import pytest
 
 from mlagentbench.grading.score import (
     bar_of,
+    compare_with_bar,
     floor_of,
     from_scale,
-    judge,
     normalised,
     on_scale,
     paper_improvement,
 )
 from mlagentbench.numeric.intervals import noise_factor
-from mlagentbench.tasks.spec import Measured, Metric, ReferenceFigures, StarterFigures
+from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, StarterMeasurements
 
 ACCURACY = Metric(name="accuracy", better="higher")
 ERROR = Metric(name="mean absolute error", better="lower")
@@ -28,8 +28,8 @@ def figures(
     return Measured(
         data="-",
         trivial={"constant": trivial},
-        starter=StarterFigures(mean=starter, std=0.01, runs=30),
-        reference=ReferenceFigures(mean=reference, std=0.01, runs=8),
+        starter=StarterMeasurements(mean=starter, std=0.01, runs=30),
+        reference=ReferenceMeasurements(mean=reference, std=0.01, runs=8),
         bar=bar,
         ceiling=ceiling,
     )
@@ -91,7 +91,10 @@ def test_noise_of_a_ratio_is_that_of_its_logarithm() -> None:
 
 def test_reaching_the_bar_is_a_success() -> None:
     measured = figures(0.5, 0.6, 0.8, bar=0.7)
-    at_the_bar, below = judge(ACCURACY, measured, 0.7), judge(ACCURACY, measured, 0.6999)
+    at_the_bar, below = (
+        compare_with_bar(ACCURACY, measured, 0.7),
+        compare_with_bar(ACCURACY, measured, 0.6999),
+    )
     assert at_the_bar.success is True and at_the_bar.success_reason == "reaches the bar"
     assert below.success is False and below.success_reason == "below the bar"
     assert at_the_bar.normalised == pytest.approx(0.5)
@@ -100,35 +103,35 @@ def test_reaching_the_bar_is_a_success() -> None:
 
 def test_lower_is_better_where_the_metric_says_so() -> None:
     measured = figures(50.0, 30.0, 10.0, bar=20.0)
-    assert judge(ERROR, measured, 19.0).success is True
-    assert judge(ERROR, measured, 21.0).success is False
+    assert compare_with_bar(ERROR, measured, 19.0).success is True
+    assert compare_with_bar(ERROR, measured, 21.0).success is False
 
 
 def test_no_submission_is_no_success_and_has_no_normalised_score() -> None:
-    judgement = judge(ACCURACY, figures(0.5, 0.6, 0.8, bar=0.7), None)
-    assert judgement.success is False and judgement.paper_success is False
-    assert judgement.normalised is None and judgement.success_reason == "no valid submission"
+    comparison = compare_with_bar(ACCURACY, figures(0.5, 0.6, 0.8, bar=0.7), None)
+    assert comparison.success is False and comparison.paper_success is False
+    assert comparison.normalised is None and comparison.success_reason == "no valid submission"
 
 
 def test_without_figures_nobody_knows() -> None:
-    judgement = judge(ACCURACY, None, 0.9)
-    assert judgement.success is None and judgement.paper_success is None
-    assert judgement.success_reason is not None and "not measured" in judgement.success_reason
+    comparison = compare_with_bar(ACCURACY, None, 0.9)
+    assert comparison.success is None and comparison.paper_success is None
+    assert comparison.success_reason is not None and "not measured" in comparison.success_reason
 
 
 def test_better_than_possible_is_flagged() -> None:
     measured = figures(0.5, 0.6, 0.8, bar=0.7, ceiling=0.95)
-    assert judge(ACCURACY, measured, 0.96).above_ceiling
-    assert not judge(ACCURACY, measured, 0.95).above_ceiling
-    assert not judge(ACCURACY, figures(0.5, 0.6, 0.8, bar=0.7), 1.0).above_ceiling
+    assert compare_with_bar(ACCURACY, measured, 0.96).above_ceiling
+    assert not compare_with_bar(ACCURACY, measured, 0.95).above_ceiling
+    assert not compare_with_bar(ACCURACY, figures(0.5, 0.6, 0.8, bar=0.7), 1.0).above_ceiling
 
 
 def test_the_papers_rule_asks_for_more_than_10_percent_over_the_starter() -> None:
     measured = figures(0.5, 0.6, 0.8, bar=0.7)
-    assert judge(ACCURACY, measured, 0.5625).paper_success is True
-    assert judge(ACCURACY, measured, 0.5).paper_success is False
-    assert judge(ACCURACY, measured, 0.55 - 1e-9).paper_success is False
-    assert judge(ERROR, figures(50.0, 30.0, 10.0, bar=20.0), 44.0).paper_success is True
+    assert compare_with_bar(ACCURACY, measured, 0.5625).paper_success is True
+    assert compare_with_bar(ACCURACY, measured, 0.5).paper_success is False
+    assert compare_with_bar(ACCURACY, measured, 0.55 - 1e-9).paper_success is False
+    assert compare_with_bar(ERROR, figures(50.0, 30.0, 10.0, bar=20.0), 44.0).paper_success is True
 
 
 def test_the_papers_improvement_is_a_share_of_the_starters_score() -> None:

@@ -13,13 +13,13 @@ from mlagentbench.launch.inspect_metrics import (
     success_low,
     success_rate,
 )
-from mlagentbench.statistics.cells import CellFigures, cell_figures
+from mlagentbench.statistics.cells import CellStatistics, cell_statistics
 
 NORMALISED = [0.31, 0.77, None, 0.123456789, 1.1, 0.5, 0.69]
 
 
-def cell(normalised: list[float | None]) -> CellFigures:
-    [found] = cell_figures([run(n, graded(one)) for n, one in enumerate(normalised, start=1)])
+def cell(normalised: list[float | None]) -> CellStatistics:
+    [found] = cell_statistics([run(n, graded(one)) for n, one in enumerate(normalised, start=1)])
     return found
 
 

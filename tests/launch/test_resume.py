@@ -27,7 +27,7 @@ from mlagentbench.runs.results import (
     read_run,
     run_directories,
 )
-from mlagentbench.statistics.cells import cell_figures
+from mlagentbench.statistics.cells import cell_statistics
 
 BROKEN_GRADER = GRADE.replace("    answers =", "    1 / 0\n    answers =")
 NOTHING_CHANGED = Changes()
@@ -239,7 +239,7 @@ def test_another_agent_takes_over_with_an_edited_observation(tmp_path: Path, sta
     assert result.record.disclosure.first_limits is None
     point = result.record.branched_from
     assert point is not None and point.edited is not None and point.mixed
-    [mixed, own] = cell_figures([summarise(one, "out") for one in (parent, run)])
+    [mixed, own] = cell_statistics([summarise(one, "out") for one in (parent, run)])
     assert (own.key.agent, mixed.key.agent) == ("oracle", "baseline, mixed history")
     with pytest.raises(UsageError, match=r"has its first 1 steps from runs/.*; branch that one"):
         branch(run, 1, 1)

@@ -15,8 +15,8 @@ from mlagentbench.report.number_format import (
     dollars_text,
     duration_text,
     exact,
-    figure_text,
     normalised_text,
+    number_text,
     p_text,
     tokens_text,
 )
@@ -52,8 +52,8 @@ def test_a_second_report_reads_and_writes_only_what_changed(
     monkeypatch.setattr(read_runs, "summarise", None)
     again = write_report(request)
     assert again.data.collection.read == 0
-    assert (again.data.cells, again.data.boards, again.data.comparisons) == (
-        first.data.cells, first.data.boards, first.data.comparisons,
+    assert (again.data.cells, again.data.leaderboards, again.data.comparisons) == (
+        first.data.cells, first.data.leaderboards, first.data.comparisons,
     )  # fmt: skip
     assert pages == {page: page.stat().st_mtime_ns for page in pages}
 
@@ -108,9 +108,9 @@ def test_a_report_does_not_write_among_other_files(tmp_path: Path) -> None:
 def test_exports_of_a_report_without_comparisons_have_their_headers(tmp_path: Path) -> None:
     generate_runs(tmp_path / "out", epochs=1, tasks=1, agents=1)
     data = write_report(ReportRequest(directories=(tmp_path / "out",))).data
-    alone = data.__class__(**(vars(data) | {"boards": (), "comparisons": ()}))
+    alone = data.__class__(**(vars(data) | {"leaderboards": (), "comparisons": ()}))
     write_exports(alone, ALL, tmp_path / "tables")
-    assert (tmp_path / "tables" / "comparisons.csv").read_text().startswith("board,measure,")
+    assert (tmp_path / "tables" / "comparisons.csv").read_text().startswith("leaderboard,measure,")
     assert read_csv(tmp_path / "tables" / "agents.csv") == []
 
 
@@ -148,7 +148,7 @@ def test_numbers_are_written_for_people() -> None:
     assert [dollars_text(value) for value in (None, 0.0, 0.0123, 1234.5)] == [
         "-", "$0.00", "$0.012", "$1,234.50",
     ]  # fmt: skip
-    assert figure_text(1234.5678, 12.3) == "1,235 ± 12"
+    assert number_text(1234.5678, 12.3) == "1,235 ± 12"
     assert normalised_text(-0.0001) == "0.00"
     assert float(exact(0.1 + 0.2)) == 0.1 + 0.2
 

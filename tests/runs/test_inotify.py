@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mlagentbench.runs.inotify import Watch
+from mlagentbench.runs.inotify import DirectoryWatch
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.scan import CLOCK_TICK_NS
 from mlagentbench.runs.snapshots import Snapshots
@@ -123,7 +123,7 @@ def test_a_change_through_another_name_is_not_missed(tmp_path: Path) -> None:
 
 
 def test_only_directories_with_changes_are_read(tmp_path: Path) -> None:
-    watch = Watch()
+    watch = DirectoryWatch()
     numbers = {}
     for name in ("still", "busy"):
         (tmp_path / name).mkdir()
@@ -141,7 +141,7 @@ def test_only_directories_with_changes_are_read(tmp_path: Path) -> None:
 
 
 def test_a_queue_that_ran_over_is_not_trusted(tmp_path: Path) -> None:
-    watch = Watch()
+    watch = DirectoryWatch()
     handle = os.open(tmp_path, os.O_RDONLY)
     watch.add(handle)
     os.close(handle)
@@ -160,10 +160,10 @@ def test_without_a_watch_everything_is_looked_at(
 ) -> None:
     from mlagentbench.runs.inotify import WatchImpossible
 
-    def refuse(_self: Watch, _directory: int) -> int:
+    def refuse(_self: DirectoryWatch, _directory: int) -> int:
         raise WatchImpossible("No space left on device")
 
-    monkeypatch.setattr(Watch, "add", refuse)
+    monkeypatch.setattr(DirectoryWatch, "add", refuse)
     work = tmp_path / "work"
     work.mkdir()
     snapshots = Snapshots(ObjectStore(tmp_path / "objects"), work)

@@ -4,7 +4,7 @@ import pytest
 from made_records import made_record, made_summary
 
 from mlagentbench.analysis.run_summary import RunSummary
-from mlagentbench.records import BranchPoint, Grade
+from mlagentbench.records import BranchPoint, GradeRecord
 from mlagentbench.statistics.branches import branch_sets, set_comparisons
 
 PARENT = "runs/house-price/full/react-00000000/openai_small/1"
@@ -21,7 +21,7 @@ def made(
     point = None if step is None else BranchPoint(run=PARENT, step=step, edited=edited)
     update = {"branched_from": point, "seed": 100 + number}
     record = made_record(epoch=number, **facts).model_copy(update=update)
-    grade = Grade(
+    grade = GradeRecord(
         step=9,
         valid=normalised is not None,
         score=None if normalised is None else 10 * normalised,
@@ -40,7 +40,7 @@ def test_branches_are_compared_with_their_parent() -> None:
     first, second = branch_sets(parent, [*reversed(same), *edited])
     assert (first.name, first.point.step) == ("react; with openai/small", 3)
     assert [run.path.rpartition("/")[2] for run in first.runs] == ["1", "2", "3", "4", "5"]
-    assert (first.successes, first.judged) == (5, 5)
+    assert (first.successes, first.decided) == (5, 5)
     gained = first.against_parent
     assert gained.normalised == pytest.approx(0.3) and gained.score == pytest.approx(3.0)
     assert gained.normalised_interval is not None

@@ -4,13 +4,13 @@ import pytest
 from made_runs import graded, point, run, validation
 
 from mlagentbench.numeric.intervals import t_interval, wilson_interval
-from mlagentbench.records import Grade, Outcome, Usage
-from mlagentbench.statistics.cells import cell_figures
+from mlagentbench.records import GradeRecord, Outcome, Usage
+from mlagentbench.statistics.cells import cell_statistics
 
 
 def test_the_figures_of_a_cell() -> None:
     scores = [0.2, 0.6, 0.9, None, 0.7]
-    [cell] = cell_figures([run(n, graded(score)) for n, score in enumerate(scores, start=1)])
+    [cell] = cell_statistics([run(n, graded(score)) for n, score in enumerate(scores, start=1)])
     assert (cell.runs, cell.counted, cell.missing, cell.greyed) == (5, 5, 0, False)
     assert (cell.floor, cell.bar, cell.reference) == (10.0, 6.0, 2.0)
     assert cell.success.rate == 3 / 5 and cell.success.interval == wilson_interval(3, 5)
@@ -26,7 +26,7 @@ def test_the_figures_of_a_cell() -> None:
 
 def test_what_infrastructure_stopped_is_missing_and_shown() -> None:
     provider = Outcome(kind="failed", cause="model", detail="502")
-    [cell] = cell_figures(
+    [cell] = cell_statistics(
         [
             *(run(n, graded(0.8)) for n in range(1, 7)),
             run(7, graded(0.1)),
@@ -44,20 +44,20 @@ def test_what_infrastructure_stopped_is_missing_and_shown() -> None:
 
 def test_a_tenth_missing_is_not_yet_grey() -> None:
     runs = [*(run(n, graded(0.8)) for n in range(1, 10)), run(10, None, outcome=None)]
-    [cell] = cell_figures(runs)
+    [cell] = cell_statistics(runs)
     assert not cell.greyed
 
 
 @pytest.mark.parametrize("kind", ["steps", "time", "tokens", "cost", "context", "refusal"])
 def test_what_the_agent_ran_out_of_is_its_own_fault(kind: str) -> None:
-    [cell] = cell_figures([run(1, graded(None), outcome=Outcome(kind=kind))])
+    [cell] = cell_statistics([run(1, graded(None), outcome=Outcome(kind=kind))])
     assert cell.missing == 0 and cell.success.rate == 0.0 and cell.normalised.mean == 0.0
 
 
 def test_runs_of_one_history_count_once() -> None:
     """Two branches that succeed and their origin are one history; the other run failed."""
     branched = [run(n, graded(0.8), cluster="one") for n in (1, 2, 3)]
-    [cell] = cell_figures([*branched, run(4, graded(0.2), cluster="two")])
+    [cell] = cell_statistics([*branched, run(4, graded(0.2), cluster="two")])
     assert (cell.success.successes, cell.success.n, cell.success.rate) == (3, 4, 0.5)
     assert cell.success.interval == wilson_interval(1, 2)
     assert cell.normalised.n == 2 and cell.normalised.mean == pytest.approx(0.5)
@@ -69,7 +69,7 @@ def test_runs_of_one_history_count_once() -> None:
 def test_best_seen_against_submitted() -> None:
     lost_it = run(1, graded(0.3), points=(point(0, 0.0), point(10, 0.9), point(40, 0.3)))
     only_graded_at_the_end = run(2, graded(0.8), points=(point(40, 0.8),))
-    [cell] = cell_figures([lost_it, only_graded_at_the_end])
+    [cell] = cell_statistics([lost_it, only_graded_at_the_end])
     assert cell.best_seen.points == (0.9,) and cell.submitted_of_those.points == (0.3,)
 
 
@@ -79,34 +79,34 @@ def test_best_of_k_is_there_for_every_k_that_the_runs_allow() -> None:
             validations=(validation(3, 1.0),))
         for n in range(1, 6)
     ]  # fmt: skip
-    [cell] = cell_figures(graded_steps)
+    [cell] = cell_statistics(graded_steps)
     assert [(one.k, one.steps_each) for one in cell.best_of] == [(1, 50), (2, 25), (4, 12)]
     assert all(one.chosen == pytest.approx(0.6) for one in cell.best_of)
 
 
 def test_what_a_success_costs_includes_the_failures() -> None:
-    [cell] = cell_figures([run(1, graded(0.9)), run(2, graded(0.1)), run(3, graded(0.2))])
+    [cell] = cell_statistics([run(1, graded(0.9)), run(2, graded(0.1)), run(3, graded(0.2))])
     assert cell.tokens_per_success == 3000 and cell.cost_per_success == pytest.approx(1.5)
-    [never] = cell_figures([run(1, graded(0.1))])
+    [never] = cell_statistics([run(1, graded(0.1))])
     assert never.tokens_per_success is None
     unknown = Usage(steps=4, seconds=1.0, input_tokens=5)
-    [cell] = cell_figures([run(1, graded(0.9)), run(2, graded(0.9), usage=unknown)])
+    [cell] = cell_statistics([run(1, graded(0.9)), run(2, graded(0.9), usage=unknown)])
     assert cell.cost_per_success is None and cell.cost.n == 1
 
 
 def test_the_test_sets_interval_is_that_of_the_median_run() -> None:
     intervals = {0.2: (7.0, 9.0), 0.5: (5.0, 7.0), 0.9: (1.0, 4.0)}
     runs = [run(n, graded(s), interval=one) for n, (s, one) in enumerate(intervals.items(), 1)]
-    [cell] = cell_figures(runs)
+    [cell] = cell_statistics(runs)
     assert cell.test_set_interval is not None
     assert (cell.test_set_interval.low, cell.test_set_interval.high) == (5.0, 7.0)
-    [without] = cell_figures([run(1, graded(0.5))])
+    [without] = cell_statistics([run(1, graded(0.5))])
     assert without.test_set_interval is None
 
 
 def test_data_that_nobody_measured_have_no_rate() -> None:
-    unjudged = Grade(step=40, valid=True, score=6.0)
-    [cell] = cell_figures([run(1, unjudged)])
+    unjudged = GradeRecord(step=40, valid=True, score=6.0)
+    [cell] = cell_statistics([run(1, unjudged)])
     assert cell.success.rate is None and cell.success.n == 0 and cell.pass_at == {}
     assert cell.normalised.mean is None and cell.score.n == 1
 
@@ -116,7 +116,7 @@ def test_bounds_and_totals_of_branched_runs() -> None:
     branched = [run(n, graded(0.8), cluster="one", usage=Usage(input_tokens=10)) for n in (1, 2, 3)]
     failed = run(4, graded(0.2), cluster="two", usage=Usage(input_tokens=90))
     lost = run(5, None, outcome=None, cluster="one")
-    [cell] = cell_figures([*branched, failed, lost])
+    [cell] = cell_statistics([*branched, failed, lost])
     assert cell.success.rate == 0.5
     assert cell.success_bounds is not None
     assert (cell.success_bounds.low, cell.success_bounds.high) == ((3 / 4 + 0) / 2, (4 / 4 + 0) / 2)
@@ -124,5 +124,5 @@ def test_bounds_and_totals_of_branched_runs() -> None:
 
 
 def test_imported_runs_are_marked() -> None:
-    [cell] = cell_figures([run(1, graded(0.8), origin="legacy")])
+    [cell] = cell_statistics([run(1, graded(0.8), origin="legacy")])
     assert "imported from the original's logs" in cell.marks

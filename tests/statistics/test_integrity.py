@@ -4,7 +4,7 @@ import pytest
 from made_records import made_record, made_summary
 
 from mlagentbench.analysis.findings import Finding, ProcessReport
-from mlagentbench.records import BranchPoint, Disclosure, Grade, Outcome, RunRecord, ToolUsage
+from mlagentbench.records import BranchPoint, Disclosure, GradeRecord, Outcome, RunRecord, ToolUsage
 from mlagentbench.runs.results import RecordedReplies
 from mlagentbench.statistics.cells import CellKey, Conditions
 from mlagentbench.statistics.integrity import (
@@ -149,7 +149,7 @@ def test_the_block_of_a_run_shows_integrity_findings_and_no_others() -> None:
 
 
 def test_the_block_of_a_run_doubts_its_grade_and_its_recording_where_it_must() -> None:
-    grade = Grade(
+    grade = GradeRecord(
         step=1,
         valid=True,
         score=1.0,

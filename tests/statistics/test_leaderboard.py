@@ -9,8 +9,14 @@ from made_runs import graded, run
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.numeric.intervals import stratified_rate_interval, stratum_of
 from mlagentbench.records import Outcome, Usage
-from mlagentbench.statistics.cells import cell_figures
-from mlagentbench.statistics.leaderboard import APART, IMPORTED, AgentFigures, Board, boards
+from mlagentbench.statistics.cells import cell_statistics
+from mlagentbench.statistics.leaderboard import (
+    APART,
+    IMPORTED,
+    AgentStatistics,
+    Leaderboard,
+    leaderboards,
+)
 from mlagentbench.statistics.reference_rows import FROM_MEASURED
 from mlagentbench.tasks.task import load_task
 
@@ -34,16 +40,16 @@ def on_measured_data(task: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def row(board: Board, agent: str) -> AgentFigures:
-    [found] = [one for one in board.rows if one.agent == agent]
+def row(leaderboard: Leaderboard, agent: str) -> AgentStatistics:
+    [found] = [one for one in leaderboard.rows if one.agent == agent]
     return found
 
 
 def test_an_agents_row_is_the_mean_over_tasks() -> None:
     """Each task has the same weight, however many runs it has."""
     scores: dict[str, list[float | None]] = {"a": [0.9, 0.8, 0.1, None], "b": [0.7, 0.6]}
-    [board] = boards(cell_figures(runs_of("react", scores)))
-    react = row(board, "react")
+    [leaderboard] = leaderboards(cell_statistics(runs_of("react", scores)))
+    react = row(leaderboard, "react")
     assert react.success.mean == pytest.approx(fmean([2 / 4, 2 / 2]))
     strata = [stratum_of([1.0, 1.0, 0.0, 0.0]), stratum_of([1.0, 1.0])]
     assert react.success.on_these_tasks == stratified_rate_interval(strata)
@@ -59,8 +65,10 @@ def test_an_agents_row_is_the_mean_over_tasks() -> None:
 
 def test_missing_runs_widen_to_bounds() -> None:
     lost = run(3, None, outcome=Outcome(kind="failed", cause="sandbox"), task="a")
-    [board] = boards(cell_figures([*runs_of("react", {"a": [0.9, 0.1], "b": [0.9]}), lost]))
-    react = row(board, "react")
+    [leaderboard] = leaderboards(
+        cell_statistics([*runs_of("react", {"a": [0.9, 0.1], "b": [0.9]}), lost])
+    )
+    react = row(leaderboard, "react")
     assert react.success.mean == pytest.approx(0.75)
     assert react.success.bounds is not None
     assert react.success.bounds.low == pytest.approx(fmean([1 / 3, 1]))
@@ -80,10 +88,12 @@ def test_missing_runs_widen_to_bounds() -> None:
 )
 def test_other_data_never_share_a_board(other: dict[str, Any]) -> None:
     ours = runs_of("react", {"a": [0.9], "b": [0.9]})
-    both = boards(cell_figures([*ours, *runs_of("research", {"a": [0.2]}, **other)]))
-    assert len(both) == 2 and len({board.name for board in both}) == 2
-    for board in both:
-        ran_a = [one.agent for one in board.rows for cell in one.cells if cell.key.task == "a"]
+    both = leaderboards(cell_statistics([*ours, *runs_of("research", {"a": [0.2]}, **other)]))
+    assert len(both) == 2 and len({leaderboard.name for leaderboard in both}) == 2
+    for leaderboard in both:
+        ran_a = [
+            one.agent for one in leaderboard.rows for cell in one.cells if cell.key.task == "a"
+        ]
         assert len(ran_a) == 1
 
 
@@ -94,7 +104,10 @@ def test_a_secret_seed_is_one_board_over_tasks_and_not_the_public_ones() -> None
         *runs_of("react", {"b": [0.9]}, **mini, mini_seed="secret:2", data_hash="2"),
     ]
     public = runs_of("react", {"a": [0.9]}, **mini, mini_seed="public", data_hash="3")
-    names = {board.name: board.tasks for board in boards(cell_figures([*secret, *public]))}
+    names = {
+        leaderboard.name: leaderboard.tasks
+        for leaderboard in leaderboards(cell_statistics([*secret, *public]))
+    }
     assert names == {
         "mini, public seed, 50 steps, 5 h": ("a",),
         "mini, secret seed, 50 steps, 5 h": ("a", "b"),
@@ -113,30 +126,36 @@ def test_a_secret_seed_is_one_board_over_tasks_and_not_the_public_ones() -> None
 )
 def test_other_conditions_share_a_board_with_a_mark(other: dict[str, Any], mark: str) -> None:
     ours = runs_of("react", {"a": [0.9, 0.8], "b": [0.9, 0.8]})
-    [board] = boards(cell_figures([*ours, *runs_of("research", {"a": [0.2], "b": [0.2]}, **other)]))
-    assert mark in row(board, "research").marks and mark not in row(board, "react").marks
-    [differs] = [text for text in board.marks if "different" in text]
+    [leaderboard] = leaderboards(
+        cell_statistics([*ours, *runs_of("research", {"a": [0.2], "b": [0.2]}, **other)])
+    )
+    assert (
+        mark in row(leaderboard, "research").marks and mark not in row(leaderboard, "react").marks
+    )
+    [differs] = [text for text in leaderboard.marks if "different" in text]
     assert mark.split(": ", 1)[1] in differs
 
     twice = [*ours, *runs_of("react", {"a": [0.2]}, **other)]
-    [board] = boards(cell_figures(twice))
-    assert len([one for one in board.rows if one.agent == "react"]) == 2
+    [leaderboard] = leaderboards(cell_statistics(twice))
+    assert len([one for one in leaderboard.rows if one.agent == "react"]) == 2
 
 
 def test_imported_runs_stand_beside_ours_with_a_mark() -> None:
     ours = runs_of("react", {"a": [0.9]})
     facts = {"task_version": 0, "data_hash": "unknown", "limits": {}, "sandbox": "unknown"}
-    [board] = boards(cell_figures([*ours, *runs_of("research", {"a": [0.2]}, **facts)]))
-    assert IMPORTED in row(board, "research").marks
-    assert IMPORTED not in row(board, "react").marks
+    [leaderboard] = leaderboards(
+        cell_statistics([*ours, *runs_of("research", {"a": [0.2]}, **facts)])
+    )
+    assert IMPORTED in row(leaderboard, "research").marks
+    assert IMPORTED not in row(leaderboard, "react").marks
 
 
 def test_nop_and_baseline_always_stand_in_the_table() -> None:
     """Made from the task's figures: the starter's runs, and what doing nothing hands in."""
     summaries = [run(1, graded(0.9), **on_measured_data(task)) for task in TASKS]
-    [board] = boards(cell_figures(summaries))
-    baseline, nop = row(board, "baseline"), row(board, "nop")
-    assert baseline.is_ruler and nop.is_ruler and baseline.runs == nop.runs == 0
+    [leaderboard] = leaderboards(cell_statistics(summaries))
+    baseline, nop = row(leaderboard, "baseline"), row(leaderboard, "nop")
+    assert baseline.is_reference_agent and nop.is_reference_agent and baseline.runs == nop.runs == 0
     assert FROM_MEASURED in baseline.marks and FROM_MEASURED in nop.marks
     measured = load_task("house-price").spec.measured["mini"]
     price, vector = baseline.cells
@@ -152,8 +171,8 @@ def test_nop_and_baseline_always_stand_in_the_table() -> None:
 def test_rulers_that_ran_are_filled_up_where_they_did_not() -> None:
     ran = run(1, graded(0.0), agent="baseline", model="none", **on_measured_data("house-price"))
     agents = [run(1, graded(0.9), **on_measured_data(task)) for task in TASKS]
-    [board] = boards(cell_figures([ran, *agents]))
-    baseline = row(board, "baseline")
+    [leaderboard] = leaderboards(cell_statistics([ran, *agents]))
+    baseline = row(leaderboard, "baseline")
     assert [cell.from_measured for cell in baseline.cells] == [False, True]
     assert f"{FROM_MEASURED}: vectorization" in baseline.marks
 
@@ -163,8 +182,8 @@ def test_what_nobody_measured_is_said() -> None:
     unknown = run(1, graded(0.9), task="no-such-task")
     texts = [
         mark
-        for board in boards(cell_figures([run(1, graded(0.9), **facts), unknown]))
-        for mark in board.marks
+        for leaderboard in leaderboards(cell_statistics([run(1, graded(0.9), **facts), unknown]))
+        for mark in leaderboard.marks
     ]
     assert any("not measured on this data" in text for text in texts)
     assert any("unknown task 'no-such-task'" in text for text in texts)
@@ -179,8 +198,8 @@ def test_imported_runs_that_saw_other_data_have_rows_of_their_own() -> None:
         *(run(n, graded(0.1), task="a", data_hash="legacy:2", **imported) for n in (2, 3)),
         run(1, graded(0.9), task="b", data_hash="legacy:3", **imported),
     ]
-    [board] = boards(cell_figures(runs))
-    rows = [one for one in board.rows if one.agent == "legacy-agent"]
+    [leaderboard] = leaderboards(cell_statistics(runs))
+    rows = [one for one in leaderboard.rows if one.agent == "legacy-agent"]
     found = {tuple((cell.key.task, cell.runs) for cell in one.cells): one for one in rows}
     assert set(found) == {(("a", 2), ("b", 1)), (("a", 1),)}
     assert found[("a", 2), ("b", 1)].success.mean == 0.5
@@ -194,7 +213,7 @@ def test_a_rows_totals_are_those_of_its_runs() -> None:
         *(run(n, graded(0.8), cluster="one", usage=used) for n in (1, 2, 3)),
         run(4, graded(0.2), cluster="two", usage=Usage(input_tokens=90, seconds=85.0)),
     ]
-    [board] = boards(cell_figures(runs))
-    react = row(board, "react")
+    [leaderboard] = leaderboards(cell_statistics(runs))
+    react = row(leaderboard, "react")
     assert (react.tokens, react.working_seconds, react.tokens_per_success) == (120, 100.0, 40)
     assert react.cost is None and react.cost_per_success is None

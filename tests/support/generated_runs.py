@@ -10,7 +10,7 @@ from pathlib import Path
 
 from made_records import made_record
 
-from mlagentbench.records import Action, Grade, Json, Observation, Outcome, RunRecord, Usage
+from mlagentbench.records import Action, GradeRecord, Json, Observation, Outcome, RunRecord, Usage
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import (
     AnyLine,
@@ -55,7 +55,7 @@ def generate_runs(
 
 
 def write_run(
-    out: Path, record: RunRecord, lines: list[AnyLine], grade: Grade | None
+    out: Path, record: RunRecord, lines: list[AnyLine], grade: GradeRecord | None
 ) -> RunDirectory:
     """Write one run directory."""
     run = RunDirectory(out, Path(record.directory("0" * 8)))
@@ -84,15 +84,15 @@ def _workspaces(store: ObjectStore) -> list[str]:
     return ids
 
 
-def _grade(agent: str, chance: random.Random) -> Grade:
+def _grade(agent: str, chance: random.Random) -> GradeRecord:
     figures = {"floor": FLOOR, "bar": BAR, "reference": REFERENCE}
     if agent == "nop" or chance.random() < 0.1:
-        return Grade(
+        return GradeRecord(
             step=0, valid=False, reason="no submission: submission.csv not found", success=False,
             success_reason="no valid submission", paper_success=False, **figures,
         )  # fmt: skip
     score = FLOOR if agent == "baseline" else chance.gauss(0.7, 0.08)
-    return Grade(
+    return GradeRecord(
         step=0, valid=True, score=score, normalised=(score - FLOOR) / (REFERENCE - FLOOR),
         success=score >= BAR, success_reason="-", paper_improvement=score / FLOOR - 1,
         paper_success=score / FLOOR - 1 > 0.1, **figures,

@@ -5,14 +5,14 @@ from typing import Any
 from made_records import EFFICIENCY, SUBMITTED, made_record
 
 from mlagentbench.analysis.run_summary import RunSummary, ScorePoint, ValidationPoint
-from mlagentbench.records import Grade, Outcome, Usage
+from mlagentbench.records import GradeRecord, Outcome, Usage
 from mlagentbench.runs.results import RunResult
 
 USED = Usage(steps=40, seconds=100.0, input_tokens=900, output_tokens=100, cost=0.5)
 FIGURES = {"floor": 10.0, "bar": 6.0, "reference": 2.0}
 
 
-def graded(normalised: float | None, step: int = 40, **more: Any) -> Grade:
+def graded(normalised: float | None, step: int = 40, **more: Any) -> GradeRecord:
     """A grade on a scale from 10 (the floor) to 2 (the reference); None is no valid submission."""
     fields: dict[str, Any] = {"step": step, "valid": normalised is not None, **FIGURES}
     if normalised is None:
@@ -22,12 +22,12 @@ def graded(normalised: float | None, step: int = 40, **more: Any) -> Grade:
             "normalised": normalised, "score": 10 - 8 * normalised, "success": normalised >= 0.5,
             "paper_improvement": 0.8 * normalised, "paper_success": normalised > 0.125,
         }  # fmt: skip
-    return Grade.model_validate(fields | more)
+    return GradeRecord.model_validate(fields | more)
 
 
 def run(
     epoch: int,
-    grade: Grade | None,
+    grade: GradeRecord | None,
     *,
     outcome: Outcome | None = SUBMITTED,
     cluster: str | None = None,

@@ -32,7 +32,7 @@ from mlagentbench.errors import FailureCause, OutcomeKind
 from mlagentbench.records import (
     Action,
     Disclosure,
-    Grade,
+    GradeRecord,
     Observation,
     Outcome,
     RunRecord,
@@ -168,7 +168,7 @@ def _path(record: RunRecord) -> str:
     return record.directory(digest).as_posix()
 
 
-def _grade(task: MadeTask, normalised: float | None, steps: int) -> Grade:
+def _grade(task: MadeTask, normalised: float | None, steps: int) -> GradeRecord:
     known = {
         "floor": task.floor,
         "bar": task.score(0.5),
@@ -177,10 +177,10 @@ def _grade(task: MadeTask, normalised: float | None, steps: int) -> Grade:
     }
     if normalised is None:
         reason = "submission.csv not found"
-        return Grade(**known, valid=False, success=False, paper_success=False, reason=reason)
+        return GradeRecord(**known, valid=False, success=False, paper_success=False, reason=reason)
     score = task.score(normalised)
     gain = (score - task.floor) / abs(task.floor) * (1 if task.better == "higher" else -1)
-    return Grade(
+    return GradeRecord(
         **known,
         valid=True,
         score=score,

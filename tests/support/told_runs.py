@@ -7,7 +7,7 @@ from made_records import made_record
 from mlagentbench.analysis.analyse import analyse
 from mlagentbench.analysis.evidence import RunEvidence
 from mlagentbench.analysis.findings import Finding, ProcessReport
-from mlagentbench.records import Action, Grade, Json, Observation, Outcome, Usage
+from mlagentbench.records import Action, GradeRecord, Json, Observation, Outcome, Usage
 from mlagentbench.runs.journal import (
     AnyLine,
     BeginLine,
@@ -102,7 +102,7 @@ class Run:
         )  # fmt: skip
         return self
 
-    def told(self, *grades: Grade) -> RunEvidence:
+    def told(self, *grades: GradeRecord) -> RunEvidence:
         return RunEvidence(
             record=made_record(**self.facts),
             history=History(self.lines),
@@ -110,10 +110,10 @@ class Run:
             **self.evidence,
         )
 
-    def report(self, *grades: Grade) -> ProcessReport:
+    def report(self, *grades: GradeRecord) -> ProcessReport:
         return analyse(self.told(*grades))
 
-    def found(self, kind: str, *grades: Grade) -> list[Finding]:
+    def found(self, kind: str, *grades: GradeRecord) -> list[Finding]:
         return [finding for finding in self.report(*grades).findings if finding.kind == kind]
 
 

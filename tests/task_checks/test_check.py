@@ -106,7 +106,7 @@ def test_a_task_that_does_not_work_is_a_finding_not_a_crash(tmp_path: Path) -> N
     )
     checked = asyncio.run(check_task(task, ensure_ready(task, "mini"), print))
     found = failures(checked)
-    assert "nothing is recorded" in found["figures are recorded"]
+    assert "nothing is recorded" in found["measurements are recorded"]
     assert "no GPU" in found["starter reproduces its score"]
     assert "has the columns id, z" in found["solution reaches the bar with room"]
     assert "no score" in found["grading twice gives the same"]

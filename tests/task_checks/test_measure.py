@@ -13,7 +13,7 @@ from mlagentbench.errors import RunFailed
 from mlagentbench.grading.score import bar_of
 from mlagentbench.task_checks.measure import measure, measure_tasks
 from mlagentbench.tasks.data.preparation import require_prepared
-from mlagentbench.tasks.measured import home_file, measured_figures
+from mlagentbench.tasks.measured import home_file, stored_measurements
 from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.task import Task, load_folder
@@ -85,7 +85,7 @@ def test_command_line_writes_to_task_toml_or_to_the_home(task: Task) -> None:
     command += ["--runs", "2", "--reference-runs", "1"]
     home = subprocess.run(command, capture_output=True, text=True, check=True)
     data = require_prepared(task, "mini")
-    kept = measured_figures(task, "mini", data.hash)
+    kept = stored_measurements(task, "mini", data.hash)
     assert kept is not None and kept.starter.runs == 2
     assert str(home_file(task, "mini", data.hash)) in home.stdout.replace("\n", "")
     assert "[measured" not in (task.folder / "task.toml").read_text()
@@ -96,12 +96,12 @@ def test_command_line_writes_to_task_toml_or_to_the_home(task: Task) -> None:
     subprocess.run([*command, "--write"], capture_output=True, text=True, check=True)
     again = load_folder(task.folder)
     assert again.spec.measured["mini"].starter.mean == kept.starter.mean
-    assert measured_figures(again, "mini", data.hash) == again.spec.measured["mini"]
+    assert stored_measurements(again, "mini", data.hash) == again.spec.measured["mini"]
 
 
 def test_a_secret_draw_is_measured_when_it_is_made(task: Task) -> None:
     command = [str(Path(sys.executable).with_name("mlagentbench")), "prepare", str(task.folder)]
     subprocess.run([*command, "--mini-seed", "secret"], capture_output=True, check=True)
     data = require_prepared(task, "mini", "secret")
-    figures = measured_figures(task, "mini", data.hash)
+    figures = stored_measurements(task, "mini", data.hash)
     assert figures is not None and figures.starter.runs == 8 and figures.reference.runs == 8

@@ -24,7 +24,7 @@ def failures(folder: Path, changed: dict[str, str]) -> dict[str, str]:
     task = write_folder(folder, LEARNING_TASK | changed)
     checked: CheckedTask = asyncio.run(check_task(task, ensure_ready(task, "mini"), print))
     found = {result.name: result.detail for result in checked.results if result.ok is False}
-    assert found.pop("figures are recorded")
+    assert found.pop("measurements are recorded")
     return found
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from mlagentbench.grading.grade import Scored
 from mlagentbench.task_checks import verdicts
-from mlagentbench.task_checks.leak_probe import ProbeResult, ProbeTest, judge
+from mlagentbench.task_checks.leak_probe import ProbeResult, ProbeTest, verdict
 from mlagentbench.task_checks.verdicts import CheckResult
-from mlagentbench.tasks.spec import Measured, Metric, ReferenceFigures, StarterFigures
+from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, StarterMeasurements
 from mlagentbench.tasks.task import Task, load_task
 
 
@@ -31,12 +31,12 @@ def timed(tmp_path: Path) -> Task:
 
 
 def figures(std: float = 0.01, bar: float = 0.7, **other: Any) -> Measured:
-    starter = StarterFigures(mean=0.6, std=std, runs=30, deterministic=std == 0)
+    starter = StarterMeasurements(mean=0.6, std=std, runs=30, deterministic=std == 0)
     return Measured(
         data="-",
         trivial={"majority": 0.5},
         starter=starter,
-        reference=ReferenceFigures(mean=0.8, std=0.01, runs=8),
+        reference=ReferenceMeasurements(mean=0.8, std=0.01, runs=8),
         bar=bar,
         **other,
     )
@@ -45,8 +45,8 @@ def figures(std: float = 0.01, bar: float = 0.7, **other: Any) -> Measured:
 TIMES = Measured(
     data="-",
     trivial={},
-    starter=StarterFigures(mean=1.0, std=0.01, runs=30),
-    reference=ReferenceFigures(mean=0.04, std=0.001, runs=8),
+    starter=StarterMeasurements(mean=1.0, std=0.01, runs=30),
+    reference=ReferenceMeasurements(mean=0.04, std=0.001, runs=8),
     bar=0.2,
 )
 
@@ -56,9 +56,9 @@ def scored(score: float | None, reason: str | None = None, **extra: Any) -> Scor
 
 
 def test_missing_figures_are_a_finding_and_others_wait_for_them(task: Task) -> None:
-    recorded = verdicts.figures_are_recorded(task, "mini", None)
+    recorded = verdicts.measurements_are_recorded(task, "mini", None)
     assert recorded.ok is False and f"mlagentbench baseline {task.folder}" in recorded.detail
-    shipped = verdicts.figures_are_recorded(load_task("house-price"), "mini", None)
+    shipped = verdicts.measurements_are_recorded(load_task("house-price"), "mini", None)
     assert "mlagentbench baseline house-price --tier mini" in shipped.detail
     waiting = [
         verdicts.starter_reproduces(task, None, scored(0.6)),
@@ -145,7 +145,7 @@ def probed(*gains: tuple[float, float]) -> CheckResult:
         ProbeTest(target="y", model="m", sight="id", gain=gain, standard_error=error)
         for gain, error in gains
     )
-    return judge(ProbeResult(rows=100, features={"id": 3}, tests=tests))
+    return verdict(ProbeResult(rows=100, features={"id": 3}, tests=tests))
 
 
 def test_the_probe_may_be_lucky_but_not_by_more_than_3_standard_errors() -> None:

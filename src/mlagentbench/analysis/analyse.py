@@ -34,7 +34,7 @@ from mlagentbench.analysis.findings import Finding, ProcessReport
 
 
 def analyse(evidence: RunEvidence) -> ProcessReport:
-    """Look at a whole run, once; what was said is not judged where nobody knows what was seen."""
+    """Look at a whole run, once; what was said is not checked where nobody knows what was seen."""
     history = evidence.history
     replies = [] if evidence.texts_lost else main_replies(history)
     claims = check_claims(evidence, replies)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from mlagentbench.errors import UsageError
-from mlagentbench.records import Grade, Record, RunRecord
+from mlagentbench.records import GradeRecord, Record, RunRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import History
 from mlagentbench.runs.results import RunFiles, grade_at, read_files
@@ -26,7 +26,7 @@ class RunEvidence:
 
     record: RunRecord
     history: History
-    grades: tuple[Grade, ...] = ()
+    grades: tuple[GradeRecord, ...] = ()
     """Every grade, also of earlier steps, in the order in which they were given."""
     problem: str = ""
     submission: str = ""
@@ -39,7 +39,7 @@ class RunEvidence:
         return self.record.disclosure.better
 
     @property
-    def final_grade(self) -> Grade | None:
+    def final_grade(self) -> GradeRecord | None:
         """The newest grade of the last step."""
         return grade_at(self.grades, len(self.history.steps))
 

@@ -14,7 +14,7 @@ from mlagentbench.analysis.run_summary import (
     ScorePoint,
 )
 from mlagentbench.errors import UsageError
-from mlagentbench.records import Grade, RunRecord, Usage
+from mlagentbench.records import GradeRecord, RunRecord, Usage
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, ReplyLine
 from mlagentbench.runs.results import RunFiles, read_files, read_record, result_of
@@ -96,7 +96,7 @@ def _used_by_step(files: RunFiles) -> dict[int, Usage]:
     return by_step
 
 
-def _test_set_interval(grade: Grade | None) -> tuple[float, float] | None:
+def _test_set_interval(grade: GradeRecord | None) -> tuple[float, float] | None:
     said = None if grade is None else grade.extra.get(TEST_SET_INTERVAL)
     match said:
         case [float() | int() as low, float() | int() as high] if math.isfinite(low + high):

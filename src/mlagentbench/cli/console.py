@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mlagentbench.analysis.run_summary import ScorePoint, ValidationPoint
-from mlagentbench.report.number_format import figure_text
+from mlagentbench.report.number_format import number_text
 from mlagentbench.report.site.pages.text_diffs import Block, BlockKind, WorkspaceChange
 from mlagentbench.report.text import visible
 
@@ -26,9 +26,9 @@ def plain(text: str, style: str = "") -> Text:
 def results_of(validations: Sequence[ValidationPoint], point: ScorePoint | None) -> Iterator[str]:
     """What was measured in a step, and the grade of the workspace after it."""
     for one in validations:
-        yield f"{one.metric} {figure_text(one.value)}"
+        yield f"{one.metric} {number_text(one.value)}"
     if point is not None:
-        yield "graded: not valid" if point.score is None else f"graded {figure_text(point.score)}"
+        yield "graded: not valid" if point.score is None else f"graded {number_text(point.score)}"
 
 
 def plain_table(*headings: str, right: Sequence[str] = ()) -> Table:

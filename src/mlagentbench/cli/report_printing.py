@@ -19,7 +19,7 @@ from mlagentbench.report.number_format import (
 from mlagentbench.report.report import WrittenReport
 from mlagentbench.report.report_data import Collection
 from mlagentbench.report.shell_text import shown_path
-from mlagentbench.statistics.leaderboard import AgentFigures, Board
+from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 
 MOST_BOARDS = 6
 MOST_NAMED = 5
@@ -59,15 +59,15 @@ def print_report(written: WrittenReport, *, as_json: bool = False) -> None:
 
 
 def _print_tables(written: WrittenReport, console: Console) -> None:
-    boards = written.data.boards
-    for board in boards[:MOST_BOARDS]:
-        tasks = "1 task" if len(board.tasks) == 1 else f"{len(board.tasks)} tasks"
-        console.print(f"\n{board.name}: {tasks}", style="bold", highlight=False, markup=False)
-        console.print(_table(board))
-        for mark in board.marks:
+    leaderboards = written.data.leaderboards
+    for leaderboard in leaderboards[:MOST_BOARDS]:
+        tasks = "1 task" if len(leaderboard.tasks) == 1 else f"{len(leaderboard.tasks)} tasks"
+        console.print(f"\n{leaderboard.name}: {tasks}", style="bold", highlight=False, markup=False)
+        console.print(_table(leaderboard))
+        for mark in leaderboard.marks:
             console.print(f"  {mark}", style="dim", highlight=False, markup=False)
-    if len(boards) > MOST_BOARDS:
-        console.print(f"\n{len(boards) - MOST_BOARDS} more tables are in the report")
+    if len(leaderboards) > MOST_BOARDS:
+        console.print(f"\n{len(leaderboards) - MOST_BOARDS} more tables are in the report")
     console.print(LEGEND, style="dim", highlight=False, markup=False)
     console.print()
     for line in _counts(written.data.collection):
@@ -77,21 +77,21 @@ def _print_tables(written: WrittenReport, console: Console) -> None:
     console.print(f"report: {shown_path(written.index)}", highlight=False, soft_wrap=True)
 
 
-def _table(board: Board) -> Table:
+def _table(leaderboard: Leaderboard) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("agent", overflow="fold")
     for name in ("counted", "success %", "paper %", "normalised", "tokens"):
         table.add_column(name, justify="right", no_wrap=True)
-    for row in board.rows:
+    for row in leaderboard.rows:
         table.add_row(_who(row), *_figures(row), style="dim" if row.greyed else None)
     return table
 
 
-def _who(row: AgentFigures) -> str:
+def _who(row: AgentStatistics) -> str:
     return escape(row.agent if row.model == "none" else f"{row.agent}\n  {row.model}")
 
 
-def _figures(row: AgentFigures) -> Iterator[str]:
+def _figures(row: AgentStatistics) -> Iterator[str]:
     success = row.success
     yield f"{row.runs - row.missing}/{row.runs}"
     yield f"{percent_text(success.mean, 0)} {percent_interval_text(success.on_these_tasks, 0)}"
@@ -128,7 +128,9 @@ def _print_json(written: WrittenReport) -> None:
             "unreadable": [one.model_dump(mode="json") for one in data.collection.unreadable],
             "copies": [one.model_dump(mode="json") for one in data.collection.copies],
             "replays": [one.model_dump(mode="json") for one in data.collection.replays],
-            "boards": [board.model_dump(mode="json") for board in data.boards],
+            "leaderboards": [
+                leaderboard.model_dump(mode="json") for leaderboard in data.leaderboards
+            ],
             "comparisons": [
                 [one.model_dump(mode="json") for one in comparisons]
                 for comparisons in data.comparisons

@@ -10,7 +10,7 @@ from mlagentbench.cli.variants_printing import print_differences
 from mlagentbench.report.collect import collect
 from mlagentbench.report.shell_text import shown_path, typed_command
 from mlagentbench.runs.results import SuiteOutcome
-from mlagentbench.statistics.cells import CellFigures, cell_figures
+from mlagentbench.statistics.cells import CellStatistics, cell_statistics
 from mlagentbench.statistics.variants import variant_differences
 
 LEGEND = """
@@ -30,17 +30,17 @@ def print_suite(outcome: SuiteOutcome, *, as_json: bool = False) -> int:
     return print_cells(outcome, suite_cells(outcome), as_json=as_json)
 
 
-def suite_cells(outcome: SuiteOutcome) -> list[CellFigures]:
+def suite_cells(outcome: SuiteOutcome) -> list[CellStatistics]:
     """The figures of a suite's runs, the same as in a report."""
     if not outcome.results:
         return []
     asked_for = {result.path for result in outcome.results}
     summaries = collect([outcome.out]).summaries
-    return cell_figures([one for one in summaries if one.result.path in asked_for])
+    return cell_statistics([one for one in summaries if one.result.path in asked_for])
 
 
 def print_cells(
-    outcome: SuiteOutcome, cells: Sequence[CellFigures], *, as_json: bool = False
+    outcome: SuiteOutcome, cells: Sequence[CellStatistics], *, as_json: bool = False
 ) -> int:
     """Print what came of a suite with these figures; returns the exit code."""
     if as_json:
@@ -75,19 +75,19 @@ def print_cells(
     return 1
 
 
-def _print_table(outcome: SuiteOutcome, lines: Sequence[CellFigures], console: Console) -> None:
+def _print_table(outcome: SuiteOutcome, lines: Sequence[CellStatistics], console: Console) -> None:
     if not lines:
         console.print("no run has started")
         return
     print_tables(console, lines, paper=outcome.paper_rule)
     console.print(LEGEND, style="dim", highlight=False)
     print_differences(console, variant_differences(outcome.results))
-    unjudged = {
+    unmeasured = {
         (line.task_path, line.key.conditions.tier)
         for line in lines
         if line.counted > line.success.n
     }
-    for task, tier in sorted(unjudged):
+    for task, tier in sorted(unmeasured):
         console.print(
             f"\nto measure floor and bar: mlagentbench baseline {task} --tier {tier}; "
             f"then: mlagentbench score {shown_path(outcome.out)}/runs/*/{tier}/*/*/*",
@@ -103,7 +103,7 @@ def _print_table(outcome: SuiteOutcome, lines: Sequence[CellFigures], console: C
     )
 
 
-def _print_json(outcome: SuiteOutcome, cells: Sequence[CellFigures]) -> None:
+def _print_json(outcome: SuiteOutcome, cells: Sequence[CellStatistics]) -> None:
     values = {
         "out": str(outcome.out),
         "expected": outcome.expected,

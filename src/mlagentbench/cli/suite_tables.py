@@ -9,18 +9,18 @@ from rich.table import Table
 from mlagentbench.report.number_format import (
     NOTHING,
     duration_text,
-    figure_text,
     mean_text,
     normalised_text,
+    number_text,
     rate_text,
 )
-from mlagentbench.statistics.cells import CellFigures, Rate
+from mlagentbench.statistics.cells import CellStatistics, Rate
 
 NARROW = 100
 """Columns of a terminal below which names of models are broken at the provider."""
 
 
-def print_tables(console: Console, lines: Sequence[CellFigures], *, paper: bool = False) -> None:
+def print_tables(console: Console, lines: Sequence[CellStatistics], *, paper: bool = False) -> None:
     """A table for each task and data set; with `paper`, the paper's rule comes first."""
     with_model = any(line.key.model != "none" for line in lines)
     for _, group in groupby(lines, key=_data_set):
@@ -36,18 +36,18 @@ def print_tables(console: Console, lines: Sequence[CellFigures], *, paper: bool 
                 console.print(text, style="dim", highlight=False, markup=False)
 
 
-def _data_set(line: CellFigures) -> tuple[str, str, str]:
+def _data_set(line: CellStatistics) -> tuple[str, str, str]:
     conditions = line.key.conditions
     return line.key.task, conditions.tier, conditions.data_hash
 
 
-def _heading(lines: Sequence[CellFigures]) -> tuple[str, str]:
+def _heading(lines: Sequence[CellStatistics]) -> tuple[str, str]:
     line = next((one for one in lines if one.counted), lines[0])
     figures = "floor and bar not measured on this data" if line.counted else "not graded"
     if line.floor is not None:
         figures = (
-            f"floor {figure_text(line.floor)}, bar {figure_text(line.bar)}, "
-            f"reference {figure_text(line.reference)}"
+            f"floor {number_text(line.floor)}, bar {number_text(line.bar)}, "
+            f"reference {number_text(line.reference)}"
         )
     metric = f"{line.metric}, {line.better} is better"
     return f"[bold]{line.key.task}[/bold] ({line.data_words}): {metric}", figures
@@ -58,7 +58,7 @@ def _model(name: str, narrow: bool) -> str:
     return name.removeprefix("mlagentbench/").replace("/", "/\n", 1) if narrow else name
 
 
-def _table(lines: Sequence[CellFigures], with_model: bool, paper: bool, narrow: bool) -> Table:
+def _table(lines: Sequence[CellStatistics], with_model: bool, paper: bool, narrow: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("agent", overflow="fold")
     if with_model:

@@ -45,7 +45,7 @@ from mlagentbench.environment.actions.submission import SubmissionCheck
 from mlagentbench.environment.asking import Models
 from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.feedback import Feedback, explanation
-from mlagentbench.environment.workspace import Refused, workspace_of
+from mlagentbench.environment.workspace import PathRefused, workspace_of
 from mlagentbench.errors import ActionError, RunEnded, RunFailed
 from mlagentbench.records import Action, BudgetLimits, Json, Observation, Outcome, Step, Tier, Usage
 from mlagentbench.runs.directory import RunDirectory
@@ -341,7 +341,7 @@ class Environment:
                 reason = f"cannot write {self.run.output_log}: {self._output_lost.strerror}"
                 raise RunFailed("harness", reason)
             return observation
-        except Refused as refused:
+        except PathRefused as refused:
             self._event("refused", str(refused))
             return Observation(text=str(refused), status="refused")
         except ActionError as fault:

@@ -24,7 +24,7 @@ MAX_LINKS = 40
 _TOP = (WORKSPACE.strip("/"),)
 
 
-class Refused(ActionError):
+class PathRefused(ActionError):
     """The agent tried what is protected; its observation has the status `refused`."""
 
 
@@ -71,8 +71,8 @@ class Workspace:
     def resolve(self, path: str) -> str:
         """The path relative to the workspace, with links and `..` followed.
 
-        Raises Refused when it leads out of the workspace. Links are looked up in the host's view of
-        the workspace; reading and writing happen in the sandbox, where a link that is swapped
+        Raises PathRefused when it leads out of the workspace. Links are looked up in the host's
+        view of it; reading and writing happen in the sandbox, where a link that is swapped
         meanwhile leads to nothing that is not the agent's.
         """
         if not path.strip() or not can_be_handed_over(path):
@@ -91,7 +91,9 @@ class Workspace:
                 here = () if target.startswith("/") else here[:-1]
                 ahead += _parts(target)
         if here[:1] != _TOP:
-            raise Refused(f"{path} is outside of the workspace; only paths inside it can be used")
+            raise PathRefused(
+                f"{path} is outside of the workspace; only paths inside it can be used"
+            )
         return "/".join(here[1:]) or "."
 
     def _link_at(self, place: tuple[str, ...]) -> str | None:
@@ -114,12 +116,12 @@ class Workspace:
             return 0
 
     def resolve_for_writing(self, path: str) -> str:
-        """The same for a file that is to be changed; Refused when it is read-only."""
+        """The same for a file that is to be changed; PathRefused when it is read-only."""
         found = self.resolve(path)
         if found == ".":
             raise ActionError(f"{path} is the workspace itself, not a file")
         if self.is_protected(found):
-            raise Refused(f"{path} is read-only: it is part of the task and cannot be changed")
+            raise PathRefused(f"{path} is read-only: it is part of the task and cannot be changed")
         return found
 
     def is_protected(self, relative: str) -> bool:

@@ -4,9 +4,10 @@
     [collect]   agent code that must run, does so in a fresh sandbox that has inputs, no answers
     grade.py    in a sandbox of its own, sees outputs/step-N/ and private/ (of a timed task also
                 public/), imports nothing of the agent's
-    Grade       the score seen against floor, bar and reference; appended to grades.jsonl
+    GradeRecord       the score seen against floor, bar and reference; appended to grades.jsonl
 
-An invalid submission is a Grade with a reason. A grader that fails is a RunFailed, never a score.
+An invalid submission is a GradeRecord with a reason. A grader that fails is a RunFailed, never a
+score.
 """
 
 import shutil
@@ -26,9 +27,9 @@ from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import append_line
 from mlagentbench.grading.imported_runs import WARNING, data_for_imported, require_fit
 from mlagentbench.grading.program import collect_program
-from mlagentbench.grading.score import judge
+from mlagentbench.grading.score import compare_with_bar
 from mlagentbench.grading.timed import collect_timed
-from mlagentbench.records import Grade, Json, Record, RunRecord, ToolUsage
+from mlagentbench.records import GradeRecord, Json, Record, RunRecord, ToolUsage
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.objects import ObjectStore
@@ -37,7 +38,7 @@ from mlagentbench.runs.trees import Entry, NotCollected, entry_at, materialise
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.preparation import PreparedData, prepared_with_hash
-from mlagentbench.tasks.measured import measured_figures
+from mlagentbench.tasks.measured import stored_measurements
 from mlagentbench.tasks.python_env.env import PythonEnv, require_python_env
 from mlagentbench.tasks.task import Task, load_task
 
@@ -53,7 +54,7 @@ class Scored(Record):
     tool: ToolUsage | None = None
 
 
-async def grade_run(run: RunDirectory, step: int | None = None) -> Grade:
+async def grade_run(run: RunDirectory, step: int | None = None) -> GradeRecord:
     """Grade a run as it was after a step, by default its last, and add the grade to its grades."""
     record = read_record(run)
     task = load_task(record.task_path)
@@ -70,14 +71,14 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> Grade:
     scored = await score_snapshot(task, data, python_env, store, snapshot, outputs, tool)
     if record.origin == "legacy":
         scored = _as_imported(run, scored, entry_at(store, snapshot, task.spec.submission.path))
-    measured = measured_figures(task, facts.tier, data.hash, tool_name)
-    judgement = judge(task.spec.metric, measured, scored.score)
-    grade = Grade(
+    measured = stored_measurements(task, facts.tier, data.hash, tool_name)
+    comparison = compare_with_bar(task.spec.metric, measured, scored.score)
+    grade = GradeRecord(
         step=number,
         valid=scored.score is not None,
         seconds=round(time.monotonic() - started, 3),
         **scored.model_dump(),
-        **judgement.model_dump(),
+        **comparison.model_dump(),
     )
     append_line(run.grades, grade.model_dump_json().encode())
     run.failure.unlink(missing_ok=True)
@@ -180,7 +181,7 @@ def outputs_of(task: Task, submitted: Path) -> Path:
 
 
 async def call_grader(task: Task, data: PreparedData, python_env: PythonEnv, outputs: Path) -> Json:
-    """Let the task's grade() judge outputs, in a sandbox of its own."""
+    """Let the task's grade() score outputs, in a sandbox of its own."""
     read = {"outputs": outputs, "private": data.private}
     if task.spec.kind == "timed":
         read["public"] = data.public

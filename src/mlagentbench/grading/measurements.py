@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.grading.score import ROOM, bar_of, floor_of, judge, on_scale
+from mlagentbench.grading.score import ROOM, bar_of, compare_with_bar, floor_of, on_scale
 from mlagentbench.numeric.intervals import noise_factor
 from mlagentbench.records import Record, Tier
-from mlagentbench.tasks.spec import Measured, Metric, ReferenceFigures, StarterFigures
+from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, StarterMeasurements
 
 MAX_SPREAD = 0.10
 """The starter's standard deviation should be at most this share of the way to the reference."""
@@ -44,7 +44,7 @@ class MeasuredTask(Record):
     stored_in: Path
 
 
-def figures_from(
+def measurements_from(
     metric: Metric,
     data_hash: str,
     trivial: Mapping[str, float],
@@ -68,21 +68,21 @@ def figures_from(
         data=data_hash,
         bytes=data_bytes,
         trivial={name: _rounded(score) for name, score in trivial.items()},
-        starter=StarterFigures(
+        starter=StarterMeasurements(
             **_summary(starter),
             runs=len(starter),
             deterministic=len(set(starter_scores)) == 1,
         ),
-        reference=ReferenceFigures(**_summary(reference), runs=len(reference), source="ours"),
+        reference=ReferenceMeasurements(**_summary(reference), runs=len(reference), source="ours"),
         bar=_rounded(bar_of(metric, starter_scores, list(trivial.values()), reference_mean)),
         ceiling=None if ceiling is None else _rounded(ceiling),
         tool=tool,
     )
-    judged = [judge(metric, measured, score) for score in starter_scores]
+    compared = [compare_with_bar(metric, measured, score) for score in starter_scores]
     counted = measured.starter.model_copy(
         update={
-            "over_bar": sum(bool(run.success) for run in judged),
-            "over_paper_bar": sum(bool(run.paper_success) for run in judged),
+            "over_bar": sum(bool(run.success) for run in compared),
+            "over_paper_bar": sum(bool(run.paper_success) for run in compared),
         }
     )
     return measured.model_copy(update={"starter": counted})
@@ -103,7 +103,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.10g}")
 
 
-def spread_on_scale(metric: Metric, starter: StarterFigures) -> float:
+def spread_on_scale(metric: Metric, starter: StarterMeasurements) -> float:
     """The starter's standard deviation on the task's scale (of a logarithm: that of the ratio)."""
     return starter.std / starter.mean if metric.scale == "log" else starter.std
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
-from mlagentbench.records import Grade, Record, Step
+from mlagentbench.records import GradeRecord, Record, Step
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.objects import ObjectStore
@@ -22,7 +22,7 @@ class Regraded(Record):
     """A run that was graded again, with its new grades, and why there are not all of them."""
 
     run: str
-    grades: tuple[Grade, ...]
+    grades: tuple[GradeRecord, ...]
     failure: str | None = None
 
 
@@ -40,7 +40,7 @@ def score_runs(
 
 
 def _score(run: RunDirectory, steps: str, announce: Callable[[str], None]) -> Regraded:
-    grades: list[Grade] = []
+    grades: list[GradeRecord] = []
     failure = None
     try:
         with run.locked():

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Sequence
 
 from mlagentbench.numeric.intervals import noise_factor
-from mlagentbench.records import Judgement
+from mlagentbench.records import BarComparison
 from mlagentbench.tasks.spec import Measured, Metric
 
 SUCCESS_AT = 0.5
@@ -54,20 +54,22 @@ def bar_of(
     return from_scale(metric, bottom + max(SUCCESS_AT * (top - bottom), noise))
 
 
-def judge(metric: Metric, measured: Measured | None, score: float | None) -> Judgement:
+def compare_with_bar(
+    metric: Metric, measured: Measured | None, score: float | None
+) -> BarComparison:
     """See a score, or the lack of one, against the measured figures."""
     if measured is None:
-        return Judgement(success_reason="floor and bar were not measured on this data")
+        return BarComparison(success_reason="floor and bar were not measured on this data")
     floor, bar, reference = floor_of(metric, measured), measured.bar, measured.reference.mean
     if score is None:
-        return Judgement(
+        return BarComparison(
             floor=floor, bar=bar, reference=reference, success=False, paper_success=False,
             success_reason="no valid submission",
         )  # fmt: skip
     reached = score == bar or metric.is_better(score, bar)
     improvement = paper_improvement(metric, measured.starter.mean, score)
     beyond = measured.ceiling is not None and metric.is_better(score, measured.ceiling)
-    return Judgement(
+    return BarComparison(
         floor=floor,
         bar=bar,
         reference=reference,

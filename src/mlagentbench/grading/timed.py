@@ -58,7 +58,7 @@ LAST_WORDS = 1000
 _LENGTH = struct.Struct(">Q")
 
 
-class Timings(Record):
+class TimingRecord(Record):
     """Seconds by timed request, in the same order for all; `timings.json`."""
 
     submission: tuple[float, ...]
@@ -71,7 +71,7 @@ class Timings(Record):
         return abs(statistics.median(one / other for one, other in pairs) - 1) > CONTROL_TOLERANCE
 
 
-class Reply(Record):
+class TimedReply(Record):
     contents: bytes
     seconds: float
 
@@ -92,7 +92,7 @@ async def collect_timed(
 
 async def _sit_until_sound(
     task: Task, data: PreparedData, python_env: PythonEnv, submitted: Path, outputs: Path
-) -> Timings:
+) -> TimingRecord:
     """Sit again when the machine was not quiet, or the submission did not keep still."""
     for sitting in range(1, SITTINGS + 1):
         last = sitting == SITTINGS
@@ -139,9 +139,9 @@ async def _sit(
     outputs: Path,
     requests: dict[str, bytes],
     sitting: int,
-) -> Timings:
+) -> TimingRecord:
     """Ask three new servers all requests and keep what they answered."""
-    replies: dict[Role, dict[str, Reply]] = {"submission": {}, "starter": {}, "control": {}}
+    replies: dict[Role, dict[str, TimedReply]] = {"submission": {}, "starter": {}, "control": {}}
     async with AsyncExitStack() as stack:
         directory = stack.enter_context(scratch_directory("timing"))
         servers = []
@@ -164,7 +164,7 @@ async def _sit(
         role: tuple(reply.seconds for name, reply in own.items() if name.startswith("timed-"))
         for role, own in replies.items()
     }
-    return Timings(**timed, sittings=sitting)
+    return TimingRecord(**timed, sittings=sitting)
 
 
 def _in_turn(servers: Sequence["Server"], turn: int, name: str) -> Sequence["Server"]:
@@ -174,7 +174,7 @@ def _in_turn(servers: Sequence["Server"], turn: int, name: str) -> Sequence["Ser
     return servers if turn % 2 == 0 else servers[::-1]
 
 
-def _write_replies(directory: Path, replies: dict[str, Reply]) -> None:
+def _write_replies(directory: Path, replies: dict[str, TimedReply]) -> None:
     try:
         if directory.exists():
             shutil.rmtree(directory)
@@ -226,7 +226,7 @@ class Server:
         finally:
             await self._sandbox.stop()
 
-    async def answer(self, name: str, request: bytes) -> Reply:
+    async def answer(self, name: str, request: bytes) -> TimedReply:
         """Send a request and wait for its reply; the first may take as long as starting does."""
         limit = self._collect.timeout + (START_LIMIT if self._answered == 0 else 0)
         self.require_stillness()
@@ -255,14 +255,14 @@ class Server:
         if self.role == "submission" and self._answered and not self._sandbox.kept_still():
             raise _NotStill(f"`{self._collect.command}` ran while others were timed")
 
-    async def _exchange(self, frame: bytes) -> Reply:
+    async def _exchange(self, frame: bytes) -> TimedReply:
         start = time.perf_counter()
         await self._process.write(frame)
         size = _LENGTH.unpack(await self._process.read_exactly(_LENGTH.size))[0]
         if size > MAX_REPLY:
             raise _NotAFrame(f"says to be {size:,} bytes long; at most {MAX_REPLY:,} are allowed")
         contents = await self._process.read_exactly(size)
-        return Reply(contents=contents, seconds=time.perf_counter() - start)
+        return TimedReply(contents=contents, seconds=time.perf_counter() - start)
 
     def _failure(self, what: str) -> Exception:
         """Whose fault it is depends on whose program it is."""

@@ -85,7 +85,7 @@ class Search:
         return result
 
     def keep(self, node: Node) -> None:
-        """Judge a new node as the task would, and hand over what it wrote if it is the best."""
+        """Score a new node as the task would, and hand over what it wrote if it is the best."""
         if not self.written.exists():
             node.is_buggy, node.metric = True, WorstMetricValue()
         elif not node.is_buggy:

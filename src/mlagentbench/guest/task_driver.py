@@ -56,7 +56,7 @@ def write(file: Path, contents: str | bytes) -> None:
 def as_json(value: Any) -> Any:
     """A value as JSON knows it: a Grade by its fields, numpy's numbers and arrays as Python's.
 
-    What is not finite becomes None, except in a score, which the caller judges.
+    What is not finite becomes None, except in a score, which the caller checks.
     """
     if isinstance(value, mlagentbench_task.Grade):
         return {"score": float(value.score), "extra": as_json(value.extra)}

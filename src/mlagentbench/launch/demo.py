@@ -26,7 +26,7 @@ def run_demo(*, every: bool, out: Path, console: Console) -> SuiteOutcome:
 def demo_request(*, every: bool, out: Path) -> SuiteRequest:
     """On the mini tier the agents without a model, and recorded runs; torch only with `every`."""
     suite = "paper" if every else "demo"
-    rulers = SuiteRequest.read(
+    reference_agents = SuiteRequest.read(
         suite=suite, agents="nop,baseline,oracle", models=NO_MODEL, runs=1, out=out, jobs=1,
         roles=[], prices=None, tier="mini",
     )  # fmt: skip
@@ -35,4 +35,4 @@ def demo_request(*, every: bool, out: Path) -> SuiteRequest:
         tasks=",".join(tasks), agents=DEMO_AGENT, models=RECORDED, runs=1, out=out, jobs=1,
         roles=[], prices=None, tier="mini", model_arguments=["on_mismatch=continue"],
     )  # fmt: skip
-    return replayed.model_copy(update={"cells": (*rulers.cells, *replayed.cells)})
+    return replayed.model_copy(update={"cells": (*reference_agents.cells, *replayed.cells)})

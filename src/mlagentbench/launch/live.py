@@ -13,7 +13,7 @@ from rich.table import Table
 from mlagentbench.environment.budget import Budget
 
 
-class RunView:
+class LiveRun:
     """What is shown of one run."""
 
     def __init__(self, name: str, budget: Budget) -> None:
@@ -32,7 +32,7 @@ class LiveProgress:
         self.console = console
         self.total = total
         self.done = 0
-        self.views: list[RunView] = []
+        self.views: list[LiveRun] = []
         self._live = Live(
             console=console,
             get_renderable=self._table,
@@ -53,7 +53,7 @@ class LiveProgress:
 
     def begin(self, name: str, budget: Budget) -> Callable[[str], None]:
         """Show a run; the function that is returned says what it is doing now."""
-        view = RunView(name, budget)
+        view = LiveRun(name, budget)
         self.views.append(view)
 
         def doing(text: str) -> None:

@@ -36,7 +36,7 @@ from mlagentbench.launch.inspect_metrics import (
 from mlagentbench.launch.live import LiveProgress
 from mlagentbench.launch.request import RunSettings
 from mlagentbench.launch.run_sandbox import end_left_sandbox, run_sandbox
-from mlagentbench.records import Grade, Outcome
+from mlagentbench.records import GradeRecord, Outcome
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.disclosure import packages
 from mlagentbench.runs.journal import read_journal
@@ -200,20 +200,20 @@ def _unsaid_outcome(environment: Environment) -> Outcome:
     return Outcome(kind="submitted", detail="the agent stopped by itself")
 
 
-def _standing_grade(run: RunDirectory) -> Grade | None:
+def _standing_grade(run: RunDirectory) -> GradeRecord | None:
     """The grade of a run that was graded before, at its last step."""
     return final_grade(run, len(read_journal(run.journal).steps))
 
 
-def _as_score(run: RunDirectory, grade: Grade) -> Score:
+def _as_score(run: RunDirectory, grade: GradeRecord) -> Score:
     nan = float("nan")
-    judged = grade.success is not None
+    is_decided = grade.success is not None
     result = read_run(run)
     return Score(
         value={
             "score": nan if grade.score is None else grade.score,
-            "normalised": (grade.normalised or 0.0) if judged else nan,
-            "success": float(bool(grade.success)) if judged else nan,
+            "normalised": (grade.normalised or 0.0) if is_decided else nan,
+            "success": float(bool(grade.success)) if is_decided else nan,
         },
         answer=None,
         explanation=_in_words(grade),
@@ -227,7 +227,7 @@ def _as_score(run: RunDirectory, grade: Grade) -> Score:
     )
 
 
-def _in_words(grade: Grade) -> str:
+def _in_words(grade: GradeRecord) -> str:
     if grade.score is None:
         return f"no score: {grade.reason}"
     success = {True: "success", False: "no success", None: str(grade.success_reason)}[grade.success]

@@ -35,7 +35,7 @@ _NUMBER = re.compile(
     """,
     re.VERBOSE,
 )
-_FIGURE = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _NAMED_TIME = re.compile(
     r"""
     (?<![a-z]) ((?:milli)?seconds?|time|elapsed|duration|runtime|latency|took)
@@ -71,4 +71,4 @@ def numbers_in(text: str) -> list[float]:
     A comma parts two numbers: in a table it does, and nobody can tell in a text.
     """
     found = (match[0] for match in _NUMBER.finditer(text))
-    return [float(figure) for one in found for figure in _FIGURE.findall(one)]
+    return [float(figure) for one in found for figure in _NUMBER.findall(one)]

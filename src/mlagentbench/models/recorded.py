@@ -32,7 +32,7 @@ from mlagentbench.models.recording import (
     RecordedReply,
     RecordedRun,
     Recording,
-    RunLine,
+    RecordingHeader,
     parting,
     read_recordings,
 )
@@ -172,7 +172,7 @@ def _place_of(recorded: RecordedReply) -> str:
     return _place(recorded.step, recorded.role, recorded.number)
 
 
-def _name(run: RunLine) -> str:
+def _name(run: RecordingHeader) -> str:
     return _words(run.task, run.agent, run.agent_settings, run.epoch)
 
 

@@ -35,7 +35,7 @@ SHIPPED = Path(__file__).parents[1] / "recordings"
 BY_HAND = "recorded by hand through the mailbox"
 
 
-class RunLine(Record):
+class RecordingHeader(Record):
     """Which run the replies after it are of, and who answered."""
 
     kind: Literal["run"] = "run"
@@ -76,7 +76,7 @@ class RecordedReply(Record):
 class RecordedRun(Record):
     """A run with its replies, whose prompts are whole."""
 
-    run: RunLine
+    run: RecordingHeader
     replies: tuple[RecordedReply, ...]
 
 
@@ -88,8 +88,8 @@ class Recording(Record):
 
 
 _STOP_REASON: TypeAdapter[StopReason] = TypeAdapter(StopReason)
-_LINE: TypeAdapter[RunLine | RecordedReply] = TypeAdapter(
-    Annotated[RunLine | RecordedReply, Field(discriminator="kind")]
+_LINE: TypeAdapter[RecordingHeader | RecordedReply] = TypeAdapter(
+    Annotated[RecordingHeader | RecordedReply, Field(discriminator="kind")]
 )
 
 
@@ -105,7 +105,7 @@ def record_replies(
     """Some of the replies of a run, or none."""
     record = RunRecord.model_validate_json(run.run_json.read_bytes())
     facts = record.disclosure
-    header = RunLine(
+    header = RecordingHeader(
         task=facts.task,
         task_version=facts.task_version,
         tier=facts.tier,
@@ -155,7 +155,7 @@ def _replies(lines: Sequence[ReplyLine], store: ObjectStore) -> Iterator[Recorde
 def write_recording(path: Path, runs: Sequence[RecordedRun]) -> None:
     """Write the file whole; one that is no recording is not overwritten."""
     require_recordable(path)
-    lines: list[RunLine | RecordedReply] = []
+    lines: list[RecordingHeader | RecordedReply] = []
     for run in runs:
         lines += [run.run, *_shortened(run.replies)]
     write_atomically(path, "".join(f"{_dumped(line)}\n" for line in lines).encode())
@@ -172,7 +172,7 @@ def require_recordable(path: Path) -> None:
             raise UsageError(f"not overwritten: {error}") from error
 
 
-def _dumped(line: RunLine | RecordedReply) -> str:
+def _dumped(line: RecordingHeader | RecordedReply) -> str:
     values = line.model_dump(mode="json", exclude_defaults=isinstance(line, RecordedReply))
     return json.dumps({"kind": line.kind, **values})
 
@@ -218,7 +218,7 @@ def read_recording(path: Path) -> Recording:
         except ValueError as error:
             reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
             raise UsageError(f"{path} is not a recording: line {number}: {reason}") from error
-        if isinstance(value, RunLine):
+        if isinstance(value, RecordingHeader):
             runs.append(RecordedRun(run=value, replies=()))
         elif not runs:
             raise UsageError(f"{path} is not a recording: line {number}: a reply before any run")

@@ -16,7 +16,7 @@ from mlagentbench.analysis.run_summary import RunSummary, UnreadableRun
 from mlagentbench.records import UNKNOWN
 from mlagentbench.report.cache import package_hash
 from mlagentbench.report.cached_summaries import CachedRun, SummaryCache
-from mlagentbench.report.find_runs import Place, find_places
+from mlagentbench.report.find_runs import RunsPlace, find_places
 from mlagentbench.report.inspect_logs import unreadable_logs
 from mlagentbench.report.read_runs import ReadJob, read_runs, words_hash
 from mlagentbench.report.report_data import CollectedRun, Collection, CopiedRun
@@ -64,7 +64,7 @@ def collect(outs: Sequence[Path], progress: Progress | None = None) -> Collectio
 
 
 def _entries(
-    place: Place, code: str, progress: Progress | None
+    place: RunsPlace, code: str, progress: Progress | None
 ) -> tuple[dict[str, CachedRun], int]:
     """What is known of each run, by its path; and how many had to be read for it."""
     cache = SummaryCache(place.out)

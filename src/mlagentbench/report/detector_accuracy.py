@@ -10,10 +10,10 @@ from importlib.resources import files
 
 from mlagentbench.records import Record
 
-FILE = "detector_figures.json"
+FILE = "detector_accuracy.json"
 
 
-class DetectorFigure(Record):
+class DetectorAccuracy(Record):
     """How many of the labelled places a detector finds, and how often it is wrong elsewhere.
 
     `low` and `high` are the 95 % Wilson interval of the recall; false alarms are counted on natural
@@ -31,9 +31,10 @@ class DetectorFigure(Record):
 
 
 @cache
-def detector_figures() -> tuple[DetectorFigure, ...]:
+def detector_accuracies() -> tuple[DetectorAccuracy, ...]:
     """The measured figures by detector."""
     found = json.loads((files("mlagentbench.report") / FILE).read_text("utf-8"))
     return tuple(
-        DetectorFigure.model_validate({"name": name, **figures}) for name, figures in found.items()
+        DetectorAccuracy.model_validate({"name": name, **figures})
+        for name, figures in found.items()
     )

@@ -16,7 +16,7 @@ DEEPEST = 3
 
 
 @dataclass(frozen=True)
-class Place:
+class RunsPlace:
     """An --out directory with those of its runs that were asked for; `shown` is how it was given.
 
     `whole` says that all of its runs were asked for.
@@ -28,18 +28,18 @@ class Place:
     whole: bool
 
 
-def find_places(given: Sequence[Path]) -> list[Place]:
+def find_places(given: Sequence[Path]) -> list[RunsPlace]:
     """The --out directories behind these paths, each once: an OUT, its runs/, or a part of that."""
     if not given:
         raise UsageError("no directory given; type: mlagentbench report RESULTS")
-    places: dict[Path, Place] = {}
+    places: dict[Path, RunsPlace] = {}
     for path in given:
         place = _place(path)
         places[place.out] = _joined(places.get(place.out), place)
     return list(places.values())
 
 
-def _place(given: Path) -> Place:
+def _place(given: Path) -> RunsPlace:
     if not given.is_dir():
         reason = "is no directory" if given.exists() else "does not exist"
         raise UsageError(f"{given} {reason}; name the --out directory of a `mlagentbench run`")
@@ -50,7 +50,7 @@ def _place(given: Path) -> Place:
     found = [] if out is None else sorted(_run_directories(out / RUNS, top))
     if out is None or not found:
         raise UsageError(f"{given}: {_nothing_here(path)}")
-    return Place(
+    return RunsPlace(
         out=out,
         shown=str(given if is_out else out),
         runs=tuple(RunDirectory(out, run) for run in found),
@@ -84,11 +84,11 @@ def _folders(folder: str) -> Iterator[os.DirEntry[str]]:
         yield from (entry for entry in entries if entry.is_dir())
 
 
-def _joined(first: Place | None, second: Place) -> Place:
+def _joined(first: RunsPlace | None, second: RunsPlace) -> RunsPlace:
     if first is None or second.whole:
-        return second if first is None else Place(first.out, first.shown, second.runs, True)
+        return second if first is None else RunsPlace(first.out, first.shown, second.runs, True)
     by_path = {run.path: run for run in (*first.runs, *second.runs)}
-    return Place(
+    return RunsPlace(
         first.out, first.shown, tuple(by_path[path] for path in sorted(by_path)), first.whole
     )
 

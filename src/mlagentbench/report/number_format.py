@@ -17,12 +17,12 @@ def exact(value: float | int | None) -> str:
     return "" if value is None else repr(value)
 
 
-def figure_text(value: float | None, error: float | None = None) -> str:
+def number_text(value: float | None, error: float | None = None) -> str:
     """A number with as many digits as its error supports, else four."""
     if value is None:
         return NOTHING
     if error == 0:
-        return f"{figure_text(value)} ± 0"
+        return f"{number_text(value)} ± 0"
     scale = abs(value) if error is None else error
     digits = 4 if error is None else 2
     places = digits - 1 - math.floor(math.log10(scale)) if scale > 0 else 2
@@ -33,7 +33,7 @@ def figure_text(value: float | None, error: float | None = None) -> str:
 
 def mean_text(mean: Mean) -> str:
     """A mean on its own scale ± its standard error."""
-    return figure_text(mean.mean, mean.standard_error)
+    return number_text(mean.mean, mean.standard_error)
 
 
 def normalised_text(value: float | None, error: float | None = None) -> str:

@@ -1,7 +1,7 @@
 """`mlagentbench report`: from run directories to a site, tables and plots.
 
 collect      run directories -> summaries, from the cache where nothing has changed
-figures      summaries -> cells -> boards -> comparisons
+figures      summaries -> cells -> leaderboards -> comparisons
 site         pages that open from disk; a run's page is written again only if the run changed
 exports      the same figures as files
 """
@@ -23,8 +23,8 @@ from mlagentbench.report.report_data import Collection, ReportData
 from mlagentbench.report.shell_text import shown_path, typed_command
 from mlagentbench.report.site.build import MANIFEST, build_site
 from mlagentbench.runs.results import SuiteOutcome
-from mlagentbench.statistics.cells import cell_figures
-from mlagentbench.statistics.leaderboard import boards
+from mlagentbench.statistics.cells import cell_statistics
+from mlagentbench.statistics.leaderboard import leaderboards
 
 TABLES_FOLDER, PLOTS_FOLDER = "tables", "plots"
 
@@ -82,12 +82,12 @@ def report_suite(outcome: SuiteOutcome) -> str | None:
 
 def report_data(collection: Collection, command: str, bundle: str | None = None) -> ReportData:
     """All figures of a report."""
-    cells = cell_figures(collection.summaries)
-    ranked = boards(cells)
+    cells = cell_statistics(collection.summaries)
+    ranked = leaderboards(cells)
     return ReportData(
         collection=collection,
         cells=tuple(cells),
-        boards=tuple(ranked),
+        leaderboards=tuple(ranked),
         comparisons=comparisons_of(ranked, collection.outs),
         published=published_rows(),
         generated_at=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -7,9 +7,9 @@ from mlagentbench.analysis.judge.rubric import JudgeReport
 from mlagentbench.analysis.run_summary import RunSummary, UnreadableRun
 from mlagentbench.records import Record
 from mlagentbench.report.published import PublishedRow
-from mlagentbench.statistics.cells import CellFigures
+from mlagentbench.statistics.cells import CellStatistics
 from mlagentbench.statistics.comparison import Comparison
-from mlagentbench.statistics.leaderboard import Board
+from mlagentbench.statistics.leaderboard import Leaderboard
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,10 @@ class ReportData:
     """Everything that a report shows; pages and exports compute no figures of their own."""
 
     collection: Collection
-    cells: tuple[CellFigures, ...]
-    boards: tuple[Board, ...]
+    cells: tuple[CellStatistics, ...]
+    leaderboards: tuple[Leaderboard, ...]
     comparisons: tuple[tuple[Comparison, ...], ...]
-    """Those of each board, in the boards' order."""
+    """Those of each leaderboard, in the leaderboards' order."""
     published: tuple[PublishedRow, ...]
     generated_at: str
     command: str

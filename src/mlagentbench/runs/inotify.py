@@ -25,7 +25,7 @@ class WatchImpossible(Exception):
     """The kernel does not watch, or not so much."""
 
 
-class Watch:
+class DirectoryWatch:
     """Watches directories; each has a number."""
 
     def __init__(self) -> None:

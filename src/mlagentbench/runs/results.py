@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from mlagentbench.errors import UsageError
-from mlagentbench.records import Grade, Outcome, Record, RunRecord, Usage
+from mlagentbench.records import GradeRecord, Outcome, Record, RunRecord, Usage
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import AnyLine, History, ReplyLine, read_lines
 from mlagentbench.runs.objects import ObjectLost, ObjectStore
@@ -35,7 +35,7 @@ class RunResult(Record):
     record: RunRecord
     outcome: Outcome | None
     usage: Usage
-    grade: Grade | None
+    grade: GradeRecord | None
     failure: str | None = None
     recorded: RecordedReplies | None = None
 
@@ -115,14 +115,14 @@ class RunFiles:
     record: RunRecord
     lines: tuple[AnyLine, ...]
     history: History
-    grades: tuple[Grade, ...]
+    grades: tuple[GradeRecord, ...]
     failure: str | None
     texts_lost: str = ""
     torn: bool = False
     """Whether the journal's last line is half written; it is left out."""
 
     @property
-    def final_grade(self) -> Grade | None:
+    def final_grade(self) -> GradeRecord | None:
         """The newest grade of the last step."""
         return grade_at(self.grades, len(self.history.steps))
 
@@ -205,24 +205,24 @@ def read_record(run: RunDirectory) -> RunRecord:
         raise UsageError(f"{run.run_json}: cut off or damaged, not JSON: {error}") from error
 
 
-def read_grades(run: RunDirectory) -> list[Grade]:
+def read_grades(run: RunDirectory) -> list[GradeRecord]:
     """All grades of a run, in the order in which they were given; torn lines are left out."""
     if not run.grades.is_file():
         return []
     grades = []
     for line in run.grades.read_bytes().splitlines():
         try:
-            grades.append(Grade.model_validate_json(line))
+            grades.append(GradeRecord.model_validate_json(line))
         except ValidationError:
             continue
     return grades
 
 
-def final_grade(run: RunDirectory, steps: int) -> Grade | None:
+def final_grade(run: RunDirectory, steps: int) -> GradeRecord | None:
     """The newest grade of the run's last step, of `steps`."""
     return grade_at(read_grades(run), steps)
 
 
-def grade_at(grades: Sequence[Grade], step: int) -> Grade | None:
+def grade_at(grades: Sequence[GradeRecord], step: int) -> GradeRecord | None:
     """The newest grade of a step."""
     return next((grade for grade in reversed(grades) if grade.step == step), None)

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from mlagentbench.runs.inotify import Watch
+from mlagentbench.runs.inotify import DirectoryWatch
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.trees import Entry, put_tree
 
@@ -100,7 +100,7 @@ class Scan:
         self,
         store: ObjectStore,
         top: KnownDirectory,
-        watch: Watch | None = None,
+        watch: DirectoryWatch | None = None,
         changed: Collection[int] | None = None,
     ) -> None:
         self.store = store

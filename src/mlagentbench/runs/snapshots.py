@@ -8,7 +8,7 @@ from pathlib import Path
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import disk_trouble, open_up
 from mlagentbench.records import Record
-from mlagentbench.runs.inotify import Watch, WatchImpossible
+from mlagentbench.runs.inotify import DirectoryWatch, WatchImpossible
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.restore import Restore
 from mlagentbench.runs.scan import CLOCK_TICK_NS, OPEN_DIRECTORY, KnownDirectory, Scan
@@ -36,7 +36,7 @@ class Snapshots:
         self.skip = frozenset(skip)
         self.owner = owner
         self._known = KnownDirectory()
-        self._watch: Watch | None = None
+        self._watch: DirectoryWatch | None = None
         self._watch_is_possible = True
 
     def take(self, quiet: bool = False) -> Snapshot:
@@ -79,7 +79,7 @@ class Snapshots:
             self._forget_watch()
         if quiet and self._watch_is_possible:
             try:
-                self._watch = Watch()
+                self._watch = DirectoryWatch()
             except WatchImpossible:
                 self._watch_is_possible = False
         return None

@@ -48,7 +48,7 @@ class BranchSet(Record):
     """The agent and the model, and what else was changed."""
     runs: tuple[RunKey, ...]
     successes: int
-    judged: int
+    decided: int
     against_parent: PairedDifference
 
 
@@ -123,7 +123,7 @@ def _set(parent: RunSummary, runs: Sequence[RunSummary]) -> BranchSet:
         name=_name(parent, runs[0]),
         runs=tuple(map(key_of, runs)),
         successes=sum(verdict is True for verdict in verdicts),
-        judged=sum(verdict is not None for verdict in verdicts),
+        decided=sum(verdict is not None for verdict in verdicts),
         against_parent=_difference([(run, parent) for run in runs]),
     )
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from mlagentbench.analysis.run_summary import RunSummary
-from mlagentbench.records import Disclosure, Grade, Json, RunRecord
+from mlagentbench.records import Disclosure, GradeRecord, Json, RunRecord
 from mlagentbench.runs.failure_causes import cause_of
 
 
@@ -75,7 +75,7 @@ def other_roles(facts: Disclosure) -> dict[str, str]:
     return {role: model for role, model in sorted(facts.roles.items()) if model != facts.model}
 
 
-def tool_notes(grades: Sequence[Grade]) -> list[str]:
+def tool_notes(grades: Sequence[GradeRecord]) -> list[str]:
     """What grading used of the model that the submitted programs ask, apart from the runs."""
     used = [grade.tool for grade in grades if grade.tool is not None]
     if not used:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.numeric.intervals import Interval, standard_error, t_interval, wilson_interval
-from mlagentbench.records import Grade, Json, Record, RunRecord
+from mlagentbench.records import GradeRecord, Json, Record, RunRecord
 from mlagentbench.runs.failure_causes import GREYED_ABOVE, Cause, cause_of
 from mlagentbench.statistics.cell_marks import agent_of, cell_marks, data_words, other_roles
 from mlagentbench.statistics.pass_at_k import BestOf, best_of_k, pass_at_k
@@ -41,7 +41,7 @@ class Mean(Record):
     points: tuple[float, ...]
 
 
-class HistoryFigures(Record):
+class HistoryStatistics(Record):
     """The counted runs of a cell that share one history, as the shares and means over them.
 
     All comparisons are made of these: histories are independent of each other, runs need not be.
@@ -82,14 +82,14 @@ class CellKey(Record):
     """The roles that another model has than the main one."""
 
 
-class CellFigures(Record):
+class CellStatistics(Record):
     """The figures of a cell. `runs` = counted + missing."""
 
     key: CellKey
     paths: tuple[str, ...]
     task_path: str = ""
     """The task as it was named to the harness: its id, or its folder."""
-    histories: tuple[HistoryFigures, ...] = ()
+    histories: tuple[HistoryStatistics, ...] = ()
     """Of the counted runs."""
     runs: int
     counted: int
@@ -163,7 +163,7 @@ def mean_of(histories: Sequence[Sequence[float]]) -> Mean:
     )
 
 
-def cell_figures(summaries: Sequence[RunSummary]) -> list[CellFigures]:
+def cell_statistics(summaries: Sequence[RunSummary]) -> list[CellStatistics]:
     """The figures of all cells that these runs belong to, in the order of tables."""
     groups: dict[str, list[RunSummary]] = defaultdict(list)
     keys: dict[str, CellKey] = {}
@@ -176,7 +176,7 @@ def cell_figures(summaries: Sequence[RunSummary]) -> list[CellFigures]:
     return sorted(cells, key=_place)
 
 
-def _place(cell: CellFigures) -> tuple[str, ...]:
+def _place(cell: CellStatistics) -> tuple[str, ...]:
     key, conditions = cell.key, cell.key.conditions
     return (
         key.task, conditions.tier, conditions.data_hash, key.agent, key.model,
@@ -225,22 +225,22 @@ class _Counted:
         known = [number for run in self.runs if (number := value(run)) is not None]
         return sum(known) if len(known) == len(self.runs) else None
 
-    def records(self) -> tuple[HistoryFigures, ...]:
+    def records(self) -> tuple[HistoryStatistics, ...]:
         return tuple(_history(cluster, runs) for cluster, runs in self.histories.items())
 
 
-def _history(cluster: str, runs: Sequence[RunSummary]) -> HistoryFigures:
+def _history(cluster: str, runs: Sequence[RunSummary]) -> HistoryStatistics:
     def mean(value: Callable[[RunSummary], float | None]) -> float | None:
         known = [number for run in runs if (number := value(run)) is not None]
         return statistics.fmean(known) if known else None
 
-    return HistoryFigures(
+    return HistoryStatistics(
         cluster=cluster, runs=len(runs), valid=mean(_valid), success=mean(_success),
         paper_success=mean(_paper_success), normalised=mean(_normalised),
     )  # fmt: skip
 
 
-def _cell(key: CellKey, summaries: Sequence[RunSummary]) -> CellFigures:
+def _cell(key: CellKey, summaries: Sequence[RunSummary]) -> CellStatistics:
     causes = [(summary, cause_of(summary.result)) for summary in summaries]
     counted = _Counted([one for one, cause in causes if cause.verdict == "counts"])
     missing = [(one, cause) for one, cause in causes if cause.verdict == "missing"]
@@ -249,7 +249,7 @@ def _cell(key: CellKey, summaries: Sequence[RunSummary]) -> CellFigures:
     total_tokens, total_cost = counted.total(_tokens), counted.total(_cost)
     looked_at = _Counted([run for run in counted.runs if _has_graded_steps(run)])
     facts = summaries[0].result.record.disclosure
-    return CellFigures(
+    return CellStatistics(
         key=key,
         paths=tuple(summary.result.path for summary in summaries),
         task_path=summaries[0].result.record.task_path,
@@ -290,7 +290,7 @@ def _cell(key: CellKey, summaries: Sequence[RunSummary]) -> CellFigures:
     )
 
 
-def _grade(run: RunSummary) -> Grade:
+def _grade(run: RunSummary) -> GradeRecord:
     """The grade of a run that counts: by the table of causes it has one."""
     grade = run.result.grade
     if grade is None:
@@ -358,11 +358,11 @@ def _reasons(missing: Sequence[Cause]) -> dict[str, int]:
 def _bounds(counted: Sequence[RunSummary], missing: Sequence[RunSummary]) -> Interval | None:
     if not missing:
         return None
-    judged = [(run.cluster, flag) for run in counted if (flag := _success(run)) is not None]
+    decided = [(run.cluster, flag) for run in counted if (flag := _success(run)) is not None]
 
     def rate(of_missing: float) -> float:
         histories: dict[str, list[float]] = defaultdict(list)
-        for cluster, flag in (*judged, *((run.cluster, of_missing) for run in missing)):
+        for cluster, flag in (*decided, *((run.cluster, of_missing) for run in missing)):
             histories[cluster].append(flag)
         return statistics.fmean(statistics.fmean(flags) for flags in histories.values())
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 from mlagentbench.numeric.intervals import Interval
 from mlagentbench.records import Record
-from mlagentbench.statistics.cells import CellFigures, HistoryFigures
-from mlagentbench.statistics.leaderboard import AgentFigures, Board
+from mlagentbench.statistics.cells import CellStatistics, HistoryStatistics
+from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 from mlagentbench.statistics.permutation import (
     TaskArms,
     detectable_mean_difference,
@@ -59,10 +59,10 @@ class Comparison(Record):
     """What a reader must know of it, such as that one side was measured and not run."""
 
 
-def all_comparisons(board: Board) -> list[Comparison]:
+def all_comparisons(leaderboard: Leaderboard) -> list[Comparison]:
     """Agents with each other, then each with the baseline, by both measures."""
-    agents = [row for row in board.rows if not row.is_ruler]
-    baselines = [row for row in board.rows if row.agent == BASELINE]
+    agents = [row for row in leaderboard.rows if not row.is_reference_agent]
+    baselines = [row for row in leaderboard.rows if row.agent == BASELINE]
     pairs = [*combinations(agents, 2), *((row, ruler) for row in agents for ruler in baselines)]
     return [
         comparison
@@ -72,8 +72,8 @@ def all_comparisons(board: Board) -> list[Comparison]:
     ]
 
 
-def compare(first: AgentFigures, second: AgentFigures, measure: Measure) -> Comparison | None:
-    """Compare two agents by a measure; None where no task has runs of both that were judged."""
+def compare(first: AgentStatistics, second: AgentStatistics, measure: Measure) -> Comparison | None:
+    """Compare two agents by a measure; None if no task has runs of both with a known success."""
     ours = {cell.key.task: cell for cell in first.cells}
     theirs = {cell.key.task: cell for cell in second.cells}
     arms = {
@@ -102,8 +102,8 @@ def compare(first: AgentFigures, second: AgentFigures, measure: Measure) -> Comp
     )
 
 
-def _arms(first: CellFigures, second: CellFigures, measure: Measure) -> TaskArms | None:
-    """The judged histories of both; those that both have runs from come first."""
+def _arms(first: CellStatistics, second: CellStatistics, measure: Measure) -> TaskArms | None:
+    """The histories with a known success of both; those that both have runs from come first."""
     ours, theirs = _values(first.histories, measure), _values(second.histories, measure)
     if not ours or not theirs:
         return None
@@ -115,7 +115,7 @@ def _arms(first: CellFigures, second: CellFigures, measure: Measure) -> TaskArms
     )
 
 
-def _values(histories: Sequence[HistoryFigures], measure: Measure) -> dict[str, float]:
+def _values(histories: Sequence[HistoryStatistics], measure: Measure) -> dict[str, float]:
     values = {
         one.cluster: one.success if measure == "success" else one.normalised for one in histories
     }
@@ -125,8 +125,8 @@ def _values(histories: Sequence[HistoryFigures], measure: Measure) -> dict[str, 
 def _task_differences(
     arms: dict[str, TaskArms],
     p_values: Sequence[float],
-    ours: dict[str, CellFigures],
-    theirs: dict[str, CellFigures],
+    ours: dict[str, CellStatistics],
+    theirs: dict[str, CellStatistics],
 ) -> tuple[TaskDifference, ...]:
     return tuple(
         TaskDifference(
@@ -140,11 +140,11 @@ def _task_differences(
     )
 
 
-def _runs(cell: CellFigures) -> int:
+def _runs(cell: CellStatistics) -> int:
     return sum(history.runs for history in cell.histories)
 
 
-def _note(first: AgentFigures, second: AgentFigures, arms: dict[str, TaskArms]) -> str:
+def _note(first: AgentStatistics, second: AgentStatistics, arms: dict[str, TaskArms]) -> str:
     """Where one side was not run, and where the two stand under different conditions."""
     notes = []
     for row in (first, second):

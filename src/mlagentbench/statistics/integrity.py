@@ -17,7 +17,7 @@ from mlagentbench.analysis.disclosures import (
 )
 from mlagentbench.analysis.findings import Finding
 from mlagentbench.analysis.run_summary import RunSummary
-from mlagentbench.records import UNKNOWN, Grade, Outcome, Record, RunRecord
+from mlagentbench.records import UNKNOWN, GradeRecord, Outcome, Record, RunRecord
 from mlagentbench.statistics.cell_marks import who
 from mlagentbench.statistics.cells import CellKey, Conditions
 
@@ -141,7 +141,7 @@ def _ending(outcome: Outcome | None, failure: str | None) -> IntegrityLine:
     return _line("ended", how + detail, outcome.kind in ENDED_BADLY)
 
 
-def _grade_lines(grade: Grade) -> list[IntegrityLine]:
+def _grade_lines(grade: GradeRecord) -> list[IntegrityLine]:
     lines = []
     if grade.above_ceiling:
         lines.append(_line("score", "above the known ceiling", True))

@@ -1,7 +1,7 @@
 """Agents over many tasks: mean rates with two kinds of uncertainty, and performance profiles.
 
-Results on other tiers, seeds, versions of a task or data never share a board. Results that differ
-in limits, sandbox, feedback or protocol have rows of their own, with a mark that says so.
+Results on other tiers, seeds, versions of a task or data never share a leaderboard. Results that
+differ in limits, sandbox, feedback or protocol have rows of their own, with a mark that says so.
 """
 
 import json
@@ -22,12 +22,17 @@ from mlagentbench.numeric.intervals import (
 from mlagentbench.records import Record
 from mlagentbench.runs.failure_causes import GREYED_ABOVE
 from mlagentbench.statistics.cell_marks import who
-from mlagentbench.statistics.cells import CellFigures, Conditions, HistoryFigures, Mean, Rate
+from mlagentbench.statistics.cells import CellStatistics, Conditions, HistoryStatistics, Mean, Rate
 from mlagentbench.statistics.integrity import CONDITIONS, differences
-from mlagentbench.statistics.reference_rows import ALWAYS_SHOWN, FROM_MEASURED, RULERS, ruler_cells
+from mlagentbench.statistics.reference_rows import (
+    ALWAYS_SHOWN,
+    FROM_MEASURED,
+    RULERS,
+    reference_agent_cells,
+)
 
 ROW_CONDITIONS = ("limits", "sandbox", "feedback", "protocol")
-"""In what results on one board may differ, with a mark."""
+"""In what results on one leaderboard may differ, with a mark."""
 IMPORTED = "imported from the original's logs: task version, data, limits and sandbox unknown"
 APART = "runs of this agent with other data or limits"
 PROFILE_AT = tuple(round(-0.5 + 0.05 * step, 2) for step in range(41))
@@ -56,12 +61,12 @@ class ProfilePoint(Record):
     share: float
 
 
-class AgentFigures(Record):
+class AgentStatistics(Record):
     """One row of the overview: an agent with its model, over all tasks that it ran on."""
 
     agent: str
     model: str
-    cells: tuple[CellFigures, ...]
+    cells: tuple[CellStatistics, ...]
     success: SuiteMean
     paper_success: SuiteMean
     normalised: SuiteMean
@@ -81,7 +86,7 @@ class AgentFigures(Record):
     tokens_per_success: float | None
     cost_per_success: float | None
     marks: tuple[str, ...]
-    is_ruler: bool
+    is_reference_agent: bool
     """Whether it is nop, baseline or oracle: a row to measure others by."""
 
     @property
@@ -90,7 +95,7 @@ class AgentFigures(Record):
         return who(self.agent, self.model)
 
 
-class Board(Record):
+class Leaderboard(Record):
     """Rows that may be compared: they ran the same tasks under the same conditions."""
 
     name: str
@@ -98,18 +103,18 @@ class Board(Record):
     conditions: tuple[Conditions, ...]
     """One per task."""
     tasks: tuple[str, ...]
-    rows: tuple[AgentFigures, ...]
+    rows: tuple[AgentStatistics, ...]
     marks: tuple[str, ...]
     """Differences between rows that a reader must see."""
 
 
-def boards(cells: Sequence[CellFigures]) -> list[Board]:
-    """One board for each set of cells that may be compared; every cell is on exactly one."""
-    groups: dict[str, list[CellFigures]] = defaultdict(list)
+def leaderboards(cells: Sequence[CellStatistics]) -> list[Leaderboard]:
+    """One leaderboard for each set of cells that may be compared; every cell is on exactly one."""
+    groups: dict[str, list[CellStatistics]] = defaultdict(list)
     for cell in cells:
         groups[_kind(cell.key.conditions)].append(cell)
     return [
-        _board(kind, place, members)
+        _leaderboard(kind, place, members)
         for kind, group in sorted(groups.items())
         for place, members in enumerate(_by_edition(group))
     ]
@@ -125,11 +130,11 @@ def _kind(conditions: Conditions) -> str:
     return ", ".join(words)
 
 
-def _is_imported(cell: CellFigures) -> bool:
+def _is_imported(cell: CellStatistics) -> bool:
     return cell.key.conditions.task_version == 0
 
 
-def _by_edition(cells: Sequence[CellFigures]) -> list[list[CellFigures]]:
+def _by_edition(cells: Sequence[CellStatistics]) -> list[list[CellStatistics]]:
     """Cells apart by version and data of their tasks; the newest, then the most used, come first.
 
     Runs imported from the original's logs do not say what data they ran on: they stand beside the
@@ -142,7 +147,7 @@ def _by_edition(cells: Sequence[CellFigures]) -> list[list[CellFigures]]:
     for edition in sorted(runs, key=lambda one: (-one[1], -runs[one], one[2])):
         if edition[1] != 0 or all(other[0] != edition[0] or not other[1] for other in runs):
             order[edition[0]].append(edition)
-    found: dict[int, list[CellFigures]] = defaultdict(list)
+    found: dict[int, list[CellStatistics]] = defaultdict(list)
     for cell in cells:
         editions = order[cell.key.task]
         place = editions.index(_edition(cell)) if _edition(cell) in editions else 0
@@ -150,18 +155,18 @@ def _by_edition(cells: Sequence[CellFigures]) -> list[list[CellFigures]]:
     return [found[place] for place in sorted(found)]
 
 
-def _edition(cell: CellFigures) -> tuple[str, int, str]:
+def _edition(cell: CellStatistics) -> tuple[str, int, str]:
     conditions = cell.key.conditions
     return cell.key.task, conditions.task_version, conditions.data_hash
 
 
-def _board(kind: str, place: int, cells: Sequence[CellFigures]) -> Board:
+def _leaderboard(kind: str, place: int, cells: Sequence[CellStatistics]) -> Leaderboard:
     common = {task: _common(group) for task, group in _by_task(cells).items()}
-    with_rulers, unknown = _with_rulers(cells, common)
-    figures = [_row(members, len(common)) for members in _by_row(with_rulers, common)]
+    with_reference_agents, unknown = _with_reference_agents(cells, common)
+    figures = [_row(members, len(common)) for members in _by_row(with_reference_agents, common)]
     limits = {limits_text(conditions.limits) for conditions in common.values()}
     name = kind if len(limits) > 1 else f"{kind}, {limits.pop()}"
-    return Board(
+    return Leaderboard(
         name=name if place == 0 else f"{name}; other versions or data ({place})",
         conditions=tuple(common.values()),
         tasks=tuple(common),
@@ -170,30 +175,30 @@ def _board(kind: str, place: int, cells: Sequence[CellFigures]) -> Board:
     )
 
 
-def _by_task(cells: Sequence[CellFigures]) -> dict[str, list[CellFigures]]:
-    groups: dict[str, list[CellFigures]] = defaultdict(list)
+def _by_task(cells: Sequence[CellStatistics]) -> dict[str, list[CellStatistics]]:
+    groups: dict[str, list[CellStatistics]] = defaultdict(list)
     for cell in sorted(cells, key=lambda one: one.key.task):
         groups[cell.key.task].append(cell)
     return groups
 
 
-def _common(cells: Sequence[CellFigures]) -> Conditions:
-    """The conditions under which most runs of a task were made, not counting rulers if others."""
+def _common(cells: Sequence[CellStatistics]) -> Conditions:
+    """The conditions of most runs of a task, reference agents counting only if alone."""
     ours = [cell for cell in cells if not _is_imported(cell)] or list(cells)
-    agents = [cell for cell in ours if not _is_ruler(cell)] or ours
+    agents = [cell for cell in ours if not _is_reference_agent(cell)] or ours
     runs: Counter[str] = Counter()
     for cell in agents:
         runs[cell.key.conditions.model_dump_json()] += cell.runs
     return Conditions.model_validate_json(runs.most_common(1)[0][0])
 
 
-def _is_ruler(cell: CellFigures) -> bool:
+def _is_reference_agent(cell: CellStatistics) -> bool:
     return cell.key.agent.partition("(")[0] in RULERS
 
 
-def _with_rulers(
-    cells: Sequence[CellFigures], common: dict[str, Conditions]
-) -> tuple[list[CellFigures], list[str]]:
+def _with_reference_agents(
+    cells: Sequence[CellStatistics], common: dict[str, Conditions]
+) -> tuple[list[CellStatistics], list[str]]:
     """The cells with nop and the baseline on every task, and why these are not known of some."""
     found, unknown = list(cells), []
     for task, group in _by_task(cells).items():
@@ -202,7 +207,7 @@ def _with_rulers(
         if not wanted:
             continue
         beside = next(cell for cell in group if cell.key.conditions == common[task])
-        made = ruler_cells(beside)
+        made = reference_agent_cells(beside)
         found += [
             cell
             for cell, ruler in ((made.nop, "nop"), (made.baseline, "baseline"))
@@ -213,7 +218,7 @@ def _with_rulers(
     return found, unknown
 
 
-def _deviations(cell: CellFigures, common: dict[str, Conditions]) -> tuple[str, ...]:
+def _deviations(cell: CellStatistics, common: dict[str, Conditions]) -> tuple[str, ...]:
     """In what a cell differs from most others on its task, in words."""
     own, usual = cell.key.conditions, common[cell.key.task]
     if _is_imported(cell):
@@ -225,16 +230,16 @@ def _deviations(cell: CellFigures, common: dict[str, Conditions]) -> tuple[str, 
 class _RowCells(Record):
     """The cells of one row, at most one a task, and in what they differ from most others."""
 
-    cells: tuple[CellFigures, ...]
+    cells: tuple[CellStatistics, ...]
     deviations: tuple[str, ...]
 
 
-def _by_row(cells: Sequence[CellFigures], common: dict[str, Conditions]) -> list[_RowCells]:
+def _by_row(cells: Sequence[CellStatistics], common: dict[str, Conditions]) -> list[_RowCells]:
     """Cells by agent and conditions; where a task has several, those with fewer runs stand apart.
 
     That is so for imported runs: those that saw other data are told apart only within a task.
     """
-    rows: dict[str, list[CellFigures]] = defaultdict(list)
+    rows: dict[str, list[CellStatistics]] = defaultdict(list)
     deviations: dict[str, tuple[str, ...]] = {}
     places: Counter[str] = Counter()
     for cell in sorted(cells, key=lambda one: -one.runs):
@@ -253,14 +258,14 @@ def _by_row(cells: Sequence[CellFigures], common: dict[str, Conditions]) -> list
     ]
 
 
-def _row(row: _RowCells, tasks: int) -> AgentFigures:
+def _row(row: _RowCells, tasks: int) -> AgentStatistics:
     cells = row.cells
     key = cells[0].key
     runs, missing = sum(cell.runs for cell in cells), sum(cell.missing for cell in cells)
     successes = sum(cell.success.successes for cell in cells if not cell.from_measured)
     tokens = None if _is_imported(cells[0]) else round(_sum([c.total_tokens for c in cells]) or 0)
     cost = _sum([cell.total_cost for cell in cells if cell.counted])
-    return AgentFigures(
+    return AgentStatistics(
         agent=key.agent,
         model=key.model,
         cells=cells,
@@ -282,7 +287,7 @@ def _row(row: _RowCells, tasks: int) -> AgentFigures:
         tokens_per_success=None if tokens is None or not successes else tokens / successes,
         cost_per_success=None if cost is None or not successes else cost / successes,
         marks=_row_marks(cells, row.deviations, tasks),
-        is_ruler=_is_ruler(cells[0]),
+        is_reference_agent=_is_reference_agent(cells[0]),
     )
 
 
@@ -293,9 +298,9 @@ def _sum(totals: Sequence[float | None]) -> float | None:
 
 
 def _suite_rate(
-    cells: Sequence[CellFigures],
-    rate: Callable[[CellFigures], Rate],
-    share: Callable[[HistoryFigures], float | None],
+    cells: Sequence[CellStatistics],
+    rate: Callable[[CellStatistics], Rate],
+    share: Callable[[HistoryStatistics], float | None],
     *,
     bounds: bool = False,
 ) -> SuiteMean:
@@ -315,7 +320,7 @@ def _suite_rate(
     )
 
 
-def _suite_bounds(cells: Sequence[CellFigures]) -> Interval | None:
+def _suite_bounds(cells: Sequence[CellStatistics]) -> Interval | None:
     if all(cell.success_bounds is None for cell in cells):
         return None
     known = [cell for cell in cells if cell.success.rate is not None or cell.success_bounds]
@@ -353,7 +358,7 @@ def _stratum(mean: Mean) -> Stratum | None:
     return Stratum(n=mean.n, mean=mean.mean, variance=variance)
 
 
-def _profile(cells: Sequence[CellFigures]) -> tuple[ProfilePoint, ...]:
+def _profile(cells: Sequence[CellStatistics]) -> tuple[ProfilePoint, ...]:
     points = [cell.normalised.points for cell in cells if cell.normalised.mean is not None]
     if not points or not all(points):
         return ()
@@ -369,7 +374,7 @@ def _profile(cells: Sequence[CellFigures]) -> tuple[ProfilePoint, ...]:
 
 
 def _row_marks(
-    cells: Sequence[CellFigures], deviations: Sequence[str], tasks: int
+    cells: Sequence[CellStatistics], deviations: Sequence[str], tasks: int
 ) -> tuple[str, ...]:
     """What holds for the whole row, and on which tasks it has no runs or none that count."""
     ran = [cell for cell in cells if not cell.from_measured]
@@ -384,15 +389,15 @@ def _row_marks(
         marks.append(f"on {len(cells)} of {tasks} tasks only")
     uncounted = [cell.key.task for cell in ran if cell.success.rate is None]
     if uncounted:
-        marks.append(f"no judged run: {', '.join(uncounted)}")
+        marks.append(f"no run with a known success: {', '.join(uncounted)}")
     return tuple(dict.fromkeys(marks))
 
 
-def _row_place(row: AgentFigures) -> tuple[bool, float, str, str]:
-    return row.is_ruler, -(row.success.mean or 0.0), row.agent, row.model
+def _row_place(row: AgentStatistics) -> tuple[bool, float, str, str]:
+    return row.is_reference_agent, -(row.success.mean or 0.0), row.agent, row.model
 
 
-def _difference_marks(cells: Sequence[CellFigures]) -> list[str]:
+def _difference_marks(cells: Sequence[CellStatistics]) -> list[str]:
     """In what rows differ; the same difference on many tasks is said once."""
     found = differences([cell.key for cell in cells])
     tasks: dict[str, list[str]] = defaultdict(list)

@@ -4,11 +4,18 @@ import math
 
 from mlagentbench.errors import UsageError
 from mlagentbench.grading.measurements import spread_on_scale
-from mlagentbench.grading.score import floor_of, judge, normalised, on_scale
+from mlagentbench.grading.score import compare_with_bar, floor_of, normalised, on_scale
 from mlagentbench.numeric.intervals import Interval, Stratum, t_interval_of
 from mlagentbench.records import Record, Tier
-from mlagentbench.statistics.cells import CellFigures, CellKey, HistoryFigures, Mean, Rate, rate_of
-from mlagentbench.tasks.measured import measured_figures
+from mlagentbench.statistics.cells import (
+    CellKey,
+    CellStatistics,
+    HistoryStatistics,
+    Mean,
+    Rate,
+    rate_of,
+)
+from mlagentbench.tasks.measured import stored_measurements
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.task import Task, load_task
 
@@ -21,36 +28,40 @@ NEVER = Rate(successes=0, n=0, rate=0.0, interval=Interval(low=0.0, high=0.0))
 """Known without trying."""
 
 
-class RulerCells(Record):
+class ReferenceAgentCells(Record):
     """nop and the baseline on one task, or the reason why nothing is known of them."""
 
-    nop: CellFigures | None = None
-    baseline: CellFigures | None = None
+    nop: CellStatistics | None = None
+    baseline: CellStatistics | None = None
     unknown: str | None = None
 
 
-def ruler_cells(beside: CellFigures) -> RulerCells:
+def reference_agent_cells(beside: CellStatistics) -> ReferenceAgentCells:
     """What nop and the baseline reach on the data of another cell."""
     conditions, key = beside.key.conditions, beside.key
     try:
         task = load_task(beside.task_path or key.task)
         if task.spec.version != conditions.task_version:
-            return RulerCells(unknown=f"{key.task}: this is version {task.spec.version}")
+            return ReferenceAgentCells(unknown=f"{key.task}: this is version {task.spec.version}")
         tier: Tier = "mini" if conditions.tier == "mini" else "full"
         tool = None if task.spec.tool is None else key.roles.get("tool", key.model)
-        measured = measured_figures(task, tier, conditions.data_hash, tool)
+        measured = stored_measurements(task, tier, conditions.data_hash, tool)
     except UsageError as error:
-        return RulerCells(unknown=f"{key.task}: {error}")
+        return ReferenceAgentCells(unknown=f"{key.task}: {error}")
     if measured is None:
-        return RulerCells(unknown=f"{key.task}: floor and bar were not measured on this data")
+        return ReferenceAgentCells(
+            unknown=f"{key.task}: floor and bar were not measured on this data"
+        )
     baseline = _starter_cell(beside, "baseline", task, measured)
     # Where the starter is a program that is itself the submission, to do nothing is to submit it.
     hands_in = (task.folder / "starter" / task.spec.submission.path).is_file()
     nop = _starter_cell(beside, "nop", task, measured) if hands_in else _nothing_cell(beside)
-    return RulerCells(nop=nop, baseline=baseline)
+    return ReferenceAgentCells(nop=nop, baseline=baseline)
 
 
-def _starter_cell(beside: CellFigures, agent: str, task: Task, measured: Measured) -> CellFigures:
+def _starter_cell(
+    beside: CellStatistics, agent: str, task: Task, measured: Measured
+) -> CellStatistics:
     metric, starter = task.spec.metric, measured.starter
     floor, reference = floor_of(metric, measured), measured.reference.mean
     way = abs(on_scale(metric, reference) - on_scale(metric, floor))
@@ -59,14 +70,14 @@ def _starter_cell(beside: CellFigures, agent: str, task: Task, measured: Measure
         _flags(starter.over_paper_bar, starter.runs),
     )
     histories = tuple(
-        HistoryFigures(
+        HistoryStatistics(
             cluster=f"{FROM_MEASURED}/{beside.key.task}/{agent}/{number}", runs=1, valid=1.0,
             success=success[number] if success else None,
             paper_success=paper[number] if paper else None, normalised=None,
         )
         for number in range(starter.runs)
     )  # fmt: skip
-    judged = judge(metric, measured, starter.mean)
+    compared = compare_with_bar(metric, measured, starter.mean)
     return _empty_cell(beside, agent).model_copy(
         update={
             "histories": histories,
@@ -79,12 +90,12 @@ def _starter_cell(beside: CellFigures, agent: str, task: Task, measured: Measure
                 spread_on_scale(metric, starter) / way,
                 starter.runs,
             ),
-            "paper_improvement": _mean(judged.paper_improvement, None, starter.runs),
+            "paper_improvement": _mean(compared.paper_improvement, None, starter.runs),
         }
     )
 
 
-def _nothing_cell(beside: CellFigures) -> CellFigures:
+def _nothing_cell(beside: CellStatistics) -> CellStatistics:
     """nop on a task whose submission has to be made first: it submits none, and stays at 0."""
     return _empty_cell(beside, "nop").model_copy(
         update={
@@ -94,12 +105,12 @@ def _nothing_cell(beside: CellFigures) -> CellFigures:
     )  # fmt: skip
 
 
-def _empty_cell(beside: CellFigures, agent: str) -> CellFigures:
+def _empty_cell(beside: CellStatistics, agent: str) -> CellStatistics:
     """A cell on the same task and data, in which nothing was run."""
     key = CellKey(task=beside.key.task, agent=agent, model="none", conditions=beside.key.conditions)
     nothing: dict[str, object] = {
         name: NO_MEAN
-        for name, field in CellFigures.model_fields.items()
+        for name, field in CellStatistics.model_fields.items()
         if field.annotation is Mean
     }
     nothing |= {

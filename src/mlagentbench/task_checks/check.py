@@ -26,7 +26,7 @@ from mlagentbench.task_checks.verdicts import CheckedTask, CheckResult
 from mlagentbench.tasks.contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.data.terminal_progress import TerminalProgress
-from mlagentbench.tasks.measured import measured_figures
+from mlagentbench.tasks.measured import stored_measurements
 from mlagentbench.tasks.ready import Ready, ensure_ready
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.task import Task, load_task
@@ -78,7 +78,7 @@ class _Check:
         self.data = ready.data
         self.trials = Trials(task, ready.data, ready.python_env, scratch, tool)
         self.scratch = scratch
-        self.measured = measured_figures(task, ready.data.tier, ready.data.hash, tool)
+        self.measured = stored_measurements(task, ready.data.tier, ready.data.hash, tool)
         self._announce = announce
 
     async def run(self) -> CheckedTask:
@@ -113,7 +113,7 @@ class _Check:
         nothing = await self._tried(self.trials.nothing())
         again = await self._scored_again(solution)
         return [
-            verdicts.figures_are_recorded(task, self.data.tier, measured),
+            verdicts.measurements_are_recorded(task, self.data.tier, measured),
             verdicts.starter_reproduces(task, measured, starter.scored),
             verdicts.solution_has_room(task, measured, solution.scored),
             verdicts.nothing_is_no_success(task, measured, nothing.scored),

@@ -65,10 +65,10 @@ async def probe_answers(
         "targets": {str(name): list(values) for name, values in answers.targets.items()},
     }
     result = await _run(data, json.dumps(question), announce)
-    return judge(result)
+    return verdict(result)
 
 
-def judge(result: ProbeResult) -> CheckResult:
+def verdict(result: ProbeResult) -> CheckResult:
     if not result.tests:
         detail = "not applicable: rows differ neither in position nor in id nor in files"
         return CheckResult(name=NAME, ok=None, detail=detail)

@@ -202,16 +202,16 @@ def public_times(data: PreparedData) -> CheckResult:
 def writing_order(data: PreparedData) -> CheckResult:
     """Within a directory, neither inodes nor change times follow the order of the names.
 
-    That is a matter of chance with a few files; directories with fewer than eight are not judged.
+    That is a matter of chance with a few files; directories with fewer than eight are not checked.
     """
     name = "public files were written in random order"
     folders = [data.public, *sorted(path for path in data.public.rglob("*") if path.is_dir())]
-    judged, found = 0, []
+    checked, found = 0, []
     for folder in folders:
         files = sorted(path for path in folder.iterdir() if path.is_file())
         if len(files) < LEAST_FILES:
             continue
-        judged += 1
+        checked += 1
         for what, field in (("inodes", "st_ino"), ("change times", "st_ctime_ns")):
             order = pd.Series([getattr(file.stat(), field) for file in files]).rank()
             if order.nunique() < 2:
@@ -220,13 +220,13 @@ def writing_order(data: PreparedData) -> CheckResult:
             if abs(alike) * math.sqrt(len(files) - 1) > _order_limit(len(files)):
                 where = folder.relative_to(data.directory)
                 found.append(f"{where}: {what} follow the names (rank correlation {alike:.2f})")
-    if not judged:
+    if not checked:
         return CheckResult(
             name=name,
             ok=None,
             detail=f"not applicable: no directory with at least {LEAST_FILES} files",
         )
-    return _result(name, found, f"{judged} directories")
+    return _result(name, found, f"{checked} directories")
 
 
 def _order_limit(files: int) -> float:

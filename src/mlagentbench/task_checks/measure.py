@@ -8,7 +8,7 @@ from rich.console import Console
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import scratch_directory
-from mlagentbench.grading.measurements import MeasuredTask, TimedScore, figures_from
+from mlagentbench.grading.measurements import MeasuredTask, TimedScore, measurements_from
 from mlagentbench.models.model_choice import tool_role
 from mlagentbench.records import Tier
 from mlagentbench.sandbox.task_calls import call_task
@@ -86,7 +86,7 @@ async def measure(
         starter = await _repeat(task, "starter", trials.starter, runs, announce)
         reference = await _repeat(task, "solution", trials.solution, reference_runs, announce)
         ceiling = await trials.ceiling()
-    return figures_from(
+    return measurements_from(
         task.spec.metric, data.hash, trivial, starter, reference, ceiling, trials.tool, data.bytes
     )
 

@@ -9,8 +9,8 @@ from mlagentbench.grading.measurements import TimedScore, noise_above_floor
 from mlagentbench.grading.score import (
     ROOM,
     SUCCESS_AT,
+    compare_with_bar,
     floor_of,
-    judge,
     normalised,
     on_scale,
 )
@@ -61,9 +61,9 @@ class CheckedTask(Record):
 NOT_MEASURED = "not applicable: nothing is recorded for this data"
 
 
-def figures_are_recorded(task: Task, tier: Tier, measured: Measured | None) -> CheckResult:
+def measurements_are_recorded(task: Task, tier: Tier, measured: Measured | None) -> CheckResult:
     """Floor, reference and bar were measured on this very data."""
-    name = "figures are recorded"
+    name = "measurements are recorded"
     if measured is None:
         command = f"mlagentbench baseline {task.address} --tier {tier}"
         return CheckResult(
@@ -125,7 +125,7 @@ def nothing_is_no_success(task: Task, measured: Measured | None, now: Scored) ->
         return CheckResult(name=name, ok=True, detail=f"no score: {now.reason}")
     if measured is None:
         return CheckResult(name=name, ok=None, detail=NOT_MEASURED)
-    success = judge(task.spec.metric, measured, now.score).success
+    success = compare_with_bar(task.spec.metric, measured, now.score).success
     detail = f"the starter is a submission: {now.score:.6g}; bar: {measured.bar:.6g}"
     return CheckResult(name=name, ok=success is False, detail=detail)
 

@@ -12,7 +12,7 @@ from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.task import Task, load_task
 
 
-def measured_figures(
+def stored_measurements(
     task: Task, tier: Tier, data_hash: str, tool: str | None = None
 ) -> Measured | None:
     """The figures that hold for this data: the file's, or this machine's own.

@@ -11,7 +11,7 @@ from mlagentbench.tasks.contract import CallTask
 from mlagentbench.tasks.data import progress as progress_contract
 from mlagentbench.tasks.data.preparation import MiniSeed, PreparedData, prepare, require_prepared
 from mlagentbench.tasks.data.sources import require_files
-from mlagentbench.tasks.measured import measured_figures
+from mlagentbench.tasks.measured import stored_measurements
 from mlagentbench.tasks.python_env.env import (
     NOTHING_ADDED,
     AddedPackages,
@@ -108,7 +108,7 @@ async def make_ready(
 
 def needs_baseline(task: Task, data: PreparedData) -> bool:
     """Whether nobody has measured floor, reference and bar on these very data yet."""
-    return measured_figures(task, data.tier, data.hash) is None
+    return stored_measurements(task, data.tier, data.hash) is None
 
 
 async def _python_env(

@@ -165,7 +165,7 @@ class Source(Record):
         return self
 
 
-class StarterFigures(Record):
+class StarterMeasurements(Record):
     mean: float
     std: float
     runs: int
@@ -178,7 +178,7 @@ class StarterFigures(Record):
     cpu_seconds: float | None = None
 
 
-class ReferenceFigures(Record):
+class ReferenceMeasurements(Record):
     mean: float
     std: float
     runs: int
@@ -194,8 +194,8 @@ class Measured(Record):
     bytes: int | None = None
     """Size of the prepared data, public and private."""
     trivial: dict[str, float]
-    starter: StarterFigures
-    reference: ReferenceFigures
+    starter: StarterMeasurements
+    reference: ReferenceMeasurements
     bar: float
     ceiling: float | None = None
     tool: str | None = None

@@ -2,17 +2,17 @@
 
 from told_runs import Run, research_reply
 
-from mlagentbench.records import Grade
+from mlagentbench.records import GradeRecord
 
 
-def modes(run: Run, grade: Grade | None) -> list[tuple[str, int]]:
+def modes(run: Run, grade: GradeRecord | None) -> list[tuple[str, int]]:
     report = run.report() if grade is None else run.report(grade)
     return [(held.mode, held.step) for held in report.error_modes]
 
 
-def failed(step: int, **rest: object) -> Grade:
+def failed(step: int, **rest: object) -> GradeRecord:
     values = {"step": step, "valid": True, "score": 1.0, "success": False, **rest}
-    return Grade.model_validate(values)
+    return GradeRecord.model_validate(values)
 
 
 def test_a_success_and_an_unknown_one_have_none() -> None:

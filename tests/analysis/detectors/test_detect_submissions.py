@@ -5,11 +5,13 @@ from told_runs import Run
 
 from mlagentbench.analysis.detectors.milestones import is_same_metric
 from mlagentbench.analysis.detectors.submissions import submission_form
-from mlagentbench.records import Grade
+from mlagentbench.records import GradeRecord
 
 
-def grade(step: int, score: float | None, normalised: float | None = None, **rest: object) -> Grade:
-    return Grade.model_validate(
+def grade(
+    step: int, score: float | None, normalised: float | None = None, **rest: object
+) -> GradeRecord:
+    return GradeRecord.model_validate(
         {"step": step, "valid": score is not None, "score": score, "normalised": normalised, **rest}
     )
 

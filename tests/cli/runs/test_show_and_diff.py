@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from mlagentbench.cli import app
 from mlagentbench.errors import UsageError
-from mlagentbench.records import Grade
+from mlagentbench.records import GradeRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, OutcomeLine, RunLine
 from mlagentbench.runs.objects import ObjectStore
@@ -66,7 +66,7 @@ def made_run(out: Path, epoch: int, *steps: MadeStep) -> RunDirectory:
             line = line.model_copy(update={"snapshot": snapshot(content)})
         lines.append(line)
     store.commit()
-    grade = Grade(step=0, valid=True, score=10.0 * epoch, normalised=0.5, success=True)
+    grade = GradeRecord(step=0, valid=True, score=10.0 * epoch, normalised=0.5, success=True)
     return write_run(out, made_record(epoch=epoch), lines, grade)
 
 

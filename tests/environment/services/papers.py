@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from mlagentbench.environment.services.paper_search import Paper
+from mlagentbench.environment.services.paper_search import PaperRecord
 from mlagentbench.environment.services.tool_model import ChatReply, ChatRequest
 
 TEXTS = {
@@ -12,7 +12,7 @@ TEXTS = {
     "2003.00003": ("Power plants", "Plants make power. More power, less ice."),
 }
 PAPERS = [
-    Paper(
+    PaperRecord(
         id=name,
         title=title,
         authors=("Zoé Weiß", "Jun Ito"),

@@ -31,15 +31,15 @@ from mlagentbench.launch.legacy.import_runs import (
 from mlagentbench.launch.legacy.observation_status import observation_of, our_name
 from mlagentbench.launch.legacy.original_log import read_log
 from mlagentbench.launch.legacy.original_replies import match_replies, read_replies
-from mlagentbench.records import Grade, Observation
+from mlagentbench.records import GradeRecord, Observation
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.results import RunResult, collect, find_run, read_run
 from mlagentbench.runs.trees import entry_at, materialise, store_directory, walk
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.statistics.cells import cell_figures
-from mlagentbench.statistics.leaderboard import boards
+from mlagentbench.statistics.cells import cell_statistics
+from mlagentbench.statistics.leaderboard import leaderboards
 from mlagentbench.tasks.data.preparation import prepare
 from mlagentbench.tasks.python_env.env import ensure_python_env
 from mlagentbench.tasks.task import load_folder
@@ -384,13 +384,15 @@ def test_what_the_logs_do_not_count_is_unknown_in_the_figures(tmp_path: Path) ->
     assert summary.result.record.origin == "legacy"
     assert (took.tokens, took.cost, took.script_seconds, took.roles) == (None, None, None, ())
     assert (took.steps, took.working_seconds) == (4, 105.0)
-    grade = Grade(step=4, valid=True, score=1.0, success=True, normalised=1.0)
+    grade = GradeRecord(step=4, valid=True, score=1.0, success=True, normalised=1.0)
     graded = summary.model_copy(
         update={"result": summary.result.model_copy(update={"grade": grade})}
     )
-    (cell,) = cell_figures([graded])
+    (cell,) = cell_statistics([graded])
     assert (cell.counted, cell.tokens.mean, cell.tokens_per_success) == (1, None, None)
-    row = next(row for row in boards([cell])[0].rows if row.agent.startswith("legacy-research"))
+    row = next(
+        row for row in leaderboards([cell])[0].rows if row.agent.startswith("legacy-research")
+    )
     assert (row.successes, row.tokens, row.tokens_per_success) == (1, None, None)
 
 

@@ -11,8 +11,8 @@ from report_records import AGENTS, HOSTILE, TASKS, made_collection, made_report,
 
 from mlagentbench.analysis.judge.judge import journal_hash, store_judgement
 from mlagentbench.analysis.judge.rubric import RUBRIC, Evidence, JudgeReport, Vote, majority
-from mlagentbench.records import BranchPoint, Grade, Outcome
-from mlagentbench.report.detector_accuracy import DetectorFigure
+from mlagentbench.records import BranchPoint, GradeRecord, Outcome
+from mlagentbench.report.detector_accuracy import DetectorAccuracy
 from mlagentbench.report.number_format import exact
 from mlagentbench.report.report import report_data
 from mlagentbench.report.report_data import CollectedRun, Collection, ReportData
@@ -92,8 +92,8 @@ def test_ids_are_unique(site: Path) -> None:
 
 def test_the_overview_has_every_figure_exactly(site: Path, report: ReportData) -> None:
     values = Page(site / "index.html").values
-    for board in report.boards:
-        for row in board.rows:
+    for leaderboard in report.leaderboards:
+        for row in leaderboard.rows:
             assert exact(row.success.mean) in values
             assert exact(row.normalised.mean) in values
             for cell in row.cells:
@@ -233,7 +233,9 @@ def test_the_table_of_runs_holds_all_runs_as_data(site: Path, report: ReportData
     for row, run in zip(data["rows"], report.collection.runs, strict=True):
         grade = run.summary.result.grade
         assert row[at["page"]] == run.name
-        assert row[at["normalised"]] == (grade.normalised if isinstance(grade, Grade) else None)
+        assert row[at["normalised"]] == (
+            grade.normalised if isinstance(grade, GradeRecord) else None
+        )
 
 
 def test_tasks_say_when_they_are_saturated_or_untouched(tmp_path: Path) -> None:
@@ -274,13 +276,13 @@ def test_what_a_judge_says_stands_apart(tmp_path: Path) -> None:
 def test_measured_figures_of_detectors_stand_below_the_tables(
     report: ReportData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measured = DetectorFigure(
+    measured = DetectorAccuracy(
         name="edit-never-run", positives=41, recall=40 / 41, low=0.874, high=0.996,
         false_alarms_per_1000_steps=0.25, false_alarms_per_1000_steps_high=1.4,
         natural_steps=4000,
     )  # fmt: skip
     for page in (overview, process):
-        monkeypatch.setattr(page, "detector_figures", lambda: (measured,))
+        monkeypatch.setattr(page, "detector_accuracies", lambda: (measured,))
     site = build_site(replace(report, collection=Collection(outs=(), runs=())), tmp_path).parent
     page = Page(site / "index.html")
     assert repr(40 / 41) in page.values

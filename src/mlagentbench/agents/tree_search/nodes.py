@@ -98,7 +98,7 @@ class Tree(Record):
         return next((n for n, one in enumerate(line) if one.kind != "debug"), len(line))
 
 
-class Layout(Record):
+class SolutionLayout(Record):
     """What a solution of a task consists of, and how it is run.
 
     Mostly it is one script, which validates itself and makes the submission. Where the submission
@@ -118,20 +118,22 @@ class Layout(Record):
     """A file that stays as the first good solution brought it."""
 
 
-def layout_of(spec: TaskSpec, protected: Collection[str]) -> Layout:
+def layout_of(spec: TaskSpec, protected: Collection[str]) -> SolutionLayout:
     """The layout of a task's solutions; `protected` names what in the workspace is read-only."""
     _, script, *arguments = shlex.split(spec.commands.starter)
     if spec.kind == "timed":
-        return Layout(main=spec.submission.path, run=MEASURE, kept=MEASURE, makes_submission=False)
+        return SolutionLayout(
+            main=spec.submission.path, run=MEASURE, kept=MEASURE, makes_submission=False
+        )
     if script in protected:
-        return Layout(
+        return SolutionLayout(
             main=spec.submission.path,
             run=script,
             arguments=shlex.join(arguments),
             makes_submission=False,
         )
     has_sample = spec.commands.sample is not None
-    return Layout(main=SCRIPT, run=SCRIPT, makes_submission=True, sample=has_sample)
+    return SolutionLayout(main=SCRIPT, run=SCRIPT, makes_submission=True, sample=has_sample)
 
 
 def read_proposal(reply: str, main: str, cut_off: bool = False) -> Proposal | None:

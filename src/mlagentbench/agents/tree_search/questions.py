@@ -12,10 +12,10 @@ from mlagentbench.agents.best_submission import validation_metric
 from mlagentbench.agents.conversation import reply_message
 from mlagentbench.agents.resumable import ResumableRun
 from mlagentbench.agents.tree_search.nodes import (
-    Layout,
     Node,
     NodeKind,
     Proposal,
+    SolutionLayout,
     Tree,
     read_proposal,
 )
@@ -34,7 +34,7 @@ BLENDED = 3
 """How many of the best solutions an ensemble is made of."""
 
 
-def system_prompt(run: ResumableRun, layout: Layout) -> str:
+def system_prompt(run: ResumableRun, layout: SolutionLayout) -> str:
     """What stays the same in a whole run."""
     environment = run.environment
     spec = environment.task.spec
@@ -48,7 +48,7 @@ def system_prompt(run: ResumableRun, layout: Layout) -> str:
     )
 
 
-def _rules(environment: Environment, layout: Layout) -> str:
+def _rules(environment: Environment, layout: SolutionLayout) -> str:
     submission = environment.task.spec.submission.path
     if layout.kept is not None:
         return prompt("agents/tree_rules_timed", main=layout.main)
@@ -119,7 +119,7 @@ class Situation(Record):
 class Questions:
     """Asks for solutions, and again when a reply has none."""
 
-    def __init__(self, layout: Layout, run: ResumableRun) -> None:
+    def __init__(self, layout: SolutionLayout, run: ResumableRun) -> None:
         self._main = layout.main
         self._run = run
         self._system = ChatMessageSystem(content=system_prompt(run, layout))

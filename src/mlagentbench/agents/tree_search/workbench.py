@@ -1,4 +1,4 @@
-"""Where the tree agent tries its solutions: puts them in place, runs them and judges them."""
+"""Where the tree agent tries its solutions: puts them in place, runs and scores them."""
 
 import math
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from mlagentbench.agents.best_submission import BestSubmission
 from mlagentbench.agents.resumable import ResumableRun
 from mlagentbench.agents.scripted import execute_command
-from mlagentbench.agents.tree_search.nodes import SAMPLE, Layout, Node, SolutionFile
+from mlagentbench.agents.tree_search.nodes import SAMPLE, Node, SolutionFile, SolutionLayout
 from mlagentbench.environment.actions.execute import execute_script
 from mlagentbench.environment.actions.files import write_file
 from mlagentbench.environment.environment import Environment
@@ -23,7 +23,7 @@ MAX_ERROR = 300
 class Workbench:
     """The workspace of a run, in which one solution is at a time."""
 
-    def __init__(self, environment: Environment, layout: Layout) -> None:
+    def __init__(self, environment: Environment, layout: SolutionLayout) -> None:
         self.run = ResumableRun(environment, "tree", asks_first=False)
         self.best = BestSubmission(environment)
         self._layout = layout

@@ -7,7 +7,7 @@ from typing import Literal
 from mlagentbench.analysis.detectors.parsing.step_facts import VALIDATE_SUBMISSION, action_of
 from mlagentbench.analysis.evidence import RunEvidence
 from mlagentbench.analysis.findings import Finding
-from mlagentbench.records import Grade, Record, Step
+from mlagentbench.records import GradeRecord, Record, Step
 
 REGRESSION = 0.05
 """In normalised score; smaller losses are noise."""
@@ -90,7 +90,7 @@ class Best(Record):
     regression: float | None
 
 
-def newest_grades(grades: Sequence[Grade]) -> list[Grade]:
+def newest_grades(grades: Sequence[GradeRecord]) -> list[GradeRecord]:
     """The newest grade of each step, in the order of the steps; step 0 is the starter's."""
     newest = {grade.step: grade for grade in grades}
     return [newest[step] for step in sorted(newest) if step > 0]

@@ -21,8 +21,8 @@ from mlagentbench.report.number_format import (
     NOTHING,
     dollars_text,
     duration_text,
-    figure_text,
     normalised_text,
+    number_text,
     tokens_text,
 )
 from mlagentbench.report.site.pages.text_diffs import (
@@ -47,7 +47,7 @@ LEGEND = "= same  ~ other arguments  ≠ other action  < only A  > only B  * oth
 _CHANGE: TypeAdapter[WorkspaceChange] = TypeAdapter(WorkspaceChange)
 
 
-class Figure(NamedTuple):
+class Statistic(NamedTuple):
     """A line of the comparison: the same figure of both runs."""
 
     name: str
@@ -65,7 +65,7 @@ def print_run_diff(diff: RunDiff, *, as_json: bool) -> None:
     console = Console(highlight=False)
     for letter, side in (("A", diff.first), ("B", diff.second)):
         console.print(plain(f"{letter}: {side.directory}"), soft_wrap=True)
-    _print_figures(console, diff)
+    _print_statistics(console, diff)
     _print_actions(console, diff)
     for one in diff.parting:
         print_heading(console, f"where they part: {one.name}, from A to B")
@@ -91,23 +91,23 @@ def _code(diff: RunDiff) -> WorkspaceChange:
     return workspace_change(store, diff.first.snapshot, diff.second.snapshot, MOST_LINES)
 
 
-def _print_figures(console: Console, diff: RunDiff) -> None:
-    print_heading(console, "figures")
+def _print_statistics(console: Console, diff: RunDiff) -> None:
+    print_heading(console, "statistics")
     table = plain_table("", "A", "B")
-    for figure in _figures(diff.first, diff.second):
-        style = "" if figure.first == figure.second else "bold"
-        table.add_row(figure.name, plain(figure.first, style), plain(figure.second, style))
+    for one in _statistics(diff.first, diff.second):
+        style = "" if one.first == one.second else "bold"
+        table.add_row(one.name, plain(one.first, style), plain(one.second, style))
     console.print(table)
     facts = [side.summary.result.record.disclosure for side in (diff.first, diff.second)]
     if (facts[0].task, facts[0].data_hash) != (facts[1].task, facts[1].data_hash):
         console.print("not the same task and data: their scores cannot be compared")
 
 
-def _figures(first: DiffSide, second: DiffSide) -> Iterator[Figure]:
+def _statistics(first: DiffSide, second: DiffSide) -> Iterator[Statistic]:
     names = ("task", "agent", "outcome", "score", "normalised", "success", "steps", "time")
     columns = [_column(side) for side in (first, second)]
     for name, one, other in zip((*names, "tokens", "cost"), *columns, strict=True):
-        yield Figure(name, one, other)
+        yield Statistic(name, one, other)
 
 
 def _column(side: DiffSide) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _column(side: DiffSide) -> Iterator[str]:
     yield f"{facts.task} ({facts.tier})"
     yield f"{who_ran(summary)}, run {result.record.epoch}"
     yield "not ended" if result.outcome is None else result.outcome.kind
-    yield NOTHING if grade is None else figure_text(grade.score)
+    yield NOTHING if grade is None else number_text(grade.score)
     yield NOTHING if grade is None else normalised_text(grade.normalised)
     yield {True: "yes", False: "no", None: NOTHING}[None if grade is None else grade.success]
     yield str(result.usage.steps)

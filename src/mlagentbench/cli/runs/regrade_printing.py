@@ -6,11 +6,11 @@ from rich.console import Console
 from rich.table import Table
 
 from mlagentbench.cli.json_printing import print_json
-from mlagentbench.records import Grade
+from mlagentbench.records import GradeRecord
 from mlagentbench.statistics.cell_marks import tool_notes
 
 
-def print_grades(runs: Iterable[tuple[str, Iterable[Grade]]], *, as_json: bool) -> None:
+def print_grades(runs: Iterable[tuple[str, Iterable[GradeRecord]]], *, as_json: bool) -> None:
     """The grades of runs, a line for each step that was graded."""
     if as_json:
         values = [

@@ -13,7 +13,7 @@ from mlagentbench.cli.json_printing import print_json
 from mlagentbench.fs import write_atomically
 from mlagentbench.launch.replay.result import Agreement, Replay, ScoreComparison, StepComparison
 from mlagentbench.records import Step
-from mlagentbench.report.number_format import figure_text
+from mlagentbench.report.number_format import number_text
 from mlagentbench.report.shell_text import shown_path, typed_command
 from mlagentbench.report.site import rendering
 from mlagentbench.report.site.pages.text_diffs import (
@@ -113,8 +113,8 @@ def _print_scores(console: Console, scores: tuple[ScoreComparison, ...]) -> None
     for one in scores:
         table.add_row(
             str(one.step),
-            figure_text(one.then),
-            figure_text(one.now),
+            number_text(one.then),
+            number_text(one.now),
             plain(one.agreement, STYLES[one.agreement]),
             plain(one.reason),
         )

@@ -22,11 +22,11 @@ from mlagentbench.errors import UsageError
 from mlagentbench.report.number_format import (
     dollars_text,
     duration_text,
-    figure_text,
     normalised_text,
+    number_text,
     tokens_text,
 )
-from mlagentbench.report.site.pages.timeline import Reply, StepView, Timeline, whole_timeline
+from mlagentbench.report.site.pages.timeline import ShownReply, StepView, Timeline, whole_timeline
 from mlagentbench.report.site.rendering import finding_name
 from mlagentbench.report.site.series import who_ran
 from mlagentbench.runs.failure_causes import cause_of
@@ -124,7 +124,7 @@ def run_header(summary: RunSummary) -> Iterator[str]:
     yield f"outcome: {outcome}" + ("" if cause.reason == outcome else f" ({cause.reason})")
     if grade is not None and grade.score is not None:
         success = {True: "success", False: "no success", None: "success unknown"}[grade.success]
-        score = f"{facts.metric} {figure_text(grade.score)} ({facts.better} is better)"
+        score = f"{facts.metric} {number_text(grade.score)} ({facts.better} is better)"
         yield f"score: {score}, normalised {normalised_text(grade.normalised)}, {success}"
     else:
         yield f"score: none ({'not graded' if grade is None else grade.reason})"
@@ -173,7 +173,7 @@ def _print_step(console: Console, step: StepView) -> None:
         print_change(console, step.change)
 
 
-def _print_reply(console: Console, reply: Reply) -> None:
+def _print_reply(console: Console, reply: ShownReply) -> None:
     fault = f", {reply.fault}" if reply.fault else ""
     print_heading(console, f"reply ({reply.role}, {tokens_text(reply.tokens)} tokens{fault})")
     console.print(plain(reply.text.head), soft_wrap=True)

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mlagentbench.cli.json_printing import print_json
-from mlagentbench.cli.tasks.measure_printing import figures_table
+from mlagentbench.cli.tasks.measure_printing import measurements_table
 from mlagentbench.grading.measurements import TimedScore, concerns
 from mlagentbench.task_checks.verdicts import CheckedTask, CheckResult
 
@@ -32,7 +32,7 @@ def _print_task(console: Console, task: CheckedTask) -> None:
     data = task.data_hash[:12]
     console.print(f"\n{task.task} version {task.version}, {task.tier} tier, data {data}", style="b")
     if task.measured is not None:
-        console.print(figures_table(task.metric, task.measured))
+        console.print(measurements_table(task.metric, task.measured))
         for concern in concerns(task.metric, task.tier, task.measured):
             console.print(f"! {concern}", style="yellow", markup=False)
     for name, trial in (("starter", task.starter), ("solution", task.solution)):

@@ -5,20 +5,20 @@ from rich.table import Table
 
 from mlagentbench.grading.measurements import MeasuredTask, concerns
 from mlagentbench.grading.score import floor_of
-from mlagentbench.tasks.spec import Measured, Metric, ReferenceFigures, StarterFigures
+from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, StarterMeasurements
 
 
 def print_measured(found: MeasuredTask) -> None:
     """The figures of one task that was just measured."""
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"\n{found.task}, {found.tier} tier", style="bold")
-    console.print(figures_table(found.metric, found.measured))
+    console.print(measurements_table(found.metric, found.measured))
     for concern in concerns(found.metric, found.tier, found.measured):
         console.print(f"  ! {concern}", style="yellow", markup=False)
     console.print(f"  written to {found.stored_in}", markup=False)
 
 
-def figures_table(metric: Metric, measured: Measured) -> Table:
+def measurements_table(metric: Metric, measured: Measured) -> Table:
     """Floor, starter with its spread, reference, ceiling, bar and times, one a line."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold")
@@ -46,19 +46,19 @@ def figures_table(metric: Metric, measured: Measured) -> Table:
     return table
 
 
-def _starter(starter: StarterFigures) -> str:
+def _starter(starter: StarterMeasurements) -> str:
     spread = "deterministic" if starter.deterministic else f"± {starter.std:.3g}"
     return f"{spread}, {_runs(starter.runs)}{passing(starter)}{_times(starter)}"
 
 
-def passing(starter: StarterFigures) -> str:
+def passing(starter: StarterMeasurements) -> str:
     """How many runs of the starter would be a success, by our rule and by the paper's."""
     if starter.over_bar is None:
         return ""
     return f" ({starter.over_bar} reach the bar, {starter.over_paper_bar} the paper's)"
 
 
-def _reference(reference: ReferenceFigures) -> str:
+def _reference(reference: ReferenceMeasurements) -> str:
     spread = f"± {reference.std:.3g}, " if reference.runs > 1 else ""
     return f"{spread}{_runs(reference.runs)}, {reference.source}{_times(reference)}"
 
@@ -67,7 +67,7 @@ def _runs(number: int) -> str:
     return f"{number} run{'s' if number > 1 else ''}"
 
 
-def _times(figures: StarterFigures | ReferenceFigures) -> str:
+def _times(figures: StarterMeasurements | ReferenceMeasurements) -> str:
     if figures.seconds is None or figures.cpu_seconds is None:
         return ""
     return f", {figures.cpu_seconds:.1f} CPU s each ({figures.seconds:.1f} s of wall time)"

@@ -10,9 +10,9 @@ from mlagentbench.cli.json_printing import print_json
 from mlagentbench.cli.tasks.measure_printing import passing
 from mlagentbench.grading.score import floor_of
 from mlagentbench.records import Json, Tier
-from mlagentbench.report.number_format import figure_text
+from mlagentbench.report.number_format import number_text
 from mlagentbench.tasks.data.preparation import find_prepared
-from mlagentbench.tasks.measured import measured_figures
+from mlagentbench.tasks.measured import stored_measurements
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.task import Task, load_task
 
@@ -47,7 +47,7 @@ def _print_entry(console: Console, task: Task) -> None:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for tier in TIERS:
         here = "prepared" if find_prepared(task, tier) else "not prepared"
-        table.add_row(f"  {tier}", here, _size(task, tier), _figures_text(task, tier))
+        table.add_row(f"  {tier}", here, _size(task, tier), _measurements_text(task, tier))
     console.print(table)
     console.print(f"  licence: {_licences(task)}\n", style="dim", no_wrap=True, overflow="ellipsis")
 
@@ -102,7 +102,7 @@ def print_task(name: str, *, as_json: bool) -> None:
     for key, value in rows.items():
         table.add_row(key, value)
     for tier in TIERS:
-        table.add_row(f"{tier} figures", _figures_text(task, tier, long=True))
+        table.add_row(f"{tier} figures", _measurements_text(task, tier, long=True))
         data = find_prepared(task, tier)
         table.add_row(f"{tier} data", str(data.directory) if data else _how_to_prepare(task, tier))
     console.print(table)
@@ -147,10 +147,10 @@ def _how_to_prepare(task: Task, tier: Tier) -> str:
 def _measured(task: Task, tier: Tier) -> Measured | None:
     """The figures for the data that is here, else those that the task ships."""
     data = find_prepared(task, tier)
-    return measured_figures(task, tier, data.hash) if data else task.spec.measured.get(tier)
+    return stored_measurements(task, tier, data.hash) if data else task.spec.measured.get(tier)
 
 
-def _figures_text(task: Task, tier: Tier, *, long: bool = False) -> str:
+def _measurements_text(task: Task, tier: Tier, *, long: bool = False) -> str:
     measured = _measured(task, tier)
     if measured is None:
         command = f" (mlagentbench baseline {task.address} --tier {tier})" if long else ""
@@ -158,8 +158,8 @@ def _figures_text(task: Task, tier: Tier, *, long: bool = False) -> str:
     floor, reference = floor_of(task.spec.metric, measured), measured.reference
     starter = measured.starter
     if not long:
-        baseline = figure_text(starter.mean, starter.std)
-        return f"starter {baseline}, reference {figure_text(reference.mean, reference.std)}"
+        baseline = number_text(starter.mean, starter.std)
+        return f"starter {baseline}, reference {number_text(reference.mean, reference.std)}"
     trivial = ", ".join(f"{name} {score:.4g}" for name, score in measured.trivial.items())
     ceiling = f"; ceiling {measured.ceiling:.4g}" if measured.ceiling is not None else ""
     return (

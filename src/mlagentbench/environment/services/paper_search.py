@@ -29,7 +29,7 @@ _ATOM, _OPEN = "http://www.w3.org/2005/Atom", "http://a9.com/-/spec/opensearch/1
 _ARXIV = "http://arxiv.org/schemas/atom"
 
 
-class Paper(Record):
+class PaperRecord(Record):
     """A record as the service knows it."""
 
     id: str
@@ -56,7 +56,7 @@ Scores = dict[int, float]
 class PaperSearch:
     """An index over papers."""
 
-    def __init__(self, papers: Sequence[Paper]) -> None:
+    def __init__(self, papers: Sequence[PaperRecord]) -> None:
         self.papers = papers
         self._number = {paper.id: number for number, paper in enumerate(papers)}
         self._words: dict[str, list[list[str]]] = {
@@ -179,7 +179,7 @@ def _number(query: Mapping[str, str], name: str, default: int, most: int) -> int
     return min(int(text), most)
 
 
-def _feed(papers: Sequence[Paper], found: Sequence[int], start: int) -> bytes:
+def _feed(papers: Sequence[PaperRecord], found: Sequence[int], start: int) -> bytes:
     feed = ElementTree.Element(
         "feed", {"xmlns": _ATOM, "xmlns:opensearch": _OPEN, "xmlns:arxiv": _ARXIV}
     )

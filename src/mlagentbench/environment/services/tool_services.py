@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.services.http_server import HttpAnswer, HttpRequest, HttpServer
-from mlagentbench.environment.services.paper_search import BadQuery, Paper, PaperSearch
+from mlagentbench.environment.services.paper_search import BadQuery, PaperRecord, PaperSearch
 from mlagentbench.environment.services.tool_model import ChatReply, ChatRequest, ToolModel
 from mlagentbench.errors import RunFailed
 from mlagentbench.records import Json, Record, ToolUsage
@@ -32,7 +32,7 @@ ENVIRONMENT = {
 """The environment variables that tell programs inside where to ask."""
 COMPLETIONS, QUERY = "/v1/chat/completions", "/api/query"
 _IGNORED = {"model", "stream", "n", "user", "max_completion_tokens"}
-_PAPERS = TypeAdapter(tuple[Paper, ...])
+_PAPERS = TypeAdapter(tuple[PaperRecord, ...])
 
 
 class ServiceLimits(Record):

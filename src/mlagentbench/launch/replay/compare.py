@@ -63,7 +63,7 @@ class Comparing:
         old, new = without_times(then), without_times(now)
         if old == new:
             return
-        if _without_figures(old) != _without_figures(new):
+        if _without_numbers(old) != _without_numbers(new):
             yield Compared(what=what, agreement="different", reason=_first_difference(then, now))
             return
         pairs = list(zip(numbers_in(old), numbers_in(new), strict=True))
@@ -126,7 +126,7 @@ def _share(then: float, now: float) -> float:
     return abs(then - now) / max(abs(then), abs(now), SMALLEST)
 
 
-def _without_figures(text: str) -> tuple[str, int]:
+def _without_numbers(text: str) -> tuple[str, int]:
     """A text without its numbers, and how many they are."""
     return normalised(text), len(numbers_in(text))
 
@@ -152,7 +152,7 @@ def _first_difference(then: str, now: str) -> str:
     old, new = then.splitlines(), now.splitlines()
     pairs = enumerate(zip(old, new, strict=False), start=1)
     parted = next(
-        (at for at, (one, other) in pairs if _without_figures(one) != _without_figures(other)),
+        (at for at, (one, other) in pairs if _without_numbers(one) != _without_numbers(other)),
         None,
     )
     if parted is not None:

@@ -26,9 +26,9 @@ from mlagentbench.launch.out_directory import own_output
 from mlagentbench.launch.replay.compare import Comparing
 from mlagentbench.launch.replay.result import Replay, ScoreComparison, StepComparison
 from mlagentbench.launch.replay.setup import setup_differences
-from mlagentbench.launch.replay.source import RecordedStep, Source, read_source
+from mlagentbench.launch.replay.source import RecordedStep, ReplaySource, read_source
 from mlagentbench.launch.replay.steps import Replayer, recorded_model
-from mlagentbench.records import BudgetLimits, Grade, Outcome, RunRecord
+from mlagentbench.records import BudgetLimits, GradeRecord, Outcome, RunRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.disclosure import hardware, packages
 from mlagentbench.runs.joined_objects import JoinedObjects
@@ -56,7 +56,7 @@ def replay_run(path: Path, out: Path | None, tolerance: float, announce: Announc
     return replay
 
 
-def _fresh_run(out: Path, source: Source) -> RunDirectory:
+def _fresh_run(out: Path, source: ReplaySource) -> RunDirectory:
     """The replay's own directory, with its record; an earlier replay of the run is removed."""
     facts = source.record.disclosure
     here = facts.model_copy(
@@ -90,7 +90,7 @@ def _fresh_run(out: Path, source: Source) -> RunDirectory:
 
 
 async def _replay(
-    source: Source, run: RunDirectory, tolerance: float, announce: Announce
+    source: ReplaySource, run: RunDirectory, tolerance: float, announce: Announce
 ) -> Replay:
     comparing = Comparing(tolerance, JoinedObjects(source.run.objects, run.objects))
     steps = await _replay_steps(source, run, comparing, announce)
@@ -109,7 +109,7 @@ async def _replay(
 
 
 async def _replay_steps(
-    source: Source, run: RunDirectory, comparing: Comparing, announce: Announce
+    source: ReplaySource, run: RunDirectory, comparing: Comparing, announce: Announce
 ) -> list[StepComparison]:
     """Where the run was interrupted and gone on with, or branched, so is the replay."""
     feedback = await source.feedback()
@@ -133,7 +133,7 @@ async def _replay_steps(
     return compared
 
 
-def _seed(source: Source, part: list[RecordedStep]) -> int:
+def _seed(source: ReplaySource, part: list[RecordedStep]) -> int:
     """The seed of some steps; one that is not known does not matter, for nothing is run then."""
     known = part[0].seed if part else None
     return source.record.seed if known is None else known
@@ -151,7 +151,7 @@ def _between_interruptions(steps: tuple[RecordedStep, ...]) -> list[list[Recorde
 
 
 async def _scores(
-    source: Source,
+    source: ReplaySource,
     run: RunDirectory,
     steps: list[StepComparison],
     comparing: Comparing,
@@ -179,7 +179,7 @@ async def _scores(
     return compared
 
 
-def _not_graded(then: Grade, reason: str) -> ScoreComparison:
+def _not_graded(then: GradeRecord, reason: str) -> ScoreComparison:
     return ScoreComparison(
         step=then.step,
         then=then.score,
@@ -190,7 +190,7 @@ def _not_graded(then: Grade, reason: str) -> ScoreComparison:
 
 
 def compare_grades(
-    then: Grade, now: Grade, comparing: Comparing, *, timed: bool, taken_over: bool
+    then: GradeRecord, now: GradeRecord, comparing: Comparing, *, timed: bool, taken_over: bool
 ) -> ScoreComparison:
     """How two grades of one step compare; of a timed task only whether both are valid."""
     agreement, reason = "same", ""

@@ -71,7 +71,7 @@ class RecordedStep:
 
 
 @dataclass(frozen=True)
-class Source:
+class ReplaySource:
     """A recorded run whose task, data and python environment are here."""
 
     run: RunDirectory
@@ -141,7 +141,7 @@ class Lineage:
         return next((seed for after, seed in self._seeds if step > after), None)
 
 
-def read_source(run: RunDirectory) -> Source:
+def read_source(run: RunDirectory) -> ReplaySource:
     """Read a run that is to be replayed; a UsageError says what is missing for that."""
     record = read_record(run)
     if record.origin == "legacy":
@@ -165,7 +165,7 @@ def read_source(run: RunDirectory) -> Source:
     except ObjectLost as lost:
         raise UsageError(f"a run is replayed where its objects/ are: {lost.detail}") from lost
     outcomes = [line for line in lines if isinstance(line, OutcomeLine)]
-    return Source(
+    return ReplaySource(
         run=run,
         record=record,
         task=task,

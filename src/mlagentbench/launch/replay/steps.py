@@ -13,7 +13,7 @@ from mlagentbench.environment.services.tool_model import RecordedTool
 from mlagentbench.errors import ActionError, RunEnded, RunFailed
 from mlagentbench.launch.replay.compare import TIME, Comparing, ended_by_time, worst
 from mlagentbench.launch.replay.result import Compared, StepComparison
-from mlagentbench.launch.replay.source import RecordedStep, Source, last_end
+from mlagentbench.launch.replay.source import RecordedStep, ReplaySource, last_end
 from mlagentbench.models.recording import record_replies, write_recording
 from mlagentbench.records import Observation
 from mlagentbench.runs.directory import RunDirectory
@@ -36,7 +36,7 @@ class Noted(NamedTuple):
     nothing_done: bool = False
 
 
-def recorded_model(source: Source, run: RunDirectory) -> "Mapping[str, Model]":
+def recorded_model(source: ReplaySource, run: RunDirectory) -> "Mapping[str, Model]":
     """What stands for every model: it says what the actions of the run were told then."""
     from inspect_ai.model import get_model
 
@@ -52,7 +52,7 @@ def recorded_model(source: Source, run: RunDirectory) -> "Mapping[str, Model]":
 class Replayer:
     """Carries out the steps of a run again and compares each with what the journal says."""
 
-    def __init__(self, source: Source, comparing: Comparing) -> None:
+    def __init__(self, source: ReplaySource, comparing: Comparing) -> None:
         self._source = source
         self._comparing = comparing
         self._step: RecordedStep | None = None

@@ -12,8 +12,8 @@ from mlagentbench.report.number_format import (
 )
 from mlagentbench.report.published import CAVEAT, SOURCE, PublishedRow
 from mlagentbench.report.report_data import ReportData
-from mlagentbench.statistics.cells import CellFigures, Mean, Rate
-from mlagentbench.statistics.leaderboard import AgentFigures, Board, SuiteMean
+from mlagentbench.statistics.cells import CellStatistics, Mean, Rate
+from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard, SuiteMean
 
 GREYED = "*"
 """Marks a figure of which more than a tenth of the runs is missing."""
@@ -25,7 +25,7 @@ class GridLine:
     """A line of a table: what it is about, and its figures as texts."""
 
     label: str
-    figures: tuple[str, ...]
+    values: tuple[str, ...]
     is_summary: bool = False
 
 
@@ -41,13 +41,13 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Measure:
+class TableMeasure:
     """What a table shows of each cell, and of each agent over all tasks."""
 
     name: str
     title: str
-    cell: Callable[[CellFigures], str]
-    suite: Callable[[AgentFigures], str]
+    cell: Callable[[CellStatistics], str]
+    suite: Callable[[AgentStatistics], str]
 
 
 def _rate(rate: Rate) -> str:
@@ -77,25 +77,25 @@ def _suite_normalised(mean: SuiteMean) -> str:
 
 
 MEASURES = (
-    Measure(
+    TableMeasure(
         "success",
         "Success rate in percent: runs that reach the bar",
         lambda cell: _rate(cell.success),
         lambda row: _suite_percent(row.success),
     ),
-    Measure(
+    TableMeasure(
         "paper-success",
         "Success rate in percent by the paper's rule: more than 10 % better than the starter",
         lambda cell: _rate(cell.paper_success),
         lambda row: _suite_percent(row.paper_success),
     ),
-    Measure(
+    TableMeasure(
         "paper-improvement",
         "Improvement over the starter in percent, mean over valid submissions",
         lambda cell: _improvement(cell.paper_improvement),
         lambda _: NOTHING,
     ),
-    Measure(
+    TableMeasure(
         "normalised",
         "Normalised score: 0 = floor, 1 = reference",
         lambda cell: _normalised(cell.normalised),
@@ -105,11 +105,11 @@ MEASURES = (
 
 
 def grids(data: ReportData) -> Iterator[Grid]:
-    """A table for each board and measure, and the published ones."""
-    for number, board in enumerate(data.boards, start=1):
-        suffix = "" if len(data.boards) == 1 else f"-{number}"
+    """A table for each leaderboard and measure, and the published ones."""
+    for number, leaderboard in enumerate(data.leaderboards, start=1):
+        suffix = "" if len(data.leaderboards) == 1 else f"-{number}"
         for measure in MEASURES:
-            yield _grid(board, measure, f"{measure.name}{suffix}")
+            yield _grid(leaderboard, measure, f"{measure.name}{suffix}")
     yield _published(
         data.published, "published-success", "Success rate", lambda row: row.success_percent
     )
@@ -118,40 +118,40 @@ def grids(data: ReportData) -> Iterator[Grid]:
     )
 
 
-def _grid(board: Board, measure: Measure, name: str) -> Grid:
+def _grid(leaderboard: Leaderboard, measure: TableMeasure, name: str) -> Grid:
     lines = [
-        GridLine(task, tuple(_figure(row, task, measure) for row in board.rows))
-        for task in board.tasks
+        GridLine(task, tuple(_value(row, task, measure) for row in leaderboard.rows))
+        for task in leaderboard.tasks
     ]
-    if len(board.tasks) > 1:
-        over_tasks = tuple(measure.suite(row) for row in board.rows)
+    if len(leaderboard.tasks) > 1:
+        over_tasks = tuple(measure.suite(row) for row in leaderboard.rows)
         if set(over_tasks) != {NOTHING}:
             lines.append(GridLine(MEAN_OVER_TASKS, over_tasks, is_summary=True))
     return Grid(
         name=name,
-        title=f"{measure.title} ({board.name})",
-        columns=tuple(row.name for row in board.rows),
+        title=f"{measure.title} ({leaderboard.name})",
+        columns=tuple(row.name for row in leaderboard.rows),
         lines=tuple(lines),
-        notes=tuple(_notes(board, lines)),
+        notes=tuple(_notes(leaderboard, lines)),
     )
 
 
-def _figure(row: AgentFigures, task: str, measure: Measure) -> str:
+def _value(row: AgentStatistics, task: str, measure: TableMeasure) -> str:
     cells = [cell for cell in row.cells if cell.key.task == task]
     texts = [f"{measure.cell(cell)}{GREYED if cell.greyed else ''}" for cell in cells]
     return "; ".join(texts) or NOTHING
 
 
-def _notes(board: Board, lines: Sequence[GridLine]) -> Iterator[str]:
+def _notes(leaderboard: Leaderboard, lines: Sequence[GridLine]) -> Iterator[str]:
     yield (
         "[95 % interval]: Wilson's of a rate, t of a mean of five runs or more; of the mean over "
         "tasks, how much other runs on these tasks would vary"
     )
-    if any(GREYED in figure for line in lines for figure in line.figures):
+    if any(GREYED in value for line in lines for value in line.values):
         yield f"{GREYED} more than a tenth of the runs is missing"
-    for row in board.rows:
+    for row in leaderboard.rows:
         yield from (f"{row.name}: {mark}" for mark in row.marks)
-    yield from board.marks
+    yield from leaderboard.marks
 
 
 def _published(

@@ -29,7 +29,7 @@ from mlagentbench.report.site.series import (
     who_ran,
 )
 from mlagentbench.statistics.curves import Axis
-from mlagentbench.statistics.leaderboard import Board
+from mlagentbench.statistics.leaderboard import Leaderboard
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,14 +90,14 @@ def write_plots(data: ReportData, folder: Path) -> list[Path]:
 
 
 def _plots(data: ReportData) -> Iterator[Plot]:
-    several = len(data.boards) > 1
-    for number, board in enumerate(data.boards, start=1):
+    several = len(data.leaderboards) > 1
+    for number, leaderboard in enumerate(data.leaderboards, start=1):
         name = f"board-{number}-" if several else ""
-        yield Plot(f"{name}success", _heatmap(board))
-        if any(point.tokens for point in trade_offs(board)):
-            yield Plot(f"{name}trade-off", _trade_off(board))
-        if profiles(board):
-            yield Plot(f"{name}profile", _profile(board))
+        yield Plot(f"{name}success", _heatmap(leaderboard))
+        if any(point.tokens for point in trade_offs(leaderboard)):
+            yield Plot(f"{name}trade-off", _trade_off(leaderboard))
+        if profiles(leaderboard):
+            yield Plot(f"{name}profile", _profile(leaderboard))
     summaries = data.collection.summaries
     if any(one.unsuccessful for one in mode_counts(summaries)):
         yield Plot("error-modes", _error_modes(summaries))
@@ -116,18 +116,18 @@ def _figure(width: float, height: float) -> "tuple[Figure, Axes]":
     return figure, figure.add_subplot()
 
 
-def _heatmap(board: Board) -> "Figure":
+def _heatmap(leaderboard: Leaderboard) -> "Figure":
     """Success rates, tasks against agents, with the numbers in the cells."""
     from matplotlib.patches import Rectangle
 
-    rows = [row for row in board.rows if row.cells]
-    figure, axes = _figure(1.6 + 1.1 * len(rows), 1.2 + 0.42 * len(board.tasks))
+    rows = [row for row in leaderboard.rows if row.cells]
+    figure, axes = _figure(1.6 + 1.1 * len(rows), 1.2 + 0.42 * len(leaderboard.tasks))
     rates = [
         [
             next((cell.success.rate for cell in row.cells if cell.key.task == task), None)
             for row in rows
         ]
-        for task in board.tasks
+        for task in leaderboard.tasks
     ]
     for y, line in enumerate(rates):
         for x, rate in enumerate(line):
@@ -136,10 +136,10 @@ def _heatmap(board: Board) -> "Figure":
             text = "-" if rate is None else f"{100 * rate:.0f}"
             axes.text(x, y, text, ha="center", va="center", color=ink)
     axes.set_xlim(-0.5, len(rows) - 0.5)
-    axes.set_ylim(len(board.tasks) - 0.5, -0.5)
+    axes.set_ylim(len(leaderboard.tasks) - 0.5, -0.5)
     names = [row.name.replace(" with ", "\n") for row in rows]
     axes.set_xticks(range(len(rows)), names, rotation=30, ha="right")
-    axes.set_yticks(range(len(board.tasks)), board.tasks)
+    axes.set_yticks(range(len(leaderboard.tasks)), leaderboard.tasks)
     axes.set_title("success rate in %", loc="left", fontsize=9)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
@@ -150,10 +150,10 @@ def _shades(rate: float) -> tuple[str, str]:
     return colours(SCHEMES[0], shade_of(rate) or 0)
 
 
-def _trade_off(board: Board) -> "Figure":
+def _trade_off(leaderboard: Leaderboard) -> "Figure":
     """Tokens a run against the success rate; agents that use none stand at the left."""
     figure, axes = _figure(5.2, 4.0)
-    points = trade_offs(board)
+    points = trade_offs(leaderboard)
     used = [point.tokens for point in points if point.tokens > 0]
     first = 10.0 ** math.floor(math.log10(min(used)))
     least = first / 3
@@ -179,9 +179,9 @@ def _trade_off(board: Board) -> "Figure":
     return figure
 
 
-def _profile(board: Board) -> "Figure":
+def _profile(leaderboard: Leaderboard) -> "Figure":
     figure, axes = _figure(5.2, 4.0)
-    _draw_steps(axes, profiles(board))
+    _draw_steps(axes, profiles(leaderboard))
     axes.set_xlabel("normalised score of at least")
     axes.set_ylabel("share of runs, mean over tasks")
     _legend(figure, axes)

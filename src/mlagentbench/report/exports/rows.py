@@ -134,12 +134,12 @@ class CellRow(Record):
 
 
 class AgentRow(Record):
-    """An agent with its model over all tasks of a board."""
+    """An agent with its model over all tasks of a leaderboard."""
 
-    board: str
+    leaderboard: str
     agent: str
     model: str
-    is_ruler: bool
+    is_reference_agent: bool
     tasks: int
     runs: int
     missing: int
@@ -187,12 +187,12 @@ class FindingRow(Record):
 
 
 class ComparisonRow(Record):
-    """Two agents, over all tasks of a board (`task` is empty) or on one of them.
+    """Two agents, over all tasks of a leaderboard (`task` is empty) or on one of them.
 
     `first_n` and `second_n` count what is independent: histories over all tasks, runs on one.
     """
 
-    board: str
+    leaderboard: str
     measure: str
     first: str
     second: str

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.numeric.intervals import Interval
-from mlagentbench.records import Grade, Json, Record
+from mlagentbench.records import GradeRecord, Json, Record
 from mlagentbench.report.exports.rows import AgentRow, CellRow, ComparisonRow, FindingRow, RunRow
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.statistics.cell_marks import agent_of
-from mlagentbench.statistics.cells import CellFigures
+from mlagentbench.statistics.cells import CellStatistics
 from mlagentbench.statistics.comparison import Comparison
-from mlagentbench.statistics.leaderboard import AgentFigures, Board
+from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,9 @@ def cell_rows(data: ReportData) -> Iterator[CellRow]:
 
 
 def agent_rows(data: ReportData) -> Iterator[AgentRow]:
-    return (_agent(board, row) for board in data.boards for row in board.rows)
+    return (
+        _agent(leaderboard, row) for leaderboard in data.leaderboards for row in leaderboard.rows
+    )
 
 
 def finding_rows(data: ReportData) -> Iterator[FindingRow]:
@@ -53,9 +55,9 @@ def finding_rows(data: ReportData) -> Iterator[FindingRow]:
 
 
 def comparison_rows(data: ReportData) -> Iterator[ComparisonRow]:
-    for board, comparisons in zip(data.boards, data.comparisons, strict=True):
+    for leaderboard, comparisons in zip(data.leaderboards, data.comparisons, strict=True):
         for comparison in comparisons:
-            yield from _comparison(board, comparison)
+            yield from _comparison(leaderboard, comparison)
 
 
 TABLES = (
@@ -106,13 +108,13 @@ _COPIED_GRADE = {
 }  # fmt: skip
 
 
-def _grade(grade: Grade | None) -> dict[str, Json]:
+def _grade(grade: GradeRecord | None) -> dict[str, Json]:
     if grade is None:
         return dict.fromkeys(_COPIED_GRADE)
     return grade.model_dump(include=_COPIED_GRADE)
 
 
-def _cell(cell: CellFigures) -> CellRow:
+def _cell(cell: CellStatistics) -> CellRow:
     key, success, paper = cell.key, cell.success, cell.paper_success
     bounds, improvement = cell.success_bounds, cell.paper_improvement
     score, normalised = cell.score, cell.normalised
@@ -173,10 +175,10 @@ _COPIED_FIGURES = {
 }  # fmt: skip
 
 
-def _agent(board: Board, row: AgentFigures) -> AgentRow:
+def _agent(leaderboard: Leaderboard, row: AgentStatistics) -> AgentRow:
     success, paper, normalised = row.success, row.paper_success, row.normalised
     return AgentRow(
-        board=board.name,
+        leaderboard=leaderboard.name,
         tasks=success.tasks,
         success_mean=success.mean,
         success_low=_low(success.on_these_tasks),
@@ -200,14 +202,15 @@ def _agent(board: Board, row: AgentFigures) -> AgentRow:
 
 
 _COPIED_TOTALS = {
-    "agent", "model", "is_ruler", "runs", "missing", "greyed", "successes", "tokens", "cost",
+    "agent", "model", "is_reference_agent", "runs", "missing", "greyed", "successes", "tokens",
+    "cost",
     "working_seconds", "tokens_per_success", "cost_per_success",
 }  # fmt: skip
 
 
-def _comparison(board: Board, comparison: Comparison) -> Iterator[ComparisonRow]:
+def _comparison(leaderboard: Leaderboard, comparison: Comparison) -> Iterator[ComparisonRow]:
     shared = {
-        "board": board.name,
+        "leaderboard": leaderboard.name,
         "measure": comparison.measure,
         "first": comparison.first,
         "second": comparison.second,

@@ -123,14 +123,14 @@ def latex(grid: Grid) -> str:
     for line in grid.lines:
         if line.is_summary:
             lines.append("\\midrule")
-        lines.append(_latex_row(line.label, line.figures))
+        lines.append(_latex_row(line.label, line.values))
     lines += ["\\bottomrule", "\\end{tabular}"]
     lines += [f"\\par\\footnotesize {_escaped(note)}" for note in grid.notes]
     return "\n".join([*lines, "\\end{table}", ""])
 
 
-def _latex_row(label: str, figures: tuple[str, ...]) -> str:
-    return " & ".join(map(_escaped, (label, *figures))) + r" \\"
+def _latex_row(label: str, values: tuple[str, ...]) -> str:
+    return " & ".join(map(_escaped, (label, *values))) + r" \\"
 
 
 def _escaped(text: str) -> str:
@@ -143,7 +143,7 @@ def markdown(grid: Grid) -> str:
     head = ("task", *grid.columns)
     lines = [f"**{_markdown_text(grid.title)}**", "", _markdown_row(head)]
     lines.append("|---" + "|---:" * len(grid.columns) + "|")
-    lines += [_markdown_row((line.label, *line.figures)) for line in grid.lines]
+    lines += [_markdown_row((line.label, *line.values)) for line in grid.lines]
     return "\n".join([*lines, "", *(f"- {_markdown_text(note)}" for note in grid.notes), ""])
 
 

@@ -44,7 +44,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Line:
+class LineMark:
     d: str
     style: int
     name: str
@@ -98,7 +98,7 @@ class Chart:
     left: float = LEFT
     top: float = TOP
     rules: tuple[Rule, ...] = ()
-    lines: tuple[Line, ...] = ()
+    lines: tuple[LineMark, ...] = ()
     dots: tuple[Dot, ...] = ()
     bars: tuple[Bar, ...] = ()
     keys: tuple[Key, ...] = ()
@@ -175,7 +175,7 @@ def curve_chart(
     lines, dots = [], []
     for curve, style in zip(curves, chosen, strict=True):
         end = f"H{x.end:.1f}" if hold else ""
-        lines.append(Line(_steps(curve, x, y) + end, style, curve.name))
+        lines.append(LineMark(_steps(curve, x, y) + end, style, curve.name))
         if dotted:
             dots += [
                 Dot(x.place(p.x), y.place(p.y), style, f"{plain(p.x)}: {p.y:.3f}")

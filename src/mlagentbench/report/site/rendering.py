@@ -34,7 +34,7 @@ def environment() -> "Environment":
     jinja.filters |= {
         "preview": preview,
         "exact": number_format.exact,
-        "figure": number_format.figure_text,
+        "number": number_format.number_text,
         "normalised": number_format.normalised_text,
         "percent": number_format.percent_text,
         "interval": number_format.interval_text,

@@ -10,7 +10,7 @@ from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.numeric.intervals import Interval
 from mlagentbench.statistics.cell_marks import agent_text, who
 from mlagentbench.statistics.curves import Axis, ScoreCurve, mean_curve, run_curve
-from mlagentbench.statistics.leaderboard import Board
+from mlagentbench.statistics.leaderboard import Leaderboard
 
 CURVE_TITLES: dict[Axis, str] = {
     "steps": "steps",
@@ -44,7 +44,7 @@ class TradeOff:
     tokens: float
     rate: float
     interval: Interval | None
-    is_ruler: bool
+    is_reference_agent: bool
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ def who_ran(summary: RunSummary) -> str:
     return who(agent_text(facts.agent, facts.agent_settings), facts.model)
 
 
-def trade_offs(board: Board) -> list[TradeOff]:
+def trade_offs(leaderboard: Leaderboard) -> list[TradeOff]:
     """Tokens a run against the mean success rate; agents that use no tokens stand at 0."""
     found = []
-    for row in board.rows:
+    for row in leaderboard.rows:
         if row.success.mean is not None and row.counted and row.tokens is not None:
             found.append(
                 TradeOff(
@@ -76,17 +76,17 @@ def trade_offs(board: Board) -> list[TradeOff]:
                     tokens=row.tokens / row.counted,
                     rate=row.success.mean,
                     interval=row.success.on_these_tasks,
-                    is_ruler=row.is_ruler,
+                    is_reference_agent=row.is_reference_agent,
                 )
             )
     return found
 
 
-def profiles(board: Board) -> list[Curve]:
+def profiles(leaderboard: Leaderboard) -> list[Curve]:
     """For each row, the share of tasks and runs with at least a normalised score."""
     return [
         Curve(row.name, tuple(Point(at.at_least, at.share) for at in row.profile))
-        for row in board.rows
+        for row in leaderboard.rows
         if row.profile
     ]
 

@@ -1,7 +1,7 @@
 """The limits of commands: what a sandbox uses, seen from outside, and which limit it broke.
 
 The kernel holds the hard lines (`hard_limits`: file size, and far-off stops against one leap of
-memory or a fork bomb; the tmpfs have their sizes). The Watch looks a few times a second while
+memory or a fork bomb; the tmpfs have their sizes). The LimitWatch looks a few times a second while
 commands run, so that a short command is never looked at and costs nothing.
 """
 
@@ -73,7 +73,7 @@ def max_tasks(limits: Limits) -> int:
     return 4 * limits.processes + 256
 
 
-class Usage(Record):
+class SandboxUsage(Record):
     """What all processes of a sandbox use together at one moment."""
 
     memory: int
@@ -123,7 +123,7 @@ class View:
     def pids(self) -> list[str]:
         return [name for name in os.listdir(self._proc) if name.isdigit()]  # noqa: PTH208
 
-    def usage(self) -> Usage:
+    def usage(self) -> SandboxUsage:
         """Resident memory (shared pages counted once per process), processes and tasks."""
         memory = tasks = 0
         pids = self.pids()
@@ -132,7 +132,7 @@ class View:
                 fields = self._read(f"{pid}/stat").rpartition(b")")[2].split()
                 tasks += int(fields[17])
                 memory += int(fields[21]) * _PAGE
-        return Usage(memory=memory, processes=len(pids), tasks=tasks)
+        return SandboxUsage(memory=memory, processes=len(pids), tasks=tasks)
 
     def threads(self) -> dict[str, Thread]:
         """All threads but the executor's, by their numbers inside.
@@ -182,7 +182,7 @@ class View:
         return any(os.fstatvfs(descriptor).f_bfree == 0 for descriptor in self._tmpfs)
 
 
-class Watch:
+class LimitWatch:
     """Watches one running sandbox while commands run, and tells which limit was broken."""
 
     def __init__(

@@ -33,7 +33,7 @@ from mlagentbench.sandbox.bwrap.command import Command, OutputPipe
 from mlagentbench.sandbox.bwrap.file_access import listening_socket, read_file, write_file
 from mlagentbench.sandbox.bwrap.instance import Instance
 from mlagentbench.sandbox.bwrap.layout import HOME, Layout
-from mlagentbench.sandbox.bwrap.limits import PERIOD, Thread, Watch, hit, stayed_at_rest
+from mlagentbench.sandbox.bwrap.limits import PERIOD, LimitWatch, Thread, hit, stayed_at_rest
 from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap, isolation, unprivileged_uid
 from mlagentbench.sandbox.bwrap.process_signals import signal_tree
 from mlagentbench.sandbox.bwrap.session import SandboxProcess
@@ -59,7 +59,7 @@ class BubblewrapSandbox:
         self._uid = unprivileged_uid()
         self._env = _environment(spec)
         self._instance: Instance | None = None
-        self._watch: Watch
+        self._watch: LimitWatch
         self._active: set[Command | SandboxProcess] = set()
         self._watching: asyncio.Task[None] | None = None
         self._left_some = False
@@ -125,7 +125,7 @@ class BubblewrapSandbox:
         open_up(self.spec.workspace)
         instance = await Instance.start(Layout(self.spec, self._bwrap, self._uid))
         self._instance = instance
-        self._watch = Watch(
+        self._watch = LimitWatch(
             instance.view, self.spec.limits, self.spec.workspace, self.spec.placeholders
         )
         if self._server is not None:

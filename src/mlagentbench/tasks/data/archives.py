@@ -23,7 +23,7 @@ _TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError)
 
 
-class Place(Record):
+class FilePlace(Record):
     """A file, a folder, or a member of an archive; `ours` when it may be linked and removed."""
 
     file: Path
@@ -69,12 +69,12 @@ def _damage_explained(what: object) -> Iterator[None]:
         raise UsageError(f"{what} cannot be read: {error}; get it again") from error
 
 
-def find_in_directory(directory: Path, name: str) -> Place | None:
+def find_in_directory(directory: Path, name: str) -> FilePlace | None:
     """The file of that name: in `directory`, in its only sub directory, or in an archive there."""
     for folder in [directory, *_only_folder(directory)]:
         file = folder / name
         if file.is_file():
-            return Place(file=file, size=file.stat().st_size)
+            return FilePlace(file=file, size=file.stat().st_size)
     for archive in _archives(directory):
         place = _find_member(archive, name)
         if place is not None:
@@ -82,7 +82,7 @@ def find_in_directory(directory: Path, name: str) -> Place | None:
     return None
 
 
-def find_unpacked(directory: Path, name: str) -> Place | None:
+def find_unpacked(directory: Path, name: str) -> FilePlace | None:
     """The file or folder that an archive unpacks to: in `directory`, or in its only sub directory.
 
     `directory` may also be the archive's top folder itself.
@@ -90,9 +90,9 @@ def find_unpacked(directory: Path, name: str) -> Place | None:
     top, _, below = name.partition("/")
     for folder in [directory, *_only_folder(directory)]:
         if (folder / name).exists():
-            return Place(file=folder / name, size=(folder / name).stat().st_size)
+            return FilePlace(file=folder / name, size=(folder / name).stat().st_size)
     if directory.name == top and (directory / below).exists():
-        return Place(file=directory / below, size=(directory / below).stat().st_size)
+        return FilePlace(file=directory / below, size=(directory / below).stat().st_size)
     return None
 
 
@@ -128,7 +128,7 @@ def _archives(directory: Path) -> list[Path]:
     return [file for file in files if file.name.lower().endswith(suffixes)]
 
 
-def _find_member(archive: Path, name: str) -> Place | None:
+def _find_member(archive: Path, name: str) -> FilePlace | None:
     """The member of that name, at the top or below a single top folder."""
     status = archive.stat()
     with _damage_explained(archive):
@@ -137,15 +137,15 @@ def _find_member(archive: Path, name: str) -> Place | None:
 
 
 @lru_cache(maxsize=4)
-def _members(archive: Path, _version: tuple[int, int]) -> dict[tuple[str, ...], Place]:
+def _members(archive: Path, _version: tuple[int, int]) -> dict[tuple[str, ...], FilePlace]:
     """The members by their path, also by their path below the top folder.
 
     Remembered as long as the archive stays the same: large ones take long to list.
     """
     listed = _zip_members(archive) if _is_zip(archive) else _tar_members(archive)
-    found: dict[tuple[str, ...], Place] = {}
+    found: dict[tuple[str, ...], FilePlace] = {}
     for member, length in sorted(listed.items(), key=lambda item: len(item[0])):
-        place = Place(file=archive, member=member, size=length)
+        place = FilePlace(file=archive, member=member, size=length)
         parts = PurePosixPath(member).parts
         for path in (parts, parts[1:]):
             found.setdefault(path, place)

@@ -24,11 +24,11 @@ PAUSE = 1.0
 _WORTH_A_RETRY = {408, 425, 429, 500, 502, 503, 504}
 
 
-class Refused(UsageError):
+class DownloadRefused(UsageError):
     """The source answered, and will not give the file."""
 
 
-class NotThere(Refused):
+class NotThere(DownloadRefused):
     """The source answered, and has no such file."""
 
 
@@ -69,8 +69,8 @@ async def download(
     """Fetch `url` into `target`; until it is whole, it is collected in `target`.part.
 
     Goes on where an earlier call stopped, provided that the server still has the same file. Raises
-    Refused when the server refuses, and UsageError when the network fails ATTEMPTS times in a row;
-    what arrived is kept.
+    DownloadRefused when the server refuses, and UsageError when the network fails ATTEMPTS times
+    in a row; what arrived is kept.
     """
     if client is not None:
         return await _download(client, _Part(target, url), progress)
@@ -89,7 +89,7 @@ async def _download(client: "httpx.AsyncClient", part: "_Part", progress: Progre
             return part.finish()
         except (httpx.TransportError, _Refusal) as error:
             if isinstance(error, _Refusal) and not error.passing:
-                kind = NotThere if error.status in (404, 410) else Refused
+                kind = NotThere if error.status in (404, 410) else DownloadRefused
                 raise kind(f"{part.url}: the server answered {error}") from error
             failures, pause = (1, PAUSE) if part.size > before else (failures + 1, pause * 2)
             if failures >= ATTEMPTS:

@@ -17,7 +17,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.fs import link
 from mlagentbench.home import downloads_dir
 from mlagentbench.tasks.data.archives import copy_from_folder
-from mlagentbench.tasks.data.download import Refused, download, http_client
+from mlagentbench.tasks.data.download import DownloadRefused, download, http_client
 from mlagentbench.tasks.data.progress import Progress
 from mlagentbench.tasks.spec import ListedImages
 from mlagentbench.tasks.task import Task
@@ -149,7 +149,7 @@ class _Fetching:
             for _ in range(TRIES):
                 try:
                     await download(url, self.place(image), self.tally, client=client)
-                except Refused as error:
+                except DownloadRefused as error:
                     why = str(error)
                     break
                 if is_whole_image(self.place(image)):

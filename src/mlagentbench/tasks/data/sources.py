@@ -12,7 +12,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.fs import link
 from mlagentbench.home import downloads_dir
 from mlagentbench.records import Record
-from mlagentbench.tasks.data.archives import Place, find_in_directory, find_unpacked
+from mlagentbench.tasks.data.archives import FilePlace, find_in_directory, find_unpacked
 from mlagentbench.tasks.data.progress import Progress
 from mlagentbench.tasks.spec import Source, SourceFile, SourceRecords
 from mlagentbench.tasks.task import Task
@@ -85,7 +85,7 @@ def require_files(task: Task, directory: Path) -> None:
             _find_all(task, source, directory)
 
 
-def _find_all(task: Task, source: Source, directory: Path) -> list[tuple[SourceFile, Place]]:
+def _find_all(task: Task, source: Source, directory: Path) -> list[tuple[SourceFile, FilePlace]]:
     """Where in the person's directory each file is; a UsageError names the first that is not."""
     if not directory.is_dir():
         raise UsageError(f"{task.id}: --from {directory}: no such directory")
@@ -147,7 +147,7 @@ def _listed_records(task: Task, source: Source, listing: Path) -> list[str]:
     return names
 
 
-def _find(source: Source, directory: Path, name: str) -> Place | None:
+def _find(source: Source, directory: Path, name: str) -> FilePlace | None:
     """A file in the directory, or in the folder that a clone of its repository makes there."""
     place = find_in_directory(directory, name)
     clone = directory / source.ref.partition("@")[0].rpartition("/")[2]
@@ -165,7 +165,7 @@ def _missing(task: Task, source: Source, directory: Path, name: str) -> str:
 
 async def _fetch_all(
     task: Task, source: Source, progress: Progress
-) -> list[tuple[SourceFile, Place]]:
+) -> list[tuple[SourceFile, FilePlace]]:
     from mlagentbench.tasks.data import official_source
 
     directory = downloads_dir(task.original_id, task.spec.version)
@@ -176,11 +176,11 @@ async def _fetch_all(
         if not target.is_file():
             await official_source.fetch(task, source, file, target, progress)
         if target.is_file():
-            fetched.append((file, Place(file=target, size=target.stat().st_size, ours=True)))
+            fetched.append((file, FilePlace(file=target, size=target.stat().st_size, ours=True)))
     return fetched
 
 
-def _take(place: Place, target: Path, file: SourceFile) -> str | None:
+def _take(place: FilePlace, target: Path, file: SourceFile) -> str | None:
     """Bring one file into raw/; returns what is wrong with it, None when it agrees."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if place.file.is_dir():
@@ -206,7 +206,7 @@ def _take(place: Place, target: Path, file: SourceFile) -> str | None:
     return None
 
 
-def _refusal(task: Task, source: Source, file: SourceFile, place: Place, wrong: str) -> str:
+def _refusal(task: Task, source: Source, file: SourceFile, place: FilePlace, wrong: str) -> str:
     where = "the downloaded file was removed" if place.ours else f"in {place}"
     return (
         f"{task.id}: {file.path} is not the file of {_spoken(source)}: {wrong} ({where}). "

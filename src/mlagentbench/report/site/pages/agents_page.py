@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.report.site.charts import Chart, curve_chart
-from mlagentbench.report.site.pages.overview_page import board_key, in_order
+from mlagentbench.report.site.pages.overview_page import in_order, leaderboard_key
 from mlagentbench.report.site.series import profiles
-from mlagentbench.statistics.cells import CellFigures
+from mlagentbench.statistics.cells import CellStatistics
 from mlagentbench.statistics.comparison import Comparison
-from mlagentbench.statistics.leaderboard import AgentFigures, Board
+from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 from mlagentbench.statistics.pass_at_k import BestOf
 
 TEMPLATE = "agents.html"
@@ -20,12 +20,12 @@ class ManyTries:
 
     name: str
     task: str
-    cell: CellFigures
+    cell: CellStatistics
     best_of: tuple[BestOf, ...]
 
 
 @dataclass(frozen=True)
-class AgentsBoard:
+class AgentsLeaderboard:
     key: str
     name: str
     comparisons: tuple[Comparison, ...]
@@ -40,29 +40,31 @@ class AgentsBoard:
 
 @dataclass(frozen=True)
 class AgentsView:
-    boards: tuple[AgentsBoard, ...]
+    leaderboards: tuple[AgentsLeaderboard, ...]
 
 
 def agents_view(data: ReportData) -> AgentsView:
-    pairs = zip(data.boards, data.comparisons, strict=True)
+    pairs = zip(data.leaderboards, data.comparisons, strict=True)
     return AgentsView(
         tuple(
-            _board(number, board, comparisons)
-            for number, (board, comparisons) in enumerate(pairs, start=1)
+            _leaderboard(number, leaderboard, comparisons)
+            for number, (leaderboard, comparisons) in enumerate(pairs, start=1)
         )
     )
 
 
-def _board(number: int, board: Board, comparisons: tuple[Comparison, ...]) -> AgentsBoard:
-    rows = in_order(board.rows)
-    tries = [_tries(row, cell) for row in rows if not row.is_ruler for cell in row.cells]
+def _leaderboard(
+    number: int, leaderboard: Leaderboard, comparisons: tuple[Comparison, ...]
+) -> AgentsLeaderboard:
+    rows = in_order(leaderboard.rows)
+    tries = [_tries(row, cell) for row in rows if not row.is_reference_agent for cell in row.cells]
     with_pass = [one for one in tries if len(one.cell.pass_at) > 1]
     counts = sorted({k for one in with_pass for k in one.cell.pass_at})
-    return AgentsBoard(
-        key=board_key(number),
-        name=board.name,
+    return AgentsLeaderboard(
+        key=leaderboard_key(number),
+        name=leaderboard.name,
         comparisons=comparisons,
-        profile=_profile(board.model_copy(update={"rows": rows})),
+        profile=_profile(leaderboard.model_copy(update={"rows": rows})),
         most_tries=tuple(counts),
         pass_rows=tuple(with_pass),
         best_of_rows=tuple(one for one in tries if one.best_of),
@@ -70,12 +72,12 @@ def _board(number: int, board: Board, comparisons: tuple[Comparison, ...]) -> Ag
     )
 
 
-def _tries(row: AgentFigures, cell: CellFigures) -> ManyTries:
+def _tries(row: AgentStatistics, cell: CellStatistics) -> ManyTries:
     return ManyTries(row.name, cell.key.task, cell, cell.best_of)
 
 
-def _profile(board: Board) -> Chart | None:
-    curves = profiles(board)
+def _profile(leaderboard: Leaderboard) -> Chart | None:
+    curves = profiles(leaderboard)
     if not curves:
         return None
     return curve_chart(

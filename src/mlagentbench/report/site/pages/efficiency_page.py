@@ -9,9 +9,9 @@ from typing import TypeVar
 from mlagentbench.analysis.run_summary import RoleUsage, RunSummary
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.report.site.charts import Chart, trade_off_chart
-from mlagentbench.report.site.pages.overview_page import board_key, in_order
+from mlagentbench.report.site.pages.overview_page import in_order, leaderboard_key
 from mlagentbench.report.site.series import trade_offs, who_ran
-from mlagentbench.statistics.leaderboard import AgentFigures
+from mlagentbench.statistics.leaderboard import AgentStatistics
 
 TEMPLATE = "efficiency.html"
 N = TypeVar("N", int, float)
@@ -48,11 +48,11 @@ class RoleTokens:
 @dataclass(frozen=True)
 class SuccessCost:
     name: str
-    row: AgentFigures
+    row: AgentStatistics
 
 
 @dataclass(frozen=True)
-class EfficiencyBoard:
+class EfficiencyLeaderboard:
     key: str
     name: str
     chart: Chart | None
@@ -61,7 +61,7 @@ class EfficiencyBoard:
 
 @dataclass(frozen=True)
 class EfficiencyView:
-    boards: tuple[EfficiencyBoard, ...]
+    leaderboards: tuple[EfficiencyLeaderboard, ...]
     times: tuple[TimeUse, ...]
     roles: tuple[RoleTokens, ...]
 
@@ -70,20 +70,20 @@ def efficiency_view(data: ReportData) -> EfficiencyView:
     groups: dict[str, list[RunSummary]] = defaultdict(list)
     for summary in data.collection.summaries:
         groups[who_ran(summary)].append(summary)
-    boards = []
-    for number, board in enumerate(data.boards, start=1):
-        rows = in_order(board.rows)
-        points = trade_offs(board.model_copy(update={"rows": rows}))
-        boards.append(
-            EfficiencyBoard(
-                key=board_key(number),
-                name=board.name,
+    leaderboards = []
+    for number, leaderboard in enumerate(data.leaderboards, start=1):
+        rows = in_order(leaderboard.rows)
+        points = trade_offs(leaderboard.model_copy(update={"rows": rows}))
+        leaderboards.append(
+            EfficiencyLeaderboard(
+                key=leaderboard_key(number),
+                name=leaderboard.name,
                 chart=trade_off_chart(points) if any(one.tokens for one in points) else None,
                 rows=tuple(SuccessCost(row.name, row) for row in rows),
             )
         )
     return EfficiencyView(
-        boards=tuple(boards),
+        leaderboards=tuple(leaderboards),
         times=tuple(_time_use(name, groups[name]) for name in sorted(groups)),
         roles=tuple(one for name in sorted(groups) for one in _role_tokens(name, groups[name])),
     )

@@ -14,8 +14,8 @@ from mlagentbench.report.number_format import (
 )
 from mlagentbench.report.published import PublishedRow, published_means
 from mlagentbench.report.site.heat_colours import heat_class
-from mlagentbench.statistics.cells import CellFigures, Mean, Rate
-from mlagentbench.statistics.leaderboard import AgentFigures, Board, SuiteMean
+from mlagentbench.statistics.cells import CellStatistics, Mean, Rate
+from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard, SuiteMean
 
 ColumnKind = Literal["agent", "ruler", "published"]
 
@@ -51,7 +51,7 @@ class HeatRow:
 
 @dataclass(frozen=True)
 class HeatTable:
-    """One measure over all tasks and agents of a board."""
+    """One measure over all tasks and agents of a leaderboard."""
 
     key: str
     title: str
@@ -62,35 +62,39 @@ class HeatTable:
 
 
 @dataclass(frozen=True)
-class Measure:
+class HeatmapMeasure:
     """What a heatmap shows of a cell, of a row's mean, and of a published line."""
 
     key: str
     title: str
     explained: str
-    of_cell: Callable[[CellFigures], HeatCell]
-    of_mean: Callable[[AgentFigures], HeatCell]
+    of_cell: Callable[[CellStatistics], HeatCell]
+    of_mean: Callable[[AgentStatistics], HeatCell]
     of_published: Callable[[PublishedRow], HeatCell] | None = None
 
 
-def heat_tables(board: Board, published: Sequence[PublishedRow]) -> list[HeatTable]:
-    """The board's tables: ours first, then those by the paper's rule, beside what it published."""
-    return [_heat_table(measure, board, published) for measure in MEASURES]
+def heat_tables(leaderboard: Leaderboard, published: Sequence[PublishedRow]) -> list[HeatTable]:
+    """The tables of a leaderboard: ours, then the paper's rule beside what it published."""
+    return [_heat_table(measure, leaderboard, published) for measure in MEASURES]
 
 
-def _heat_table(measure: Measure, board: Board, published: Sequence[PublishedRow]) -> HeatTable:
-    shown = [row for row in published if row.task in board.tasks] if measure.of_published else []
+def _heat_table(
+    measure: HeatmapMeasure, leaderboard: Leaderboard, published: Sequence[PublishedRow]
+) -> HeatTable:
+    shown = (
+        [row for row in published if row.task in leaderboard.tasks] if measure.of_published else []
+    )
     models = list(dict.fromkeys(row.model for row in shown))
-    columns = [_column(row) for row in board.rows]
+    columns = [_column(row) for row in leaderboard.rows]
     columns += [Column(model, ("as published",), "published") for model in models]
     printed = {(row.task, row.model): row for row in shown}
     printed_means = {row.model: row for row in published_means()}
     rows = []
-    for task in board.tasks:
-        cells = [_cell(measure, row, task) for row in board.rows]
+    for task in leaderboard.tasks:
+        cells = [_cell(measure, row, task) for row in leaderboard.rows]
         cells += [_published(measure, printed.get((task, model))) for model in models]
         rows.append(HeatRow(task, tuple(cells)))
-    means = [measure.of_mean(row) for row in board.rows]
+    means = [measure.of_mean(row) for row in leaderboard.rows]
     means += [_published(measure, printed_means.get(model)) for model in models]
     return HeatTable(
         key=measure.key,
@@ -102,28 +106,28 @@ def _heat_table(measure: Measure, board: Board, published: Sequence[PublishedRow
     )
 
 
-def _column(row: AgentFigures) -> Column:
+def _column(row: AgentStatistics) -> Column:
     name, _, settings = row.agent.partition("(")
     below = [settings.removesuffix(")"), "" if row.model == "none" else row.model]
-    if row.is_ruler:
+    if row.is_reference_agent:
         measured = row.cells and all(cell.from_measured for cell in row.cells)
         below.append("measured, not run" if measured else "to measure by")
     shown = tuple(text for text in below if text)
-    return Column(name, shown, "ruler" if row.is_ruler else "agent")
+    return Column(name, shown, "ruler" if row.is_reference_agent else "agent")
 
 
-def _cell(measure: Measure, row: AgentFigures, task: str) -> HeatCell:
+def _cell(measure: HeatmapMeasure, row: AgentStatistics, task: str) -> HeatCell:
     found = next((cell for cell in row.cells if cell.key.task == task), None)
     return HeatCell(None, NOTHING, title="not run") if found is None else measure.of_cell(found)
 
 
-def _published(measure: Measure, row: PublishedRow | None) -> HeatCell:
+def _published(measure: HeatmapMeasure, row: PublishedRow | None) -> HeatCell:
     if row is None or measure.of_published is None:
         return HeatCell(None, NOTHING, title="not published")
     return measure.of_published(row)
 
 
-def _missing_lines(cell: CellFigures) -> tuple[str, ...]:
+def _missing_lines(cell: CellStatistics) -> tuple[str, ...]:
     """What is said of a cell's missing runs."""
     if not cell.missing:
         return ()
@@ -133,9 +137,11 @@ def _missing_lines(cell: CellFigures) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _rate_cell(cell: CellFigures, rate: Rate) -> HeatCell:
+def _rate_cell(cell: CellStatistics, rate: Rate) -> HeatCell:
     if rate.rate is None:
-        return HeatCell(None, NOTHING, _missing_lines(cell) or ("not judged",), greyed=cell.greyed)
+        return HeatCell(
+            None, NOTHING, _missing_lines(cell) or ("success unknown",), greyed=cell.greyed
+        )
     below = (percent_interval_text(rate.interval, 0), f"{rate.successes} of {rate.n}")
     return HeatCell(
         value=rate.rate,
@@ -147,7 +153,7 @@ def _rate_cell(cell: CellFigures, rate: Rate) -> HeatCell:
     )
 
 
-def _mean_cell(cell: CellFigures, mean: Mean, percent: bool) -> HeatCell:
+def _mean_cell(cell: CellStatistics, mean: Mean, percent: bool) -> HeatCell:
     if mean.mean is None:
         return HeatCell(None, NOTHING, _missing_lines(cell) or ("no score",), greyed=cell.greyed)
     below = [_interval_words(mean.interval, percent)] if mean.interval is not None else []
@@ -196,13 +202,13 @@ def _published_cell(percent: float) -> HeatCell:
     return HeatCell(percent / 100, f"{percent:.1f} %", shade=heat_class(percent / 100))
 
 
-def _improvement_mean(row: AgentFigures) -> HeatCell:
+def _improvement_mean(row: AgentStatistics) -> HeatCell:
     """No mean of these is computed anywhere, so none is shown."""
     return HeatCell(None, NOTHING, title=f"{row.agent}: not averaged over tasks")
 
 
 MEASURES = (
-    Measure(
+    HeatmapMeasure(
         key="success",
         title="Success rate",
         explained=(
@@ -212,7 +218,7 @@ MEASURES = (
         of_cell=lambda cell: _rate_cell(cell, cell.success),
         of_mean=lambda row: _suite_cell(row.success, percent=True),
     ),
-    Measure(
+    HeatmapMeasure(
         key="normalised",
         title="Normalised score",
         explained=(
@@ -222,7 +228,7 @@ MEASURES = (
         of_cell=lambda cell: _mean_cell(cell, cell.normalised, percent=False),
         of_mean=lambda row: _suite_cell(row.normalised, percent=False),
     ),
-    Measure(
+    HeatmapMeasure(
         key="paper-success",
         title="Success rate by the paper's rule",
         explained=(
@@ -233,7 +239,7 @@ MEASURES = (
         of_mean=lambda row: _suite_cell(row.paper_success, percent=True),
         of_published=lambda row: _published_cell(row.success_percent),
     ),
-    Measure(
+    HeatmapMeasure(
         key="paper-improvement",
         title="Improvement over the starter, as the paper counts it",
         explained=(

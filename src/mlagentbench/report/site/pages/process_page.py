@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from mlagentbench.analysis.findings import Finding, FindingKind
-from mlagentbench.report.detector_accuracy import detector_figures
+from mlagentbench.report.detector_accuracy import detector_accuracies
 from mlagentbench.report.report_data import CollectedRun, ReportData
 from mlagentbench.report.site.charts import Chart, mode_chart
 from mlagentbench.report.site.pages.judge_votes import JudgeView, judge_views
@@ -96,7 +96,7 @@ def process_view(data: ReportData) -> ProcessView:
             if by_kind[kind]
         ),
         judges=judge_views(runs),
-        is_measured=bool(detector_figures()),
+        is_measured=bool(detector_accuracies()),
     )
 
 

@@ -10,8 +10,8 @@ from mlagentbench.records import Json
 from mlagentbench.report.number_format import (
     dollars_text,
     duration_text,
-    figure_text,
     normalised_text,
+    number_text,
     tokens_text,
 )
 from mlagentbench.report.report_data import CollectedRun, ReportData
@@ -83,7 +83,7 @@ COLUMNS = (
 NAMED = ("task", "agent", "model", "tier", "outcome", "success")
 """Columns whose few texts stand once, and their numbers in the rows."""
 SHOWN: dict[str, Callable[[float | None], str]] = {
-    "score": figure_text,
+    "score": number_text,
     "normalised": normalised_text,
     "seconds": duration_text,
     "tokens": tokens_text,

@@ -11,10 +11,10 @@ from mlagentbench.report.report_data import CollectedRun, ReportData
 from mlagentbench.report.site.charts import Chart, DotRow, curve_chart, dot_rows_chart
 from mlagentbench.report.site.series import Curve, mean_score_curves
 from mlagentbench.statistics.cell_marks import who
-from mlagentbench.statistics.cells import CellFigures, Conditions
+from mlagentbench.statistics.cells import CellStatistics, Conditions
 from mlagentbench.statistics.curves import best_so_far
 from mlagentbench.statistics.reference_rows import RULERS
-from mlagentbench.tasks.measured import measured_figures
+from mlagentbench.tasks.measured import stored_measurements
 from mlagentbench.tasks.spec import Measured, Metric
 from mlagentbench.tasks.task import Task, load_task
 
@@ -27,8 +27,8 @@ Standing = Literal["saturated", "untouched", "between"]
 @dataclass(frozen=True)
 class TaskCell:
     name: str
-    is_ruler: bool
-    cell: CellFigures
+    is_reference_agent: bool
+    cell: CellStatistics
     pages: tuple[tuple[str, int], ...]
     """Its runs' pages with their numbers."""
     more_pages: int
@@ -65,16 +65,16 @@ def task_views(data: ReportData) -> list[TaskView]:
     runs: dict[str, list[CollectedRun]] = defaultdict(list)
     for run in data.collection.runs:
         runs[run.summary.result.path].append(run)
-    cells: dict[str, list[CellFigures]] = defaultdict(list)
+    cells: dict[str, list[CellStatistics]] = defaultdict(list)
     for cell in data.cells:
         cells[cell.key.task].append(cell)
     return [_task_view(task, cells[task], runs) for task in sorted(cells)]
 
 
 def _task_view(
-    task: str, cells: Sequence[CellFigures], runs: dict[str, list[CollectedRun]]
+    task: str, cells: Sequence[CellStatistics], runs: dict[str, list[CollectedRun]]
 ) -> TaskView:
-    parts: dict[str, list[CellFigures]] = defaultdict(list)
+    parts: dict[str, list[CellStatistics]] = defaultdict(list)
     for cell in cells:
         conditions = cell.key.conditions
         parts[f"{cell.data_words} {conditions.data_hash} {conditions.task_version}"].append(cell)
@@ -101,11 +101,11 @@ def _measured(task: Task | None, conditions: Conditions) -> Measured | None:
     if task is None or task.spec.version != conditions.task_version:
         return None
     tier: Tier = "mini" if conditions.tier == "mini" else "full"
-    return measured_figures(task, tier, conditions.data_hash)
+    return stored_measurements(task, tier, conditions.data_hash)
 
 
 def _part(
-    cells: Sequence[CellFigures],
+    cells: Sequence[CellStatistics],
     runs: dict[str, list[CollectedRun]],
     task: Task | None,
 ) -> TaskPart:
@@ -113,7 +113,7 @@ def _part(
     figures = _measured(task, first.key.conditions)
     metric = task.spec.metric if task else None
     ordered = sorted(cells, key=_order)
-    agents = [cell for cell in ordered if not _is_ruler(cell)]
+    agents = [cell for cell in ordered if not _is_reference_agent(cell)]
     found = [run for cell in agents for path in cell.paths for run in runs.get(path, [])]
     return TaskPart(
         words=first.data_words,
@@ -131,36 +131,38 @@ def _part(
     )
 
 
-def _is_ruler(cell: CellFigures) -> bool:
+def _is_reference_agent(cell: CellStatistics) -> bool:
     return cell.key.agent.partition("(")[0] in RULERS
 
 
-def _order(cell: CellFigures) -> tuple[bool, float, str]:
-    return _is_ruler(cell), -(cell.success.rate or 0.0), cell.key.agent
+def _order(cell: CellStatistics) -> tuple[bool, float, str]:
+    return _is_reference_agent(cell), -(cell.success.rate or 0.0), cell.key.agent
 
 
-def _task_cell(cell: CellFigures, runs: dict[str, list[CollectedRun]]) -> TaskCell:
+def _task_cell(cell: CellStatistics, runs: dict[str, list[CollectedRun]]) -> TaskCell:
     pages = [
         (run.name, run.summary.result.record.epoch)
         for path in cell.paths
         for run in runs.get(path, [])
     ]
     name = who(cell.key.agent, cell.key.model)
-    return TaskCell(name, _is_ruler(cell), cell, tuple(pages[:10]), max(0, len(pages) - 10))
+    return TaskCell(
+        name, _is_reference_agent(cell), cell, tuple(pages[:10]), max(0, len(pages) - 10)
+    )
 
 
-def _standing(agents: Sequence[CellFigures]) -> Standing:
+def _standing(agents: Sequence[CellStatistics]) -> Standing:
     """Whether the task still tells agents apart."""
-    judged = [cell.success for cell in agents if cell.success.n]
-    if judged and all(rate.successes == rate.n for rate in judged):
+    decided = [cell.success for cell in agents if cell.success.n]
+    if decided and all(rate.successes == rate.n for rate in decided):
         return "saturated"
-    if judged and all(rate.successes == 0 for rate in judged):
+    if decided and all(rate.successes == 0 for rate in decided):
         return "untouched"
     return "between"
 
 
 def _spread(
-    cells: Sequence[CellFigures], metric: Metric | None, figures: Measured | None
+    cells: Sequence[CellStatistics], metric: Metric | None, figures: Measured | None
 ) -> Chart | None:
     rows = [
         DotRow(who(cell.key.agent, cell.key.model), cell.score.points, cell.score.mean)

@@ -43,7 +43,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Reply:
+class ShownReply:
     """What a model said."""
 
     role: str
@@ -70,7 +70,7 @@ class StepView:
     limit: str | None
     clock: float
     seconds: float | None
-    replies: tuple[Reply, ...]
+    replies: tuple[ShownReply, ...]
     events: tuple[str, ...]
     change: WorkspaceChange
     notes: tuple[str, ...]
@@ -82,7 +82,7 @@ class StepView:
 @dataclass(frozen=True)
 class Timeline:
     steps: tuple[StepView, ...]
-    last_words: tuple[Reply, ...]
+    last_words: tuple[ShownReply, ...]
     """Replies after the last step."""
     last_events: tuple[str, ...]
     last_change: WorkspaceChange
@@ -100,7 +100,7 @@ class TimelineBuilder:
         self._store = store
         self._journal = journal
         self._steps: list[StepView] = []
-        self._replies: list[Reply] = []
+        self._replies: list[ShownReply] = []
         self._reply_numbers: list[int] = []
         self._events: list[str] = []
         self._begun: BeginLine | None = None
@@ -141,13 +141,13 @@ class TimelineBuilder:
             last_change=self._last_change,
         )
 
-    def _reply(self, line: ReplyLine) -> Reply:
+    def _reply(self, line: ReplyLine) -> ShownReply:
         fields = parts_of(line).fields if line.role == MAIN else {"": line.reply}
         plan = fields.get(PLAN, "").strip()
         change = plan_change(self._plan, plan)
         self._plan = plan or self._plan
         where = f"line {line.n + 1} of {self._journal}"
-        return Reply(
+        return ShownReply(
             role=visible(line.role),
             preview=preview(next(filter(None, (fields.get(name) for name in THOUGHTS)), "")),
             text=clip(line.reply, self._most, where),
