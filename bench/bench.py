@@ -19,6 +19,7 @@ from figures import Figure, in_words, interleaved, print_table, ratio
 from kept import keep
 from report import report_figures
 
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.task import load_task
 
@@ -43,17 +44,19 @@ def command_line() -> Figure:
 
 def parsed_replies() -> list[Figure]:
     """A long reply of a text agent against as many characters in short ones: 1 when linear."""
-    sound = interleaved(parsing.parse_long, parsing.parse_short, rounds=10)
-    hostile = interleaved(parsing.parse_long_hostile, parsing.parse_short_hostile, rounds=3)
+    sound, sound_short = interleaved(parsing.parse_long, parsing.parse_short, rounds=10)
+    hostile, hostile_short = interleaved(
+        parsing.parse_long_hostile, parsing.parse_short_hostile, rounds=3
+    )
     return [
-        ratio("parsing a reply of 1 MB / 100 of 10 kB", *sound, target=1.5),
-        ratio("parsing hostile replies of 1 MB / of 10 kB", *hostile, target=1.5),
+        ratio("parsing a reply of 1 MB / 100 of 10 kB", sound, sound_short, target=1.5),
+        ratio("parsing hostile replies of 1 MB / of 10 kB", hostile, hostile_short, target=1.5),
     ]
 
 
 def parts() -> dict[str, Callable[[], list[Figure]]]:
     """All that can be measured, by the name it can be asked for."""
-    env = ensure_ready(load_task("vectorization"), "mini").python_env.directory
+    env = ensure_ready(load_task("vectorization"), "mini", call=call_task).python_env.directory
     return {
         "command-line": lambda: [command_line()],
         "steps": lambda: [

@@ -6,12 +6,13 @@ import os
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import parsing
+import replies  # of tests/support, which parsing makes importable
 from bench_agents import HI, RUN_HI
 from figures import Figure, half_range, interleaved, ratio
 from whole_runs import run_agent
@@ -25,7 +26,7 @@ MILLION = 1_000_000
 MANY = 1_000
 WINDOW = 30
 """So many steps around one stand for it."""
-REPLY = parsing.replies.sound_reply(parsing.KILOBYTES)
+REPLY = replies.sound_reply(parsing.KILOBYTES)
 
 
 def sandbox_start(python_env: Path) -> Figure:
@@ -40,8 +41,8 @@ def sandbox_start(python_env: Path) -> Figure:
         def bare() -> None:
             subprocess.run([python_env / "bin" / "python", "-c", "pass"], check=True)
 
-        times = interleaved(lambda: runner.run(start_and_stop()), bare, rounds=15)
-    return ratio("sandbox start and stop / python -c pass", *times, target=None)
+        ours, alone = interleaved(lambda: runner.run(start_and_stop()), bare, rounds=15)
+    return ratio("sandbox start and stop / python -c pass", ours, alone, target=None)
 
 
 def step(python_env: Path, files: int, size: int, target: float) -> Figure:
@@ -50,15 +51,22 @@ def step(python_env: Path, files: int, size: int, target: float) -> Figure:
         fill(environment.run.work / "ballast", files, size)
         execute(HI)
         execute(RUN_HI)
-        command = [python_env / "bin" / "python", "-u", environment.run.work / "hi.py"]
-        times = interleaved(
+        command: list[str | Path] = [
+            python_env / "bin" / "python",
+            "-u",
+            environment.run.work / "hi.py",
+        ]
+        ours, bare = interleaved(
             lambda: execute(RUN_HI),
             lambda: subprocess.run(command, check=True, capture_output=True),
             rounds=50,
         )
     megabytes = files * size // MILLION
     return ratio(
-        f"step, {megabytes} MB in {files:,} file{'s'[: files - 1]} / bare", *times, target=target
+        f"step, {megabytes} MB in {files:,} file{'s'[: files - 1]} / bare",
+        ours,
+        bare,
+        target=target,
     )
 
 
@@ -128,7 +136,7 @@ def tool_call_steps() -> list[Figure]:
     return figures
 
 
-def _typical(ours: list[float], bare: list[float], window: slice) -> tuple[float, float]:
+def _typical(ours: Sequence[float], bare: Sequence[float], window: slice) -> tuple[float, float]:
     """The ratio of medians of a window of steps, and its uncertainty."""
     ratios = [one / other for one, other in zip(ours[window], bare[window], strict=True)]
     middle = statistics.median(ours[window]) / statistics.median(bare[window])

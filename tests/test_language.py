@@ -112,12 +112,17 @@ def prose_of_python(source: str) -> Iterator[tuple[int, str]]:
         text += part
 
 
+CODE_IN_HTML = re.compile(
+    r"{{.*?}}|{%.*?%}|</?figure\b|class=\"[^\"]*\"|<style>.*?</style>", re.DOTALL
+)
+
+
 def prose(path: Path) -> Iterator[tuple[int, str]]:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         yield from prose_of_python(text)
     elif path.suffix == ".html":
-        yield 1, re.sub(r"</?figure\b[^>]*>|<style>.*?</style>", "", text, flags=re.DOTALL)
+        yield 1, CODE_IN_HTML.sub(lambda code: "\n" * code.group().count("\n"), text)
     else:
         yield 1, text
 

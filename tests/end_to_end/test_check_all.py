@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 from command_line import COMMAND
@@ -16,7 +17,7 @@ CAP = 7200
 @pytest.mark.slow
 @pytest.mark.timeout(CAP)
 def test_every_task_of_the_suite_is_sound(environment_variables: dict[str, str]) -> None:
-    command = [COMMAND, "check", "--suite", "v1", "--tier", "mini", "--json"]
+    command: list[str | Path] = [COMMAND, "check", "--suite", "v1", "--tier", "mini", "--json"]
     result = subprocess.run(
         command, env=environment_variables, capture_output=True, text=True, timeout=CAP
     )

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -16,13 +17,14 @@ from mlagentbench.errors import RunEnded, RunFailed, UsageError
 from mlagentbench.records import Action, BudgetLimits, Observation, Outcome, Step
 from mlagentbench.runs.journal import EndLine, read_journal, read_lines
 from mlagentbench.runs.trees import entry_at, walk
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 
 pytestmark = pytest.mark.anyio
 
 
-async def do(environment: Environment, name: str, **arguments: object) -> Observation:
+async def do(environment: Environment, name: str, **arguments: Any) -> Observation:
     return await environment.execute(Action(name=name, arguments=arguments))
 
 
@@ -226,6 +228,7 @@ async def test_finishing_keeps_what_changed_outside_of_steps(open_environment: O
 
 async def test_a_broken_sandbox_is_a_failure_not_an_observation(open_environment: OpenRun) -> None:
     async with open_environment() as environment:
+        assert isinstance(environment.sandbox, BubblewrapSandbox)
         await environment.sandbox.stop()
         with pytest.raises(RunFailed) as failed:
             await do(environment, "List Files")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from number_task import write_number_task
@@ -54,7 +55,7 @@ def server() -> Iterator[WireServer]:
         yield server
 
 
-def run(tmp_path: Path, agent: str, **options: object) -> RunResult:
+def run(tmp_path: Path, agent: str, **options: Any) -> RunResult:
     folder = write_number_task(tmp_path)
     (tmp_path / "asking.py").write_text(AGENT)
     (tmp_path / "prices.json").write_text(json.dumps({WIRE.model: PRICES}))

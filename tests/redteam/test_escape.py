@@ -108,7 +108,7 @@ def test_read_only_data_is_as_it_was(host: Host, loot: dict[str, list[str]]) -> 
 
 
 def test_the_same_attacks_succeed_without_a_sandbox(host: Host) -> None:
-    command = [sys.executable, str(ATTACKS), host.facts, *HARMLESS_OUTSIDE]
+    command: list[str] = [sys.executable, str(ATTACKS), str(host.facts), *HARMLESS_OUTSIDE]
     done = subprocess.run(
         command, capture_output=True, check=True, cwd=host.workspace, pass_fds=[host.inheritable]
     )

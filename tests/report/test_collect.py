@@ -78,7 +78,7 @@ def test_a_task_that_becomes_known_makes_its_runs_be_read_again(out: Path) -> No
     assert "house-price, version 1, is not known here" in marked.summary.marks[0]
     assert collect([out]).read == 0
     read_runs.words_hash.cache_clear()
-    read_runs.task_words.cache_clear()
+    vars(read_runs)["task_words"].cache_clear()
     shutil.copytree(Path(read_runs.__file__).parents[1] / "tasks" / "suite" / "house-price", folder)
     (folder / "task.toml").write_text(
         (folder / "task.toml").read_text().replace('id = "house-price"', 'id = "own-task"')
@@ -193,7 +193,7 @@ def test_what_breaks_the_analysis_does_not_break_the_report(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = runs_of(out)[0].path
-    sound = read_runs.summarise
+    sound = vars(read_runs)["summarise"]
 
     def summarise(run: RunDirectory, shown: str) -> object:
         if run.path == broken:

@@ -78,7 +78,7 @@ TREES = st.recursive(
 )
 
 
-def build(tree: dict, top: Path) -> None:  # type: ignore[type-arg]
+def build(tree: dict, top: Path) -> None:
     for name, value in tree.items():
         path = top / name
         if isinstance(value, dict):
@@ -99,7 +99,7 @@ def build(tree: dict, top: Path) -> None:  # type: ignore[type-arg]
 def test_any_two_states_can_be_restored_in_turn(
     tmp_path_factory: pytest.TempPathFactory,
     first: dict,
-    second: dict,  # type: ignore[type-arg]
+    second: dict,
 ) -> None:
     top = tmp_path_factory.mktemp("round")
     work = top / "work"

@@ -3,6 +3,7 @@
 import asyncio
 import struct
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +24,8 @@ NUMBERS = RNG.normal(size=N).round(4)
 
 def probe(
     tmp_path: Path,
-    public: dict[str, Contents],
-    private: dict[str, Contents],
+    public: Mapping[str, Contents],
+    private: Mapping[str, Contents],
     kind: str = "predictions",
 ) -> CheckResult:
     task = load_task("house-price")

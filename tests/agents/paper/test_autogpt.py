@@ -1,6 +1,7 @@
 """The autogpt agent: JSON in, command out, with a memory."""
 
 import json
+from typing import Any
 
 import pytest
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, Model
@@ -18,7 +19,7 @@ from mlagentbench.records import Action, BudgetLimits, Observation, Step
 pytestmark = pytest.mark.anyio
 
 
-def reply(name: str, thought: str = "go on", /, **arguments: object) -> str:
+def reply(name: str, thought: str = "go on", /, **arguments: Any) -> str:
     thoughts = {"text": thought, "reasoning": "r", "plan": "- p", "criticism": "c", "speak": "s"}
     return json.dumps({"thoughts": thoughts, "command": {"name": name, "args": arguments}})
 
@@ -223,7 +224,7 @@ def test_what_a_reply_says() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"memory_tokens": 0}, {"relevant": -1}, {"retries": -1}])
-def test_settings_that_make_no_sense(wrong: dict[str, int]) -> None:
+def test_settings_that_make_no_sense(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="agent autogpt"):
         autogpt(**wrong)
 

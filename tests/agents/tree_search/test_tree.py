@@ -1,6 +1,7 @@
 """The tree agent on a real run: what it tries, what it shows, what it hands in, and going on."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from inspect_ai.model import ChatMessage
@@ -58,7 +59,7 @@ class Listener:
         return self.prompts[number][1].text
 
 
-async def act(environment: Environment, **settings: object) -> TreeAgent:
+async def act(environment: Environment, **settings: Any) -> TreeAgent:
     agent = TreeAgent(environment, TreeSettings.model_validate({"drafts": 2, **settings}))
     await run_agent(environment, agent.act, agent.at_end)
     return agent

@@ -284,9 +284,9 @@ def test_measured_figures_of_detectors_stand_below_the_tables(
     for page in (overview, process):
         monkeypatch.setattr(page, "detector_accuracies", lambda: (measured,))
     site = build_site(replace(report, collection=Collection(outs=(), runs=())), tmp_path).parent
-    page = Page(site / "index.html")
-    assert repr(40 / 41) in page.values
-    assert "on 4,000 natural steps" in page.text
+    first = Page(site / "index.html")
+    assert repr(40 / 41) in first.values
+    assert "on 4,000 natural steps" in first.text
     assert "index.html#detectors" in Page(site / "process.html").addresses
 
 

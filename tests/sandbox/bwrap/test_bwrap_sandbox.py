@@ -9,6 +9,7 @@ import struct
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sandboxes import PYTHON, sandbox_on
@@ -34,10 +35,10 @@ while head := sys.stdin.buffer.read(8):
 
 
 def in_sandbox(
-    workspace: Path, use: Callable[[BubblewrapSandbox], Awaitable[None]], **options: object
+    workspace: Path, use: Callable[[BubblewrapSandbox], Awaitable[None]], **options: Any
 ) -> None:
     async def run() -> None:
-        async with sandbox_on(workspace, **options) as sandbox:  # type: ignore[arg-type]
+        async with sandbox_on(workspace, **options) as sandbox:
             await use(sandbox)
 
     asyncio.run(run())

@@ -180,7 +180,7 @@ def test_verbs_agree_with_their_subjects_over_a_distance(mini: Prepared) -> None
         for word in language.words[kind]:
             for number, ending in enumerate(BABYLM.mini.ENDINGS[kind]):
                 kinds[word + ending] = f"{kind} {number}"
-    agreeing = Counter()
+    agreeing: Counter[bool] = Counter()
     for file in sorted((mini.public / "babylm_10M").iterdir()):
         for line in file.read_text().splitlines():
             found = [kinds[word] for word in line.rstrip(".").split()]

@@ -27,13 +27,15 @@ WORDS = [b"airplane", b"automobile", b"bird", b"cat", b"deer",
 OFFICIAL_ROWS = 40
 
 
-class Python2Pickler(pickle._Pickler):  # type: ignore[name-defined]
+class Python2Pickler(pickle._Pickler):
     """Writes strings as Python 2 did, with which the official batches were written."""
 
     def save_string(self, value: bytes) -> None:
-        self.write(b"T" + struct.pack("<i", len(value)) + value)
+        self.write(  # type: ignore[attr-defined]
+            b"T" + struct.pack("<i", len(value)) + value
+        )
 
-    dispatch = {**pickle._Pickler.dispatch, bytes: save_string}  # type: ignore[attr-defined]
+    dispatch = {**pickle._Pickler.dispatch, bytes: save_string}  # type: ignore[dict-item]
 
 
 def official_pickle(value: dict) -> bytes:

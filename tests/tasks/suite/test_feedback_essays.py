@@ -248,7 +248,7 @@ def test_held_out_part_is_scored_by_the_same_grader(mini: Prepared, tmp_path: Pa
 
 
 def test_starter_writes_the_means_whatever_the_seed(mini: Prepared, tmp_path: Path) -> None:
-    texts = []
+    texts: list[tuple[str, str]] = []
     for seed, arguments in ((0, []), (1, []), (0, ["--sample"])):
         workspace = tmp_path / f"workspace{len(texts)}"
         result = FEEDBACK.run_starter(mini, workspace, *arguments, seed=seed)

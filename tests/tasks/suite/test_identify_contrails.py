@@ -101,8 +101,8 @@ def test_masks_stay_with_their_images(official: tuple[dict, Prepared]) -> None:
     images = np.load(prepared.public / "train_images.npy")
     for record, mask in masks["train"].items():
         image = CONTRAILS.prepare.read_image(prepared.raw / "train" / record)
-        row = next(n for n, other in enumerate(images) if np.array_equal(other, image))
-        assert np.array_equal(shown[row], mask)
+        number = next(n for n, other in enumerate(images) if np.array_equal(other, image))
+        assert np.array_equal(shown[number], mask)
 
 
 def test_nothing_else_of_the_records_is_public(official: tuple[dict, Prepared]) -> None:
