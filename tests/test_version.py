@@ -5,10 +5,7 @@ import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
-from typer.testing import CliRunner
-
 import mlagentbench
-from mlagentbench.cli import app
 
 ROOT = Path(__file__).parents[1]
 VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
@@ -17,10 +14,6 @@ VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["
 def test_the_package_has_the_version_of_pyproject() -> None:
     """Fails, too, when the installed metadata is old: install the package again."""
     assert mlagentbench.__version__ == version("mlagentbench") == VERSION
-
-
-def test_the_command_line_prints_it() -> None:
-    assert CliRunner().invoke(app, ["version"]).output.strip() == VERSION
 
 
 def test_no_second_file_states_a_version() -> None:
