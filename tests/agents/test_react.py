@@ -26,7 +26,7 @@ from mlagentbench.records import Action, BudgetLimits
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.trees import entry_at
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SUBMIT = tool_call("final_answer", final_answer="done")
 PREDICT = """

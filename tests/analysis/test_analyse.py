@@ -149,6 +149,7 @@ STEPS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(STEPS, max_size=6),

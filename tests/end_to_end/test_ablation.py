@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from command_line import Run
 from number_task import write_number_task
 
@@ -11,6 +12,8 @@ from mlagentbench.records import Json
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.results import collect
+
+pytestmark = pytest.mark.slow
 
 VARIANTS: dict[str, dict[str, Json]] = {
     "research": {},

@@ -20,6 +20,8 @@ from mlagentbench.launch.request import RunSettings
 from mlagentbench.runs.results import collect, run_directories
 from mlagentbench.statistics.cells import cell_statistics
 
+pytestmark = pytest.mark.slow
+
 INSPECT = Path(sys.prefix) / "bin" / "inspect"
 
 

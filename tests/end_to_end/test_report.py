@@ -18,6 +18,8 @@ from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.spec import Measured, ReferenceMeasurements, StarterMeasurements
 from mlagentbench.tasks.task import load_task
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = (
     "success_rate", "score_mean", "normalised_mean", "valid_rate", "paper_success_rate",
     "paper_improvement_mean", "steps_mean", "working_seconds_mean", "tokens_mean",

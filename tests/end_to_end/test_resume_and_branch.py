@@ -13,6 +13,8 @@ from number_task import write_number_task
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.results import read_record, run_directories
 
+pytestmark = pytest.mark.slow
+
 BUSY = """
 print('begun', flush=True)
 while True:

@@ -92,6 +92,7 @@ async def test_the_budget_ends_the_run_before_the_next_step(open_environment: Op
         assert ended.value.kind == "tokens"
 
 
+@pytest.mark.slow
 async def test_an_agent_can_give_a_script_less_time_than_the_task_does(
     open_environment: OpenRun,
 ) -> None:
@@ -104,6 +105,7 @@ async def test_an_agent_can_give_a_script_less_time_than_the_task_does(
         assert (await environment.execute(run)).status == "ok", "it holds for one step only"
 
 
+@pytest.mark.slow
 async def test_a_script_gets_no_more_than_the_time_left(open_environment: OpenRun) -> None:
     async with open_environment(BudgetLimits(time=3.0)) as environment:
         script = "import time; time.sleep(60)"
@@ -346,6 +348,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.slow
 async def test_a_killed_process_leaves_a_run_that_goes_on(
     open_environment: OpenRun, tmp_path: Path, python_env: PythonEnv
 ) -> None:

@@ -45,6 +45,7 @@ async def validation(environment: Environment, *values: float) -> str:
     return (await do(environment, "Validate Submission")).text
 
 
+@pytest.mark.slow
 async def test_the_metric_is_told_so_often_and_no_more(
     open_environment: OpenRun, feedback: Feedback
 ) -> None:

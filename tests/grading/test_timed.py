@@ -25,6 +25,8 @@ from mlagentbench.tasks.contract import InvalidSubmissionReported
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import SUITE, Task, load_folder
 
+pytestmark = pytest.mark.slow
+
 FOLDER = SUITE / "vectorization"
 STARTER = (FOLDER / "starter" / "convolution.py").read_text()
 SOLUTION = (FOLDER / "solution" / "convolution.py").read_text()

@@ -30,6 +30,8 @@ from mlagentbench.runs.results import (
 )
 from mlagentbench.statistics.cells import cell_statistics
 
+pytestmark = pytest.mark.slow
+
 BROKEN_GRADER = GRADE.replace("    answers =", "    1 / 0\n    answers =")
 NOTHING_CHANGED = Changes()
 Start = Callable[..., RunDirectory]

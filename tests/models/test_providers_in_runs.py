@@ -18,6 +18,8 @@ from mlagentbench.launch.suite import SuiteRequest, run_suite
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.results import RunResult
 
+pytestmark = pytest.mark.slow
+
 AGENT = """
 import time
 

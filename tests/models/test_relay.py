@@ -169,6 +169,7 @@ def wait_for_claim(folder: MailFolder, name: str, worker: subprocess.Popen[bytes
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_a_killed_workers_request_is_answered_by_another(
     folder: MailFolder, tmp_path: Path
 ) -> None:

@@ -20,6 +20,8 @@ from mlagentbench.sandbox.base import Bind, SandboxSpec
 from mlagentbench.sandbox.bwrap.layout import _package_directories
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 
+pytestmark = pytest.mark.slow
+
 ATTACKS = Path(__file__).with_name("attacks.py")
 NAMES = re.findall(r"^@attack\ndef (\w+)", ATTACKS.read_text(), re.MULTILINE)
 HARMLESS_OUTSIDE = (

@@ -113,6 +113,7 @@ def test_without_a_place_for_the_cache_it_works_all_the_same(
     assert len(collect([out]).runs) == 8
 
 
+@pytest.mark.slow
 def test_reports_at_the_same_time_do_not_disturb_each_other(out: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from mlagentbench.report.collect import collect; "

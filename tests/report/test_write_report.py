@@ -39,6 +39,7 @@ def read_csv(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
+@pytest.mark.slow
 def test_a_second_report_reads_and_writes_only_what_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

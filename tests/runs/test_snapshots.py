@@ -92,6 +92,7 @@ def build(tree: dict, top: Path) -> None:
             path.chmod(value[1])
 
 
+@pytest.mark.slow
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -17,7 +17,7 @@ from mlagentbench.tasks.measured import store_in_home
 from mlagentbench.tasks.ready import Ready, ensure_ready
 from mlagentbench.tasks.task import Task, load_folder
 
-pytestmark = pytest.mark.usefixtures("with_shared_home")
+pytestmark = [pytest.mark.usefixtures("with_shared_home"), pytest.mark.slow]
 
 
 def measured(task: Task) -> Ready:

@@ -19,7 +19,7 @@ from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.task import Task, load_folder
 
-pytestmark = pytest.mark.usefixtures("with_shared_home")
+pytestmark = [pytest.mark.usefixtures("with_shared_home"), pytest.mark.slow]
 
 
 @pytest.fixture

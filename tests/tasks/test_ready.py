@@ -33,6 +33,7 @@ def home(module_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return module_home
 
 
+@pytest.mark.slow
 def test_prepares_and_says_where(capsys: pytest.CaptureFixture[str]) -> None:
     task = load_task("vectorization")
     prepare_from_command_line(["vectorization"], **OPTIONS)

@@ -147,6 +147,7 @@ async def test_a_prompt_that_cannot_be_made_shorter_ends_the_run(
         assert environment.outcome.kind == "context"
 
 
+@pytest.mark.slow
 async def test_an_interrupted_run_goes_on_where_it_was(open_environment: OpenRun) -> None:
     whole = [RUN_IT, LIST, "no json", LIST, LIST]
     summaries = ["FIRST", "SECOND", "THIRD"]

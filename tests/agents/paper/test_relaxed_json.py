@@ -131,6 +131,7 @@ def test_64_levels_are_read_and_65_are_not(opening: str, closing: str) -> None:
                 parse_object(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(written_objects())
 def test_any_object_is_read_however_it_is_written(written: Written) -> None:

@@ -351,6 +351,7 @@ def eventful() -> list[Said]:
 EVENTFUL: dict[str, Any] = {"retrieval": True, "steps_in_context": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answered", "killed"),
     [

@@ -21,7 +21,7 @@ from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.trees import entry_at
 from mlagentbench.tasks.task import Task
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SOLUTION = """
 import sys

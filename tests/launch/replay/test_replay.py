@@ -30,6 +30,8 @@ from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.task import Task, load_folder
 
+pytestmark = pytest.mark.slow
+
 Acting = Callable[[Environment], Awaitable[None]]
 EDITED = STARTER.replace("slope = 1 +", "slope = 2.9 +")
 CHANCE = """

@@ -56,6 +56,7 @@ def processes_with(marker: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_conformance(tmp_path: Path) -> None:
     async def use(sandbox: BubblewrapSandbox) -> None:
         results = await check_sandbox(sandbox)
@@ -158,6 +159,7 @@ def test_an_old_bubblewrap_is_explained(tmp_path: Path, monkeypatch: pytest.Monk
     assert "0.8" in str(error)
 
 
+@pytest.mark.slow
 def test_stopping_the_supervisors_does_not_stop_the_clock(tmp_path: Path) -> None:
     script = (
         "import os, signal, time\n"
