@@ -104,7 +104,7 @@ def test_the_overview_has_every_figure_exactly(site: Path, report: ReportData) -
 
 def test_the_overview_names_rulers_published_rows_and_unreadable_runs(site: Path) -> None:
     text = Page(site / "index.html").text
-    assert "a row to measure others by" in text
+    assert "reference agent" in text
     assert "as published" in text
     assert "PMLR 235" in text
     assert "line 7: the journal is damaged: <b>bad</b> JSON" in text
