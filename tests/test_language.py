@@ -59,11 +59,29 @@ PHRASES = {
 NAME_PARTS = {"figures", "board", "boards", "ruler", "rulers", "sitting", "sittings", "mend"}
 """Words that no name in the code is made from."""
 
+OTHER_SENSES = {
+    "report/exports/plots.py": {"figure"},  # a drawing of matplotlib's
+    "analysis/detectors/parsing/claim_words.py": {"nobody"},  # a word of agents, to be found
+    "analysis/detectors/fabrication.py": {"nobody"},
+    "grading/timed.py": {"sittings"},  # the name of a field that graders of tasks read
+}
+"""Words that are right in one file, because they mean something else there."""
+
+RECORDED_TEXTS = (
+    "Nobody answered. Go on with what you know.",
+    "nobody can be asked in this run",
+    "What was done and found, with figures.",
+    "The session goes on.",
+    "(the session goes on)",
+)
+"""What agents are told by actions: recordings were made with these words."""
+
 HASHED_OR_RECORDED = (
     PACKAGE / "tasks" / "suite",  # its contents are part of the hashes of data sets
     PACKAGE / "guest" / "mlagentbench_task.py",
     PACKAGE / "guest" / "mlagentbench_papers.py",
     PACKAGE / "prompts",  # what models are told is matched against recordings
+    PACKAGE / "analysis" / "judge" / "rubric.py",  # so is what judges are asked
     PACKAGE / "recordings",
 )
 """What cannot be reworded without new data sets or new recordings."""
@@ -136,20 +154,31 @@ def as_pattern(phrase: str) -> re.Pattern[str]:
 PATTERNS = {phrase: as_pattern(phrase) for phrase in PHRASES}
 
 
-def stale_phrases(line: int, text: str) -> Iterator[str]:
+def stale_phrases(line: int, text: str) -> Iterator[tuple[int, str, str]]:
+    """Line, what is written there, and what should be."""
+    if text.isidentifier():  # a key, or a type in quotes, is no prose
+        return
+    for recorded in RECORDED_TEXTS:
+        text = text.replace(recorded, "")
     for phrase, pattern in PATTERNS.items():
         for match in pattern.finditer(text):
-            where = line + text.count("\n", 0, match.start())
-            found = " ".join(match.group().split())
-            yield f"line {where}: {found!r}; instead: {PHRASES[phrase]}"
+            found = " ".join(match.group().lower().split())
+            yield line + text.count("\n", 0, match.start()), found, PHRASES[phrase]
 
 
-def stale_names(source: str) -> Iterator[str]:
+def stale_names(source: str) -> Iterator[tuple[int, str, str]]:
+    """Line, the word that a name is made from, and the name."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.NAME:
             parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", token.string)
             for part in NAME_PARTS & {part.lower() for part in parts}:
-                yield f"line {token.start[0]}: the name {token.string} is made from {part!r}"
+                yield token.start[0], part, token.string
+
+
+def is_right_there(path: Path, word: str) -> bool:
+    if not path.is_relative_to(PACKAGE):
+        return False
+    return word in OTHER_SENSES.get(str(path.relative_to(PACKAGE)), ())
 
 
 def name(path: Path) -> str:
@@ -158,14 +187,23 @@ def name(path: Path) -> str:
 
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_no_stale_phrase_is_left(path: Path) -> None:
-    found = [hit for line, text in prose(path) for hit in stale_phrases(line, text)]
-    assert not found, "\n".join(["", *(f"{name(path)}: {hit}" for hit in found)])
+    found = [
+        f"{name(path)}:{line}: {phrase!r}; instead: {better}"
+        for first_line, text in prose(path)
+        for line, phrase, better in stale_phrases(first_line, text)
+        if not is_right_there(path, phrase)
+    ]
+    assert not found, "\n".join(["", *found])
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if path.suffix == ".py"], ids=name)
 def test_no_name_is_made_from_a_stale_word(path: Path) -> None:
-    found = list(stale_names(path.read_text(encoding="utf-8")))
-    assert not found, "\n".join(["", *(f"{name(path)}: {hit}" for hit in found)])
+    found = [
+        f"{name(path)}:{line}: the name {whole} is made from {word!r}"
+        for line, word, whole in stale_names(path.read_text(encoding="utf-8"))
+        if not is_right_there(path, word)
+    ]
+    assert not found, "\n".join(["", *found])
 
 
 @pytest.mark.parametrize(
@@ -198,6 +236,7 @@ def test_stale_phrases_are_found(text: str) -> None:
         "leaderboards",
         "figure 2 of the paper",
         "x = f()  # type: ignore[arg-type]",
+        "Figure",
         "nobody:x:65534:65534",
         "what to recommend, amend and go once",
     ],
