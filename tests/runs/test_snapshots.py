@@ -243,6 +243,7 @@ def test_skipped_names_are_neither_kept_nor_removed(tmp_path: Path, work: Path) 
     assert (work / "data.csv").exists()
 
 
+@pytest.mark.slow
 def test_bottomless_directories_are_cut_and_removed(work: Path, snapshots: Snapshots) -> None:
     empty = take(snapshots)
     here = os.open(work, os.O_RDONLY)

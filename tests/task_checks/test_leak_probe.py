@@ -14,7 +14,7 @@ from mlagentbench.task_checks.leak_probe import probe_answers
 from mlagentbench.task_checks.verdicts import CheckResult
 from mlagentbench.tasks.task import load_task
 
-pytestmark = pytest.mark.usefixtures("with_shared_home")
+pytestmark = [pytest.mark.usefixtures("with_shared_home"), pytest.mark.slow]
 N = 300
 RNG = np.random.default_rng(3)
 IDS = RNG.choice(900_000, N, replace=False) + 100_000

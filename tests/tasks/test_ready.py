@@ -60,6 +60,7 @@ def test_full_is_not_prepared_by_itself() -> None:
         ensure_ready(load_task("house-price"), "full", call=call_task)
 
 
+@pytest.mark.slow
 def test_data_that_nobody_has_measured() -> None:
     task = load_task("vectorization")
     (ready,) = prepare_tasks([task], "mini", mini_seed="secret", call=call_task)

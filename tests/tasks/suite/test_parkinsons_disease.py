@@ -78,6 +78,7 @@ def test_mini_has_the_official_columns(mini: Prepared) -> None:
     assert (ratings == ratings.round()).all()
 
 
+@pytest.mark.slow
 def test_same_seed_gives_the_same_bytes(mini: Prepared, tmp_path: Path) -> None:
     assert PARKINSON.prepare_mini(tmp_path / "again").files() == mini.files()
     other = PARKINSON.prepare_mini(tmp_path / "other", seed=6)
