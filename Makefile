@@ -4,14 +4,18 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-.PHONY: help demo test check bench soak format clean bubblewrap chromium
+.PHONY: help demo test fast check hooks bench soak format clean bubblewrap chromium
+
+RULES  := tests/test_layout.py tests/test_language.py tests/test_docs.py tests/test_version.py
 
 help:
-	@echo "make demo    run baseline, nop, oracle and a recorded agent on mini tasks, print the table"
-	@echo "make test    all tests"
-	@echo "make check   lint, types and layout rules"
-	@echo "make bench   measure speed and memory as ratios: a quarter of an hour; ONLY=\"steps storage\": parts"
-	@echo "make soak    what needs many repetitions: some hours; ONLY=kills: up to an hour, ONLY=replies: minutes"
+	@echo "make demo    run baseline, nop, oracle and a recorded agent on mini tasks, and print the table"
+	@echo "make check   lint, types, and the rules of layout, language and docs"
+	@echo "make fast    tests that need neither much time nor a browser: under 3 minutes on 2 cores"
+	@echo "make test    all tests: about 40 minutes on 2 cores"
+	@echo "make hooks   run lint and types before every commit"
+	@echo "make bench   measure speed and memory as ratios: about 15 minutes; ONLY=\"steps storage\" measures parts"
+	@echo "make soak    tests with many repetitions: hours; ONLY=kills: up to an hour, ONLY=replies: minutes"
 	@echo "make format  format the code"
 	@echo "make clean   remove the venv and caches"
 
@@ -21,11 +25,17 @@ demo: $(READY) bubblewrap
 test: $(READY) bubblewrap chromium
 	@$(BIN)/python -m pytest
 
+fast: $(READY) bubblewrap
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not browser and not live"
+
 check: $(READY)
 	@$(BIN)/ruff format --check src tests bench
 	@$(BIN)/ruff check src tests bench
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest tests/test_layout.py
+	@$(BIN)/python -m pytest $(RULES)
+
+hooks: $(READY)
+	@$(BIN)/pre-commit install
 
 bench: $(READY) bubblewrap
 	@$(BIN)/python bench/bench.py $(ONLY)

@@ -1,8 +1,8 @@
-"""`make bench`: what the harness costs, as ratios to the bare thing measured in the same run.
+"""`make bench`: the cost of the harness, as ratios to the bare operation in the same run.
 
-Repetitions are interleaved and medians compared, since machines are noisy. The table goes to the
-terminal, the figures with machine and commit to bench/results/bench.json. All of it takes about a
-quarter of an hour; `make bench ONLY="steps storage"` measures only these, and keeps the others.
+Repetitions are interleaved and medians compared, because machines are noisy. The table is printed;
+the measurements, with machine and commit, are written to bench/results/bench.json. A full run takes
+about 15 minutes. `make bench ONLY="steps storage"` measures these parts and keeps the others.
 """
 
 import argparse
@@ -15,15 +15,16 @@ import parsing
 import steps
 import storage
 import whole_runs
-from figures import Figure, in_words, interleaved, print_table, ratio
-from kept import keep
-from report import report_figures
+from measurements import Measurement, as_text, interleaved, print_table, ratio
+from report import report_measurements
+from stored_results import keep
 
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.task import load_task
 
 
-def command_line() -> Figure:
+def command_line() -> Measurement:
     """`mlagentbench --help`, and against an empty Python process."""
 
     def run(*command: str) -> None:
@@ -35,25 +36,27 @@ def command_line() -> Figure:
         rounds=10,
     )
     seconds, empty = statistics.median(ours), statistics.median(bare)
-    return Figure(
+    return Measurement(
         what="mlagentbench --help", value=seconds, target=0.5, unit="s",
-        from_what=f"{seconds / empty:.0f} x an empty Python process of {in_words(empty)}",
+        from_what=f"{seconds / empty:.0f} x an empty Python process of {as_text(empty)}",
     )  # fmt: skip
 
 
-def parsed_replies() -> list[Figure]:
+def parsed_replies() -> list[Measurement]:
     """A long reply of a text agent against as many characters in short ones: 1 when linear."""
-    sound = interleaved(parsing.parse_long, parsing.parse_short, rounds=10)
-    hostile = interleaved(parsing.parse_long_hostile, parsing.parse_short_hostile, rounds=3)
+    sound, sound_short = interleaved(parsing.parse_long, parsing.parse_short, rounds=10)
+    hostile, hostile_short = interleaved(
+        parsing.parse_long_hostile, parsing.parse_short_hostile, rounds=3
+    )
     return [
-        ratio("parsing a reply of 1 MB / 100 of 10 kB", *sound, target=1.5),
-        ratio("parsing hostile replies of 1 MB / of 10 kB", *hostile, target=1.5),
+        ratio("parsing a reply of 1 MB / 100 of 10 kB", sound, sound_short, target=1.5),
+        ratio("parsing hostile replies of 1 MB / of 10 kB", hostile, hostile_short, target=1.5),
     ]
 
 
-def parts() -> dict[str, Callable[[], list[Figure]]]:
+def parts() -> dict[str, Callable[[], list[Measurement]]]:
     """All that can be measured, by the name it can be asked for."""
-    env = ensure_ready(load_task("vectorization"), "mini").python_env.directory
+    env = ensure_ready(load_task("vectorization"), "mini", call=call_task).python_env.directory
     return {
         "command-line": lambda: [command_line()],
         "steps": lambda: [
@@ -68,7 +71,7 @@ def parts() -> dict[str, Callable[[], list[Figure]]]:
         "whole-runs": lambda: [whole_runs.whole_run()],
         "side-by-side": whole_runs.side_by_side,
         "parsing": parsed_replies,
-        "report": report_figures,
+        "report": report_measurements,
     }
 
 
@@ -79,13 +82,13 @@ def main() -> None:
     chosen = parser.parse_args().parts
     if unknown := set(chosen) - available.keys():
         parser.error(f"unknown: {', '.join(unknown)}; there are: {', '.join(available)}")
-    figures: list[Figure] = []
+    measurements: list[Measurement] = []
     for name in chosen or available:
         print(f"measuring {name}", file=sys.stderr)
         measured = available[name]()
         keep("bench.json", name, measured)
-        figures += measured
-    print_table(figures)
+        measurements += measured
+    print_table(measurements)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,11 @@ def tool_calls(times: str, rounds: int) -> Solver:
     async def loop(environment: Environment) -> None:
         await environment.execute(HI)
         tools = action_tools(environment)
-        bare = [environment.python_env.python, "-u", environment.run.work / "hi.py"]
+        bare: list[str | Path] = [
+            environment.python_env.python,
+            "-u",
+            environment.run.work / "hi.py",
+        ]
         taken = []
         for number in range(rounds):
             call = ToolCall(id=str(number), function="execute_script", arguments=RUN_HI.arguments)

@@ -20,7 +20,7 @@ KILOBYTES = 10_000
 
 
 class GeneratedReplies(Record):
-    """What came of parsing replies that hypothesis made up; a broken property ends the soak."""
+    """The outcome of parsing replies that hypothesis generated; a broken property ends the soak."""
 
     replies: int
     of_a_megabyte: int

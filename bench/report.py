@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from figures import Figure, in_words
+from measurements import Measurement, as_text
 
 from mlagentbench.records import Record
 
@@ -40,7 +40,7 @@ class _Report(Record):
     helper_mb: float
 
 
-def report_figures(runs: int = RUNS) -> list[Figure]:
+def report_measurements(runs: int = RUNS) -> list[Measurement]:
     """Generate the runs in a directory of their own and report on them twice."""
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "out"
@@ -49,13 +49,13 @@ def report_figures(runs: int = RUNS) -> list[Figure]:
     if (cold.runs, cold.read, warm.runs, warm.read) != (made, made, made, 0):
         raise RuntimeError(f"{made} runs were made; the reports say {cold} and {warm}")
     return [
-        Figure(
+        Measurement(
             what=f"report of {made:,} runs, again / the first time",
             value=warm.seconds / cold.seconds,
             target=WARM_AT_MOST,
-            from_what=f"{in_words(warm.seconds)} / {in_words(cold.seconds)}",
+            from_what=f"{as_text(warm.seconds)} / {as_text(cold.seconds)}",
         ),
-        Figure(
+        Measurement(
             what=f"memory of a report of {made:,} runs",
             value=max(cold.own_mb, warm.own_mb),
             target=MEMORY_AT_MOST_MB,

@@ -1,4 +1,4 @@
-"""`make soak`: what needs many repetitions; the figures go to bench/results/soak.json.
+"""`make soak`: tests that need many repetitions; results are written to bench/results/soak.json.
 
 kills     The harness is killed with SIGKILL at 100 random moments, and in the middle of everything
           that it writes or starts. Each run is resumed and must become what it would have been:
@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 import parsing
-from kept import keep
+from stored_results import keep
 
 from mlagentbench.records import Record
 from mlagentbench.runs.results import collect
@@ -73,7 +73,7 @@ class KilledRuns(Record):
 
 
 def killed_courses(kills: int, out: Path) -> Iterator[KilledRuns]:
-    """Kill runs of every course, and compare each to one that nobody disturbed."""
+    """Kill runs of every course, and compare each with an undisturbed one."""
     variables = dict(os.environ)
     for make, share in SHARES.items():
         folder = out / make.__name__
@@ -86,7 +86,7 @@ def killed_courses(kills: int, out: Path) -> Iterator[KilledRuns]:
             for moment, times in IN_THE_MIDDLE:
                 print(aimed_at.kill_in(moment, times), flush=True)
             aimed_at.finish()
-            yield _figures("react, in the middle of", undisturbed, [aimed_at])
+            yield _summary("react, in the middle of", undisturbed, [aimed_at])
         killed = []
         for harness in killed_at_random(
             course, folder, variables, round(kills * share), longest, random.Random()
@@ -94,10 +94,10 @@ def killed_courses(kills: int, out: Path) -> Iterator[KilledRuns]:
             for kill in harness.kills:
                 print(kill, flush=True)
             killed.append(harness)
-        yield _figures(course.name, undisturbed, killed)
+        yield _summary(course.name, undisturbed, killed)
 
 
-def _figures(name: str, undisturbed: Harness, killed: list[Harness]) -> KilledRuns:
+def _summary(name: str, undisturbed: Harness, killed: list[Harness]) -> KilledRuns:
     kills = [kill for harness in killed for kill in harness.kills]
 
     def counted(what: Callable[[Kill], str]) -> dict[str, int]:
@@ -140,12 +140,12 @@ def generated(count: int, _out: Path) -> Iterator[Record]:
     yield parsing.generated_replies(count)
 
 
-def is_good(figures: Record) -> bool:
-    match figures:
+def is_good(measured: Record) -> bool:
+    match measured:
         case KilledRuns():
-            return not figures.differences and figures.left_processes == 0
+            return not measured.differences and measured.left_processes == 0
         case LuckyRuns():
-            return figures.successes <= 1
+            return measured.successes <= 1
     return True
 
 
@@ -166,14 +166,14 @@ def main() -> None:
     good = True
     with tempfile.TemporaryDirectory(prefix="mlagentbench-soak-") as directory:
         for part in parts if options.only is None else [options.only]:
-            figures = []
+            measurements = []
             out = Path(directory) / part
             out.mkdir()
             for one in parts[part](out):
                 print(one, flush=True)
-                figures.append(one)
-                keep("soak.json", part, figures)
-            good = good and all(map(is_good, figures))
+                measurements.append(one)
+                keep("soak.json", part, measurements)
+            good = good and all(map(is_good, measurements))
     sys.exit(not good)
 
 

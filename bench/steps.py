@@ -6,14 +6,15 @@ import os
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import parsing
+import replies  # of tests/support, which parsing makes importable
 from bench_agents import HI, RUN_HI
-from figures import Figure, half_range, interleaved, ratio
+from measurements import Measurement, half_range, interleaved, ratio
 from whole_runs import run_agent
 
 from mlagentbench.environment.environment import Environment
@@ -25,10 +26,10 @@ MILLION = 1_000_000
 MANY = 1_000
 WINDOW = 30
 """So many steps around one stand for it."""
-REPLY = parsing.replies.sound_reply(parsing.KILOBYTES)
+REPLY = replies.sound_reply(parsing.KILOBYTES)
 
 
-def sandbox_start(python_env: Path) -> Figure:
+def sandbox_start(python_env: Path) -> Measurement:
     """Starting and stopping a sandbox, against starting an empty Python process."""
     with tempfile.TemporaryDirectory() as directory, asyncio.Runner() as runner:
         spec = SandboxSpec(workspace=Path(directory), python_env=python_env)
@@ -40,29 +41,36 @@ def sandbox_start(python_env: Path) -> Figure:
         def bare() -> None:
             subprocess.run([python_env / "bin" / "python", "-c", "pass"], check=True)
 
-        times = interleaved(lambda: runner.run(start_and_stop()), bare, rounds=15)
-    return ratio("sandbox start and stop / python -c pass", *times, target=None)
+        ours, alone = interleaved(lambda: runner.run(start_and_stop()), bare, rounds=15)
+    return ratio("sandbox start and stop / python -c pass", ours, alone, target=None)
 
 
-def step(python_env: Path, files: int, size: int, target: float) -> Figure:
+def step(python_env: Path, files: int, size: int, target: float) -> Measurement:
     """A whole step, journalled and snapshotted, against the same script run bare."""
     with open_environment() as (environment, execute):
         fill(environment.run.work / "ballast", files, size)
         execute(HI)
         execute(RUN_HI)
-        command = [python_env / "bin" / "python", "-u", environment.run.work / "hi.py"]
-        times = interleaved(
+        command: list[str | Path] = [
+            python_env / "bin" / "python",
+            "-u",
+            environment.run.work / "hi.py",
+        ]
+        ours, bare = interleaved(
             lambda: execute(RUN_HI),
             lambda: subprocess.run(command, check=True, capture_output=True),
             rounds=50,
         )
     megabytes = files * size // MILLION
     return ratio(
-        f"step, {megabytes} MB in {files:,} file{'s'[: files - 1]} / bare", *times, target=target
+        f"step, {megabytes} MB in {files:,} file{'s'[: files - 1]} / bare",
+        ours,
+        bare,
+        target=target,
     )
 
 
-def step_parts(python_env: Path) -> list[Figure]:
+def step_parts(python_env: Path) -> list[Measurement]:
     """What a step consists of, each against the same script run bare."""
     with open_environment() as (environment, execute):
         execute(HI)
@@ -97,7 +105,7 @@ def step_parts(python_env: Path) -> list[Figure]:
     ]
 
 
-def tool_call_steps() -> list[Figure]:
+def tool_call_steps() -> list[Measurement]:
     """Steps by Inspect's tool calls: against bare, and late in a long run against early."""
     with tempfile.TemporaryDirectory() as directory:
         times = Path(directory, "times.json")
@@ -107,7 +115,7 @@ def tool_call_steps() -> list[Figure]:
         taken: list[tuple[float, float, float]] = json.loads(times.read_text())
     ours, direct, bare = zip(*taken, strict=True)
     added = [by_tool - alone for by_tool, alone in zip(ours, direct, strict=True)]
-    figures = [
+    measurements = [
         ratio("step by Inspect's tool call, 1 MB / bare", ours[:50], bare[:50], target=2.2),
         ratio("part of a step: Inspect's tool call / bare", added[:50], bare[:50], target=None),
     ]
@@ -116,8 +124,8 @@ def tool_call_steps() -> list[Figure]:
         end = min(step // 2 + WINDOW // 2, len(ours))
         late = slice(end - WINDOW, end)
         then, now = _typical(ours, bare, early), _typical(ours, bare, late)
-        figures.append(
-            Figure(
+        measurements.append(
+            Measurement(
                 what=f"step {step:,} / step 10, both against bare",
                 value=now[0] / then[0],
                 spread=(now[1] + then[1]) / then[0],
@@ -125,10 +133,10 @@ def tool_call_steps() -> list[Figure]:
                 from_what=f"{now[0]:.2f} x bare / {then[0]:.2f} x bare",
             )
         )
-    return figures
+    return measurements
 
 
-def _typical(ours: list[float], bare: list[float], window: slice) -> tuple[float, float]:
+def _typical(ours: Sequence[float], bare: Sequence[float], window: slice) -> tuple[float, float]:
     """The ratio of medians of a window of steps, and its uncertainty."""
     ratios = [one / other for one, other in zip(ours[window], bare[window], strict=True)]
     middle = statistics.median(ours[window]) / statistics.median(bare[window])

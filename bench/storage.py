@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from figures import Figure, interleaved, ratio
+from measurements import Measurement, interleaved, ratio
 from steps import MILLION, Execute, fill, open_environment
 
 from mlagentbench.records import Action
@@ -29,7 +29,7 @@ count.write_text(f"{int(count.read_text()) + 1 if count.exists() else 1}\\n")
 LONG_RUN = 1_000
 
 
-def stored_bytes() -> Figure:
+def stored_bytes() -> Measurement:
     """All that a run leaves on the disk beside its workspace, against the unique bytes in it."""
     with open_environment() as (environment, execute):
         fill(environment.run.work / "ballast", FILES, MILLION)
@@ -41,7 +41,7 @@ def stored_bytes() -> Figure:
             if not path.is_relative_to(environment.run.work)
         )
     unique = (FILES + STEPS * REWRITTEN) * MILLION
-    return Figure(
+    return Measurement(
         what=f"bytes stored, {STEPS} steps over 200 MB, 10 MB rewritten / unique",
         value=stored / unique,
         target=1.02,
@@ -49,7 +49,7 @@ def stored_bytes() -> Figure:
     )
 
 
-def restoring() -> Figure:
+def restoring() -> Measurement:
     """Any step of a long run over 200 MB, restored into an empty directory, against `cp -r`."""
     with open_environment() as (environment, execute), tempfile.TemporaryDirectory() as directory:
         fill(environment.run.work / "ballast", FILES, MILLION)

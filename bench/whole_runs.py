@@ -12,9 +12,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import psutil
-from figures import Figure, half_range, in_words, interleaved
+from measurements import Measurement, as_text, half_range, interleaved
 
 from mlagentbench.runs.results import collect
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.task import load_task
 
@@ -50,7 +51,7 @@ def run_agent(
         raise RuntimeError(f"{shlex.join(command)}: {ended.stdout}{ended.stderr}")
 
 
-def whole_run() -> Figure:
+def whole_run() -> Measurement:
     """From the process's start to the grade, against its scripts and an empty `eval()`."""
     with tempfile.TemporaryDirectory() as directory:
         here = Path(directory)
@@ -67,7 +68,7 @@ def whole_run() -> Figure:
         ours()
         [work] = here.glob("out-0/runs/**/work")
         task = load_task(TASK)
-        ready = ensure_ready(task, "mini")
+        ready = ensure_ready(task, "mini", call=call_task)
         for folder in (work, ready.data.public):
             shutil.copytree(folder, here / "work", dirs_exist_ok=True)
         starter = shlex.split(task.spec.commands.starter)[1:]
@@ -85,17 +86,17 @@ def whole_run() -> Figure:
         times = interleaved(ours, scripts, empty_eval, rounds=5)
     added = [run - scripts - empty for run, scripts, empty in zip(*times, strict=True)]
     whole, bare, empty = map(statistics.median, times)
-    return Figure(
+    return Measurement(
         what=f"whole run of {STEPS} steps - scripts - an empty eval()",
         value=statistics.median(added),
         spread=half_range(added),
         target=3.0,
         unit="s",
-        from_what=f"{in_words(whole)} - {in_words(bare)} - {in_words(empty)}",
+        from_what=f"{as_text(whole)} - {as_text(bare)} - {as_text(empty)}",
     )
 
 
-def side_by_side() -> list[Figure]:
+def side_by_side() -> list[Measurement]:
     """Sixteen runs of sleeping scripts at once, against one after the other; and their memory."""
     with tempfile.TemporaryDirectory() as directory:
         seconds = {}
@@ -109,14 +110,14 @@ def side_by_side() -> list[Figure]:
             seconds[jobs] = time.perf_counter() - started
     together, in_turn = seconds[SIDE_BY_SIDE], seconds[1]
     return [
-        Figure(
+        Measurement(
             what=f"{SIDE_BY_SIDE} runs of {NAPS} steps in turn / side by side",
             value=in_turn / together,
             target=8.0,
             sense="at least",
-            from_what=f"{in_words(in_turn)} / {in_words(together)}",
+            from_what=f"{as_text(in_turn)} / {as_text(together)}",
         ),
-        Figure(
+        Measurement(
             what=f"memory of the harness, {SIDE_BY_SIDE} runs side by side",
             value=memory.peak_mb,
             target=600.0,

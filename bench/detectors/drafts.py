@@ -56,6 +56,12 @@ class Turn:
         mine = [e for e in self.entries if isinstance(e.line, ReplyLine) and e.line.role == "main"]
         return mine[-1] if mine else None
 
+    @property
+    def reply_text(self) -> str:
+        """What that reply says; empty without one."""
+        line = self.reply.line if self.reply is not None else None
+        return line.reply if isinstance(line, ReplyLine) else ""
+
     def replace(self, old: AnyLine, new: AnyLine) -> None:
         for entry in self.entries:
             if entry.line is old:
@@ -144,7 +150,11 @@ class _Builder:
     def add(self, entry: Entry, step: int, turn: Turn | None) -> None:
         self.clock += entry.seconds
         self.at += entry.seconds + entry.waited
-        stamp = {"n": len(self.lines), "at": round(self.at, 6), "clock": round(self.clock, 6)}
+        stamp: dict[str, Any] = {
+            "n": len(self.lines),
+            "at": round(self.at, 6),
+            "clock": round(self.clock, 6),
+        }
         self.numbers[entry] = len(self.lines)
         line = entry.line
         match line:

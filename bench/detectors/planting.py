@@ -9,6 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from functools import cache, partial
+from typing import Any
 
 import border_faults as border
 import step_faults as steps
@@ -56,10 +57,10 @@ OF_MODELS = (steps.unreadable,)
 VALIDATING = (steps.bad_submission, steps.good_submission)
 
 
-def pool_of(half: Half) -> Callable[[tuple], list]:
+def pool_of(half: Half) -> Callable[[tuple[Any, ...]], list[Any]]:
     """Test draws from all phrases and scripts, dev from three fifths of them."""
 
-    def pool(items: tuple) -> list:
+    def pool(items: tuple[Any, ...]) -> list[Any]:
         if half == "test":
             return list(items)
         return [item for item in items if _number(str(item)) % 5 < 3]

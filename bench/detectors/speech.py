@@ -81,9 +81,9 @@ def _tool_reply(words: str, action: Action) -> ReplyLine:
 
 def last_plan(turn: Turn | None) -> str:
     """The plan of the newest reply up to this turn, which agents write out anew each time."""
-    if turn is None or turn.reply is None or PLAN not in turn.reply.line.reply:
+    if turn is None or PLAN not in turn.reply_text:
         return "\n1. Look at the files: done.\n2. Improve the model: in work."
-    return turn.reply.line.reply.split(PLAN, 1)[1].split("\nFact Check:", 1)[0]
+    return turn.reply_text.split(PLAN, 1)[1].split("\nFact Check:", 1)[0]
 
 
 def new_turn(

@@ -6,11 +6,14 @@ What a block writes has a name of its own, so that no other step can use it.
 import difflib
 import random
 from collections.abc import Callable
+from typing import Any
 
 from drafts import Draft, Turn
 from speech import new_turn, offers, unreadable_entries
 
-from mlagentbench.records import Action, Observation
+from mlagentbench.errors import ActionFault
+from mlagentbench.records import Action, Observation, ObservationStatus
+from mlagentbench.runs.journal import ReplyFault
 
 Block = list[Turn]
 Fault = Callable[["Planter", int], Block]
@@ -29,7 +32,9 @@ TOPICS = (
 class Planter:
     """A draft, a source of chance, the pools of its half, and names that nobody else uses."""
 
-    def __init__(self, draft: Draft, rng: random.Random, pool: Callable[[tuple], list]) -> None:
+    def __init__(
+        self, draft: Draft, rng: random.Random, pool: Callable[[tuple[Any, ...]], list[Any]]
+    ) -> None:
         self.draft = draft
         self.rng = rng
         self.pool = pool
@@ -37,7 +42,7 @@ class Planter:
         """The turn before the place where something is put in."""
         self._used = 0
 
-    def pick(self, items: tuple) -> object:
+    def pick(self, items: tuple[Any, ...]) -> object:
         return self.rng.choice(self.pool(items))
 
     def script(self, suffix: str = ".py") -> str:
@@ -48,14 +53,16 @@ class Planter:
     def words(self) -> str:
         return self.rng.choice(WORDS)
 
-    def turn(self, name: str, arguments: dict, observation: Observation, **more: object) -> Turn:
+    def turn(
+        self, name: str, arguments: dict[str, Any], observation: Observation, **more: Any
+    ) -> Turn:
         action = Action(name=name, arguments=arguments)
         words = str(more.pop("words", self.words))
         return new_turn(self.draft, action, observation, words, after=self.before, **more)
 
     def write(self, name: str, code: str, before: str = "", words: str | None = None) -> Turn:
         """A script written, by whatever action this agent has for it."""
-        more = {} if words is None else {"words": words}
+        more: dict[str, Any] = {} if words is None else {"words": words}
         more |= {"edited": name, "written": f"{name}\n{code}"}
         if offers(self.draft, "Write File"):
             size = f"{len(code.splitlines()):,} lines, {len(code):,} characters"
@@ -70,7 +77,7 @@ class Planter:
         more |= {"edit_reply": f"```python\n{code}```"}
         return self.turn("Edit Script (AI)", asked, seen, **more)
 
-    def execute(self, name: str, text: str, status: str = "ok", **more: object) -> Turn:
+    def execute(self, name: str, text: str, status: ObservationStatus = "ok", **more: Any) -> Turn:
         limit = more.pop("limit", None)
         code = {"ok": 0, "error": 1}.get(status)
         seen = Observation(text=text, status=status, exit_code=code, limit=limit)
@@ -143,7 +150,8 @@ def crash(planter: Planter, _gap: int) -> Block:
 def failed_debugging(planter: Planter, _gap: int) -> Block:
     """A script that crashes three times or more, whatever is changed, and is then left."""
     name, code = planter.script(), _code(planter)
-    block, crashes = [], []
+    block: Block = []
+    crashes: list[Turn] = []
     for _ in range(planter.rng.choice((3, 3, 4, 5))):
         newer = _code(planter)
         block.append(planter.write(name, newer, code if block else ""))
@@ -270,7 +278,7 @@ _MISSING = ("network.py", "data/train.csv", "notes.md", "src/main.py", "config.y
 def tool_error(planter: Planter, _gap: int) -> Block:
     rng, draft = planter.rng, planter.draft
     name = rng.choice(_MISSING)
-    cases = [
+    cases: list[tuple[str, dict[str, Any], str]] = [
         ("Inspect Script Lines", {"script_name": name, "start_line_number": 1,
           "end_line_number": 50}, f"{name} does not exist"),
         ("Inspect Script Lines", {"script_name": "train.py", "start_line_number": 900,
@@ -297,6 +305,13 @@ def tool_error(planter: Planter, _gap: int) -> Block:
     return [turn]
 
 
+_WRONG_ARGUMENTS: list[dict[str, Any]] = [
+    {},
+    {"file": "train.py"},
+    {"script_name": 3, "x": 1},
+]
+
+
 def invalid_action(planter: Planter, _gap: int) -> Block:
     rng, draft = planter.rng, planter.draft
     if rng.random() < 0.5:
@@ -305,14 +320,13 @@ def invalid_action(planter: Planter, _gap: int) -> Block:
              "Delete File", "Submit", "Think", "Execute", "execute_python_code")
         )  # fmt: skip
         known = ", ".join(draft.run_line.actions)
-        text, fault = f"There is no action {name!r}. Actions: {known}", "unknown action"
-        arguments = {"input": "train.py"}
+        fault: ActionFault = "unknown action"
+        text = f"There is no action {name!r}. Actions: {known}"
+        arguments: dict[str, Any] = {"input": "train.py"}
     else:
-        name, fault = (
-            rng.choice(("Execute Script", "Inspect Script Lines", "Copy File")),
-            "bad arguments",
-        )
-        arguments = rng.choice(({}, {"file": "train.py"}, {"script_name": 3, "x": 1}))
+        name = rng.choice(("Execute Script", "Inspect Script Lines", "Copy File"))
+        fault = "bad arguments"
+        arguments = rng.choice(_WRONG_ARGUMENTS)
         text = f"{name}: the argument script_name is missing\nUsage: {{...}}"
     seen = Observation(text=text, status="error", fault=fault)
     turn = planter.turn(name, arguments, seen)
@@ -335,19 +349,22 @@ _GARBAGE = (
 )
 
 
+_TOOL_CALL_FORMS: tuple[ReplyFault, ...] = ("no tool call", "json")
+
+
 def unreadable(planter: Planter, _gap: int) -> Block:
     """One to three replies before a harmless step, or so many that they cost a step."""
     rng, draft = planter.rng, planter.draft
     if draft.agent == "react":
-        lost, forms, pool = 3, ("no tool call", "json"), None
+        lost, pool = 3, None
     else:
-        lost, forms, pool = 6, (), planter.pool(_GARBAGE)
+        lost, pool = 6, planter.pool(_GARBAGE)
     count = lost if rng.random() < 0.2 else rng.randrange(1, 4)
     turn = _unusable(planter, lost) if count == lost else _look(planter)
     entries = []
     for _ in range(count):
         if pool is None:
-            form = rng.choice(forms)
+            form = rng.choice(_TOOL_CALL_FORMS)
             said = rng.choice(("Let me think.", "The data looks fine.", "Done?", "I would run it."))
             entries += unreadable_entries(said, form, "call a tool")
         else:

@@ -220,7 +220,7 @@ def made_up_output(planter: Planter) -> bool:
     if _was_seen(text, seen_before(draft, turn)):
         return False
     append_behind(draft, turn, text)
-    if draft.agent != "react" and "Observation" in text:
+    if draft.agent != "react" and "Observation" in text and turn.reply is not None:
         after_reply = turn.entries.index(turn.reply) + 1
         turn.entries.insert(after_reply, note_entry(f"the model made up an observation: {text}"))
     draft.mark("fabricated-observation", turn, form="output", why=text)
@@ -287,11 +287,11 @@ def not_yet_run(planter: Planter, _gap: int) -> Block:
     ]
 
 
-def _add_plan_item(planter: Planter, items: tuple) -> bool:
+def _add_plan_item(planter: Planter, items: tuple[str, ...]) -> bool:
     turn = planter.draft.turns[-1]
-    if turn.reply is None or PLAN not in turn.reply.line.reply:
+    if PLAN not in turn.reply_text:
         return False
-    plan = turn.reply.line.reply.split(PLAN, 1)[1].split("\nFact Check:", 1)[0]
+    plan = turn.reply_text.split(PLAN, 1)[1].split("\nFact Check:", 1)[0]
     number = 1 + len(re.findall(r"(?m)^(?:\d+\.|- \[)", plan))
     item = str(planter.pick(items)).format(n=number)
     return change_reply(turn, "\nFact Check:", f"\n{item}\nFact Check:")

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     )
     from mlagentbench.tasks.task import Task, load_task
 
-__version__ = "0.1.0"
-
 _HOMES = {
     "Environment": "mlagentbench.environment.environment",
     "as_solver": "mlagentbench.agents.runner",
@@ -61,6 +59,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":  # pyproject.toml has the only version number
+        return import_module("importlib.metadata").version("mlagentbench")
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -22,7 +22,7 @@ def foreign_agents(kept_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     from inspect_ai.agent._bridge.sandbox import service
 
-    served = service.sandbox_service
+    served = vars(service)["sandbox_service"]
 
     async def often(**options: Any) -> None:
         await served(**(options | {"polling_interval": 0.2}))

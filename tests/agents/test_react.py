@@ -9,6 +9,7 @@ from inspect_ai.model import (
     ChatCompletionChoice,
     ChatMessage,
     ChatMessageAssistant,
+    Content,
     ContentText,
     ModelOutput,
 )
@@ -25,7 +26,7 @@ from mlagentbench.records import Action, BudgetLimits
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.trees import entry_at
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SUBMIT = tool_call("final_answer", final_answer="done")
 PREDICT = """
@@ -284,7 +285,7 @@ async def test_an_overflow_that_nothing_helps_against_ends_the_run_with_the_best
 
 def eventful() -> list[Said]:
     """A run with everything in it that an agent must remember."""
-    refusal = [ContentText(text="I had rather not.", refusal=True)]
+    refusal: list[Content] = [ContentText(text="I had rather not.", refusal=True)]
     no = with_usage(ModelOutput.from_message(ChatMessageAssistant(content=refusal)))
     idle = [no, text_reply("thinking"), text_reply("thinking"), text_reply("thinking")]
     two = calls(

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -50,7 +51,7 @@ def test_evidence_of_a_run_of_a_known_task(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("facts", [{"task": "not-there"}, {"task_version": 99}])
-def test_a_task_that_is_not_known_here_says_nothing(tmp_path: Path, facts: dict[str, int]) -> None:
+def test_a_task_that_is_not_known_here_says_nothing(tmp_path: Path, facts: dict[str, Any]) -> None:
     evidence = evidence_of(written(tmp_path, told(), made_record(**facts)))
     assert (evidence.problem, evidence.submission, evidence.texts) == ("", "", {})
     assert analyse(evidence).claims.unsupported == 1
@@ -148,6 +149,7 @@ STEPS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(STEPS, max_size=6),

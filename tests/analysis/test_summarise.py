@@ -1,6 +1,7 @@
 """A run's summary: its score curve, its validation scores, and the interval of its test set."""
 
 from pathlib import Path
+from typing import Any
 
 from generated_runs import write_run
 from made_journals import MadeStep, made_lines
@@ -39,7 +40,7 @@ def written(tmp_path: Path, *, with_usage: bool = True) -> RunDirectory:
     return write_run(tmp_path, made_record(), lines, None)
 
 
-def grade(run: RunDirectory, step: int, score: float, **more: object) -> None:
+def grade(run: RunDirectory, step: int, score: float, **more: Any) -> None:
     given = GradeRecord.model_validate(
         {"step": step, "valid": True, "score": score, "normalised": score / 10} | more
     )

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from made_records import EFFICIENCY
@@ -16,7 +17,7 @@ from mlagentbench.statistics.cells import CellStatistics, cell_statistics
 FIGURES = {"floor": 10.0, "bar": 6.0, "reference": 2.0}
 
 
-def result(epoch: int, grade: GradeRecord | None, **facts: object) -> RunResult:
+def result(epoch: int, grade: GradeRecord | None, **facts: Any) -> RunResult:
     disclosure = Disclosure.model_validate(
         {
             "task": "numbers", "task_version": 1, "metric": "error", "better": "lower",
@@ -36,7 +37,7 @@ def result(epoch: int, grade: GradeRecord | None, **facts: object) -> RunResult:
     )
 
 
-def graded(score: float | None, **more: object) -> GradeRecord:
+def graded(score: float | None, **more: Any) -> GradeRecord:
     fields = {"step": 2, "valid": score is not None, "score": score, "success": False, **FIGURES}
     return GradeRecord.model_validate(fields | more)
 

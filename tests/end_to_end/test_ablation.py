@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from command_line import Run
 from number_task import write_number_task
 
@@ -11,6 +12,8 @@ from mlagentbench.records import Json
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.results import collect
+
+pytestmark = pytest.mark.slow
 
 VARIANTS: dict[str, dict[str, Json]] = {
     "research": {},
@@ -57,8 +60,8 @@ def test_one_command_gives_a_table_with_a_row_for_each_setting(run: Run, tmp_pat
         store = ObjectStore(tmp_path / "out" / "objects")
         first = store.read(history.replies[0].prompt_hash).decode()
         roles = [line.role for line in history.replies]
-        settings = json.dumps(found.record.disclosure.agent_settings)
-        plans[settings] = ("Research Plan" in first, "Fact Check" in first, roles.count("fast"))
+        used = json.dumps(found.record.disclosure.agent_settings)
+        plans[used] = ("Research Plan" in first, "Fact Check" in first, roles.count("fast"))
         assert found.grade is not None
         assert found.grade.valid
     assert plans == {

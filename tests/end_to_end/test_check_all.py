@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 from command_line import COMMAND
@@ -9,14 +10,15 @@ from command_line import COMMAND
 from mlagentbench.tasks.suites import load_suite
 from mlagentbench.tasks.task import SUITE
 
+pytestmark = pytest.mark.slow
+
 CAP = 7200
 """Seconds: ten times what all checks should take together on two cores."""
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(CAP)
 def test_every_task_of_the_suite_is_sound(environment_variables: dict[str, str]) -> None:
-    command = [COMMAND, "check", "--suite", "v1", "--tier", "mini", "--json"]
+    command: list[str | Path] = [COMMAND, "check", "--suite", "v1", "--tier", "mini", "--json"]
     result = subprocess.run(
         command, env=environment_variables, capture_output=True, text=True, timeout=CAP
     )

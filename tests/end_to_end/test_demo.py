@@ -3,9 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
 from command_line import Run
 
 from mlagentbench.runs.results import collect, find_run, read_grades
+
+pytestmark = pytest.mark.slow
 
 TASKS = {"vectorization", "house-price", "spaceship-titanic"}
 

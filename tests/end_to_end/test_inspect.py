@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from inspect_ai import Task, eval, score
@@ -19,6 +20,8 @@ from mlagentbench.launch.request import RunSettings
 from mlagentbench.runs.results import collect, run_directories
 from mlagentbench.statistics.cells import cell_statistics
 
+pytestmark = pytest.mark.slow
+
 INSPECT = Path(sys.prefix) / "bin" / "inspect"
 
 
@@ -27,7 +30,7 @@ def home(kept_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLAGENTBENCH_HOME", str(kept_home))
 
 
-def number_task(tmp_path: Path, **settings: object) -> Task:
+def number_task(tmp_path: Path, **settings: Any) -> Task:
     folder = write_number_task(tmp_path)
     return registered_task(str(folder), RunSettings.model_validate(settings))
 
@@ -48,14 +51,22 @@ def with_our_actions() -> Agent:
     return execute
 
 
-def run(task: Task, tmp_path: Path, **options: object) -> EvalLog:
-    [log] = eval(task, log_dir=str(tmp_path / "logs"), display="none", **options)  # type: ignore[arg-type]
+def run(task: Task, tmp_path: Path, **options: Any) -> EvalLog:
+    [log] = eval(task, log_dir=str(tmp_path / "logs"), display="none", **options)
     return log
 
 
 def test_the_command_line_of_inspect_runs_an_agent_of_ours(tmp_path: Path) -> None:
     folder = write_number_task(tmp_path)
-    command = [INSPECT, "eval", "mlagentbench/folder", "-T", f"path={folder}", "--model", "none"]
+    command: list[str | Path] = [
+        INSPECT,
+        "eval",
+        "mlagentbench/folder",
+        "-T",
+        f"path={folder}",
+        "--model",
+        "none",
+    ]
     result = subprocess.run(
         [*command, "--solver", "mlagentbench/baseline", "--log-dir", "logs"],
         cwd=tmp_path,
@@ -79,7 +90,15 @@ def test_the_command_line_of_inspect_runs_an_agent_of_ours(tmp_path: Path) -> No
 
 def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
     folder = write_number_task(tmp_path)
-    command = [INSPECT, "eval", "mlagentbench/folder", "-T", f"path={folder}", "-T", "teir=mini"]
+    command: list[str | Path] = [
+        INSPECT,
+        "eval",
+        "mlagentbench/folder",
+        "-T",
+        f"path={folder}",
+        "-T",
+        "teir=mini",
+    ]
     result = subprocess.run(
         [*command, "--model", "none"], cwd=tmp_path, capture_output=True, text=True
     )
@@ -149,4 +168,4 @@ def test_a_log_can_be_scored_again(tmp_path: Path) -> None:
     assert again.samples is not None and log.samples is not None
     first, second = log.samples[0].scores, again.samples[0].scores
     assert first is not None and second is not None
-    assert second["grade_submission"].value == first["grade_submission"].value  # type: ignore[comparison-overlap]
+    assert second["grade_submission"].value == first["grade_submission"].value

@@ -5,12 +5,15 @@ import pty
 import subprocess
 from pathlib import Path
 
+import pytest
 from command_line import COMMAND
 from number_task import write_number_task
 
 from mlagentbench.environment.actions.request_help import NOBODY
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.results import collect
+
+pytestmark = pytest.mark.slow
 
 ASKING = """
 from inspect_ai.solver import Solver, solver

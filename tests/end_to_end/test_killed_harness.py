@@ -3,9 +3,12 @@
 import random
 from pathlib import Path
 
+import pytest
 from courses import react
 from killing import Harness, killed_at_random
 from undisturbed import differences
+
+pytestmark = pytest.mark.slow
 
 IN_THE_MIDDLE = (("sandbox start", 1), ("snapshot", 2), ("end line", 1), ("grading", 1))
 AT_RANDOM = 4

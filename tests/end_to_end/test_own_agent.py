@@ -14,6 +14,8 @@ from mlagentbench.agents.custom_agent import load_agent
 from mlagentbench.errors import UsageError
 from mlagentbench.runs.results import collect
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "agents" / "your-own.md"
 WIRE = ChatCompletions("openai-api/own/model", "OWN")
 

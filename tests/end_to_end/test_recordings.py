@@ -24,6 +24,8 @@ from mlagentbench.runs.journal import AnyLine, ReplyLine, read_lines
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.results import RunResult, collect
 
+pytestmark = pytest.mark.slow
+
 BETTER = STARTER.replace("slope = 1 + random.gauss(0, 0.02)", "slope = 3.0")
 ANSWERS = (
     ("write_file", {"file_name": "train.py", "content": BETTER}),

@@ -13,6 +13,8 @@ from number_task import write_number_task
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.results import read_record, run_directories
 
+pytestmark = pytest.mark.slow
+
 BUSY = """
 print('begun', flush=True)
 while True:
@@ -40,7 +42,16 @@ def test_a_killed_run_goes_on_and_is_branched(
 ) -> None:
     write_number_task(tmp_path, **{"starter/busy_py": BUSY})
     (tmp_path / "wary.py").write_text(AGENT)
-    command = [COMMAND, "run", "--tasks", "./numbers", "--agents", "./wary.py", "--out", "out"]
+    command: list[str | Path] = [
+        COMMAND,
+        "run",
+        "--tasks",
+        "./numbers",
+        "--agents",
+        "./wary.py",
+        "--out",
+        "out",
+    ]
     with (tmp_path / "printed").open("w") as printed:
         harness = subprocess.Popen(
             command, cwd=tmp_path, env=environment_variables, stdout=printed, stderr=printed

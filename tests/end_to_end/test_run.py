@@ -15,6 +15,8 @@ from number_task import GRADE, slow_starter, write_number_task
 
 from mlagentbench.runs.results import collect, find_run
 
+pytestmark = pytest.mark.slow
+
 AGENTS = ("--agents", "nop,baseline,oracle")
 
 

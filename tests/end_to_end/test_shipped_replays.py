@@ -3,9 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
 from command_line import Run
 
 from mlagentbench.runs.results import collect
+
+pytestmark = pytest.mark.slow
 
 
 def test_what_react_did_is_done_again(tmp_path: Path, run: Run) -> None:

@@ -10,6 +10,8 @@ from mlagentbench.environment.services.tool_model import read_replies, request_k
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import collect
 
+pytestmark = pytest.mark.slow
+
 TASK = ("run", "--tasks", "bibtex-generation", "--out", "out")
 READER = ("--role", "tool=mlagentbench/reader")
 
@@ -30,7 +32,6 @@ def test_other_roles_than_tool_are_refused_where_there_is_no_agent(run: Run) -> 
         assert "only the role tool is used here" in result.stderr
 
 
-@pytest.mark.slow
 def test_a_run_is_graded_with_the_model_and_again_without(tmp_path: Path, run: Run) -> None:
     shown = run(*TASK, "--agents", "baseline", *READER).stdout
     assert "tool model mlagentbench/reader; a grading used 120 replies (0 of them kept" in shown

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -16,13 +17,14 @@ from mlagentbench.errors import RunEnded, RunFailed, UsageError
 from mlagentbench.records import Action, BudgetLimits, Observation, Outcome, Step
 from mlagentbench.runs.journal import EndLine, read_journal, read_lines
 from mlagentbench.runs.trees import entry_at, walk
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 
 pytestmark = pytest.mark.anyio
 
 
-async def do(environment: Environment, name: str, **arguments: object) -> Observation:
+async def do(environment: Environment, name: str, **arguments: Any) -> Observation:
     return await environment.execute(Action(name=name, arguments=arguments))
 
 
@@ -90,6 +92,7 @@ async def test_the_budget_ends_the_run_before_the_next_step(open_environment: Op
         assert ended.value.kind == "tokens"
 
 
+@pytest.mark.slow
 async def test_an_agent_can_give_a_script_less_time_than_the_task_does(
     open_environment: OpenRun,
 ) -> None:
@@ -102,6 +105,7 @@ async def test_an_agent_can_give_a_script_less_time_than_the_task_does(
         assert (await environment.execute(run)).status == "ok", "it holds for one step only"
 
 
+@pytest.mark.slow
 async def test_a_script_gets_no_more_than_the_time_left(open_environment: OpenRun) -> None:
     async with open_environment(BudgetLimits(time=3.0)) as environment:
         script = "import time; time.sleep(60)"
@@ -226,6 +230,7 @@ async def test_finishing_keeps_what_changed_outside_of_steps(open_environment: O
 
 async def test_a_broken_sandbox_is_a_failure_not_an_observation(open_environment: OpenRun) -> None:
     async with open_environment() as environment:
+        assert isinstance(environment.sandbox, BubblewrapSandbox)
         await environment.sandbox.stop()
         with pytest.raises(RunFailed) as failed:
             await do(environment, "List Files")
@@ -343,6 +348,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.slow
 async def test_a_killed_process_leaves_a_run_that_goes_on(
     open_environment: OpenRun, tmp_path: Path, python_env: PythonEnv
 ) -> None:

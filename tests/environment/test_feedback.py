@@ -1,6 +1,7 @@
 """Feedback: a metric on data held out by the task itself, told a limited number of times."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_task import HOLD_OUT, OpenRun
@@ -29,7 +30,7 @@ async def feedback(task: Task, data: PreparedData, numpy_env: PythonEnv) -> Feed
     return await hold_out(task, data, numpy_env, call_task, calls=2)
 
 
-async def do(environment: Environment, name: str, **arguments: object) -> Observation:
+async def do(environment: Environment, name: str, **arguments: Any) -> Observation:
     return await environment.execute(Action(name=name, arguments=arguments))
 
 
@@ -44,6 +45,7 @@ async def validation(environment: Environment, *values: float) -> str:
     return (await do(environment, "Validate Submission")).text
 
 
+@pytest.mark.slow
 async def test_the_metric_is_told_so_often_and_no_more(
     open_environment: OpenRun, feedback: Feedback
 ) -> None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from small_task import OpenRun
@@ -19,7 +20,7 @@ async def environment(open_environment: OpenRun) -> AsyncIterator[Environment]:
         yield opened
 
 
-async def do(environment: Environment, name: str, **arguments: object) -> Observation:
+async def do(environment: Environment, name: str, **arguments: Any) -> Observation:
     return await environment.execute(Action(name=name, arguments=arguments))
 
 

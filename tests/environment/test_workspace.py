@@ -154,6 +154,7 @@ def test_a_read_only_path_inside_a_folder_is_refused(task: Task, data: PreparedD
         Workspace(load_folder(task.folder), data.public, Path(os.devnull))
 
 
+@pytest.mark.slow
 def test_it_is_laid_out_anew_whatever_is_there(workspace: Workspace) -> None:
     subprocess.run(
         [sys.executable, "-c", "import os\nfor _ in range(1500): os.mkdir('d'); os.chdir('d')"],

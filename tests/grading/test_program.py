@@ -99,6 +99,7 @@ def test_what_is_no_output_is_said(trial: Trial, program: str, reason: str) -> N
     assert len(str(invalid.value).encode("utf-8")) < 3000
 
 
+@pytest.mark.slow
 def test_a_bottomless_directory_is_refused_and_removed(
     trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +153,7 @@ def varied(trial: Trial) -> Trial:
     return trial
 
 
+@pytest.mark.slow
 def test_every_alteration_of_a_submission_is_run(varied: Trial) -> None:
     first = varied.collect("number")
     shutil.rmtree(varied.outputs)

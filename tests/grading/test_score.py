@@ -134,6 +134,27 @@ def test_the_papers_rule_asks_for_more_than_10_percent_over_the_starter() -> Non
     assert compare_with_bar(ERROR, figures(50.0, 30.0, 10.0, bar=20.0), 44.0).paper_success is True
 
 
+@pytest.mark.parametrize(
+    ("metric", "starter", "score"),
+    [
+        (ACCURACY, 1000.0, 1100.0),
+        (ACCURACY, 0.5, 0.55),  # a gain of 0.10000000000000009 in floating point
+        (ACCURACY, 0.7, 0.77),
+        (ERROR, 50.0, 45.0),
+        (ERROR, 0.3, 0.27),
+        (ERROR, 7.7, 6.93),
+    ],
+)
+def test_exactly_10_percent_is_not_more_than_10_percent(
+    metric: Metric, starter: float, score: float
+) -> None:
+    measured = figures(starter, starter, 2 * starter, bar=1.5 * starter)
+    assert compare_with_bar(metric, measured, score).paper_success is False
+    little = 1e-6 * starter if metric.better == "higher" else -1e-6 * starter
+    assert compare_with_bar(metric, measured, score + little).paper_success is True
+    assert compare_with_bar(metric, measured, score - little).paper_success is False
+
+
 def test_the_papers_improvement_is_a_share_of_the_starters_score() -> None:
     assert paper_improvement(ACCURACY, 0.5, 0.6) == pytest.approx(0.2)
     assert paper_improvement(ERROR, 50.0, 40.0) == pytest.approx(0.2)

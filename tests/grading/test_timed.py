@@ -16,7 +16,7 @@ from prepared import write_data
 from mlagentbench.errors import RunFailed
 from mlagentbench.grading import timed as timing
 from mlagentbench.grading.timed import Server, TimingRecord, collect_timed
-from mlagentbench.guest.mlagentbench_task import TimingRecord as TimingsOfTask
+from mlagentbench.guest.mlagentbench_task import Timings as TimingsOfTask
 from mlagentbench.guest.mlagentbench_task import grade_timings
 from mlagentbench.home import locked
 from mlagentbench.records import Json
@@ -24,6 +24,8 @@ from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.contract import InvalidSubmissionReported
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import SUITE, Task, load_folder
+
+pytestmark = pytest.mark.slow
 
 FOLDER = SUITE / "vectorization"
 STARTER = (FOLDER / "starter" / "convolution.py").read_text()
@@ -447,7 +449,9 @@ def test_a_control_that_is_off_brings_another_sitting_with_new_requests(
 def test_when_the_control_is_off(control: float, off: bool) -> None:
     starter = [1.0, 1.1, 0.9, 1.0, 1.2, 1.0, 1.0, 1.0, 1.0]
     mine, other = ([seconds * factor for seconds in starter] for factor in (0.25, control))
-    timings = TimingRecord(submission=mine, starter=starter, control=other, sittings=3)
+    timings = TimingRecord(
+        submission=tuple(mine), starter=tuple(starter), control=tuple(other), sittings=3
+    )
     assert timings.control_is_off() is off
     grade = grade_timings(TimingsOfTask(mine, starter, other, 3))
     assert grade.score == pytest.approx(0.25)

@@ -1,11 +1,18 @@
 """The interval of a score were the test set drawn anew, group by group."""
 
 import math
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 import pytest
 
-from mlagentbench.guest.mlagentbench_intervals import resampled_interval
+from mlagentbench.guest import mlagentbench_intervals
+
+
+def resampled_interval(
+    groups: Sequence[Hashable], values: Iterable[float], weights: Sequence[float] | None = None
+) -> list[float] | None:
+    return mlagentbench_intervals.resampled_interval(groups, list(values), weights)
 
 
 def test_groups_are_drawn_as_a_whole() -> None:

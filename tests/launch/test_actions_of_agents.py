@@ -17,7 +17,14 @@ from mlagentbench.launch.suite import SuiteRequest, run_suite
 
 
 def request(tmp_path: Path, **options: Any) -> SuiteRequest:
-    usual = {"agents": "nop", "models": "none", "runs": 1, "jobs": 1, "roles": [], "prices": None}
+    usual: dict[str, Any] = {
+        "agents": "nop",
+        "models": "none",
+        "runs": 1,
+        "jobs": 1,
+        "roles": [],
+        "prices": None,
+    }
     return SuiteRequest.read(tasks="house-price", out=tmp_path / "out", **usual | options)
 
 

@@ -1,6 +1,7 @@
 """What the options of `mlagentbench run` stand for."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from mlagentbench.launch.request import AgentChoice, RunSettings, parse_agents, 
 from mlagentbench.launch.suite import SuiteRequest
 from mlagentbench.tasks.task import load_task
 
-OPTIONS = {
+OPTIONS: dict[str, Any] = {
     "tasks": "house-price", "agents": "nop,baseline", "models": "none", "runs": None,
     "out": Path("out"), "jobs": 1, "roles": [], "prices": None, "tier": "mini",
 }  # fmt: skip

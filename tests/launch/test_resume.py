@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from number_task import GRADE, write_number_task
@@ -29,6 +30,8 @@ from mlagentbench.runs.results import (
 )
 from mlagentbench.statistics.cells import cell_statistics
 
+pytestmark = pytest.mark.slow
+
 BROKEN_GRADER = GRADE.replace("    answers =", "    1 / 0\n    answers =")
 NOTHING_CHANGED = Changes()
 Start = Callable[..., RunDirectory]
@@ -48,7 +51,7 @@ def said() -> list[str]:
 def start(tmp_path: Path) -> Start:
     """Runs an agent once on the number task, and again when it is called again."""
 
-    def run_once(agent: str = "oracle", grader: str = GRADE, **options: object) -> RunDirectory:
+    def run_once(agent: str = "oracle", grader: str = GRADE, **options: Any) -> RunDirectory:
         write_number_task(tmp_path, grade_py=grader)
         [result] = run_suite(_request(tmp_path, agent, **options), _console()).results
         return find_run(tmp_path / "out" / result.path)
@@ -56,7 +59,7 @@ def start(tmp_path: Path) -> Start:
     return run_once
 
 
-def _request(tmp_path: Path, agent: str, **options: object) -> SuiteRequest:
+def _request(tmp_path: Path, agent: str, **options: Any) -> SuiteRequest:
     return SuiteRequest.read(
         tasks=str(tmp_path / "numbers"), agents=agent, models="none", runs=1,
         out=tmp_path / "out", jobs=1, roles=[], prices=None, **options,
@@ -67,12 +70,12 @@ def _console() -> Console:
     return Console(file=StringIO())
 
 
-def resume(run: RunDirectory, said: list[str], **limits: object) -> SuiteOutcome:
+def resume(run: RunDirectory, said: list[str], **limits: Any) -> SuiteOutcome:
     return resume_runs([run.path], GoingOn.read(**limits), said.append, _console())
 
 
 def branch(
-    run: RunDirectory, step: int, runs: int, changes: Changes = NOTHING_CHANGED, **limits: object
+    run: RunDirectory, step: int, runs: int, changes: Changes = NOTHING_CHANGED, **limits: Any
 ) -> list[RunDirectory]:
     how = GoingOn.read(**limits)
     outcome = branch_run(run.path, step, runs, changes, how, lambda _: None, _console())

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -50,7 +51,7 @@ def folder(tmp_path: Path) -> MailFolder:
     return MailFolder(tmp_path / "box")
 
 
-def asker(folder: MailFolder, **arguments: float) -> Model:
+def asker(folder: MailFolder, **arguments: Any) -> Model:
     return get_model("mlagentbench/mailbox", memoize=False, dir=folder.directory, **arguments)
 
 
@@ -326,7 +327,7 @@ async def test_a_dead_workers_claim_does_not_count(folder: MailFolder) -> None:
     ],
 )
 def test_wrong_arguments_of_a_mailbox(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, object], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(PrerequisiteError) as error:

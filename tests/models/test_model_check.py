@@ -60,6 +60,7 @@ def test_a_package_that_no_extra_of_ours_has(monkeypatch: pytest.MonkeyPatch) ->
     assert said_of("groq/llama") == "model groq/llama needs package groq: pip install groq"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "variable"),
     [

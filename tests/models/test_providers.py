@@ -37,7 +37,7 @@ from mlagentbench.environment.asking import TRIES
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import ContextOverflow, ModelRefused, RunFailed
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 TOO_LONG = "This model's maximum context length is 8192 tokens; your messages resulted in 9000."
 OVERFLOW_OF_OPENAI = openai_error(400, TOO_LONG, code="context_length_exceeded")

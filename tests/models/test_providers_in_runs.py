@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from number_task import write_number_task
@@ -16,6 +17,8 @@ from mlagentbench.launch.request import RunSettings
 from mlagentbench.launch.suite import SuiteRequest, run_suite
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.results import RunResult
+
+pytestmark = pytest.mark.slow
 
 AGENT = """
 import time
@@ -54,7 +57,7 @@ def server() -> Iterator[WireServer]:
         yield server
 
 
-def run(tmp_path: Path, agent: str, **options: object) -> RunResult:
+def run(tmp_path: Path, agent: str, **options: Any) -> RunResult:
     folder = write_number_task(tmp_path)
     (tmp_path / "asking.py").write_text(AGENT)
     (tmp_path / "prices.json").write_text(json.dumps({WIRE.model: PRICES}))

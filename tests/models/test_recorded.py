@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 from asked_run import AskedRun, asked_run
@@ -47,8 +48,8 @@ def speakers() -> dict[str, Model]:
     return {"main": scripted("first", list_files, submit), "fast": scripted("a file")}
 
 
-async def recorded_conversation(out: Path, **facts: object) -> RecordedRun:
-    with asked_run(out, speakers(), **facts) as run:  # type: ignore[arg-type]
+async def recorded_conversation(out: Path, **facts: Any) -> RecordedRun:
+    with asked_run(out, speakers(), **facts) as run:
         await conversation(run)
         recorded = record_run(run.directory)
     assert recorded is not None
@@ -63,7 +64,7 @@ async def recording(tmp_path: Path) -> Path:
     return file
 
 
-def replaying(file: Path, **arguments: str) -> dict[str, Model]:
+def replaying(file: Path, **arguments: Any) -> dict[str, Model]:
     return {"main": get_model("mlagentbench/recorded", memoize=False, file=file, **arguments)}
 
 
@@ -161,22 +162,21 @@ async def test_a_recording_that_ends_too_early_says_where(tmp_path: Path, record
 async def test_the_run_is_found_by_task_agent_settings_and_epoch(tmp_path: Path) -> None:
     file = tmp_path / "recording.jsonl"
     runs = []
-    for number, facts in enumerate(
-        [
-            {"epoch": 1}, {"epoch": 2}, {"task": "other"}, {"agent": "other"},
-            {"agent_settings": {"plan": False}, "epoch": 7},
-        ]
-    ):  # fmt: skip
-        with asked_run(tmp_path / str(number), {"main": scripted(f"run {number}")}, **facts) as run:  # type: ignore[arg-type]
+    recorded: list[dict[str, Any]] = [
+        {"epoch": 1}, {"epoch": 2}, {"task": "other"}, {"agent": "other"},
+        {"agent_settings": {"plan": False}, "epoch": 7},
+    ]  # fmt: skip
+    for number, facts in enumerate(recorded):
+        with asked_run(tmp_path / str(number), {"main": scripted(f"run {number}")}, **facts) as run:
             await run.ask("Hello?")
             runs.append(record_run(run.directory))
     write_recording(file, [run for run in runs if run is not None])
 
     places = count()
 
-    async def reply(**facts: object) -> str:
+    async def reply(**facts: Any) -> str:
         out = tmp_path / f"replay {next(places)}"
-        with asked_run(out, replaying(file), **facts) as run:  # type: ignore[arg-type]
+        with asked_run(out, replaying(file), **facts) as run:
             return (await run.ask("Hello?")).completion
 
     assert await reply(epoch=1) == "run 0"
@@ -211,9 +211,9 @@ async def test_who_answered_is_told(tmp_path: Path, recording: Path) -> None:
         output.metadata = Answered(answered_by=by).metadata()
         return output
 
-    async def who(*said: str | ModelOutput, by: str | None = None, **facts: object) -> str:
+    async def who(*said: str | ModelOutput, by: str | None = None, **facts: Any) -> str:
         out = tmp_path / str(len(list(tmp_path.iterdir())))
-        with asked_run(out, {"main": scripted(*said)}, **facts) as run:  # type: ignore[arg-type]
+        with asked_run(out, {"main": scripted(*said)}, **facts) as run:
             for _ in said:
                 await run.ask("?")
             recorded = record_run(run.directory, by)
@@ -277,7 +277,7 @@ async def test_only_a_recording_is_overwritten(tmp_path: Path) -> None:
 async def test_wrong_arguments_are_named(
     recording: Path, arguments: dict[str, str], said: str
 ) -> None:
-    filled = {key: value.format(file=recording) for key, value in arguments.items()}
+    filled: dict[str, Any] = {key: value.format(file=recording) for key, value in arguments.items()}
     with pytest.raises(PrerequisiteError) as error:
         get_model("mlagentbench/recorded", memoize=False, **filled)
     assert said in str(error.value.message)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -61,9 +62,9 @@ async def answer_all(folder: MailFolder, model: Model, workers: int = 1) -> list
 async def test_tools_and_settings_go_to_the_model_and_its_whole_answer_comes_back(
     folder: MailFolder,
 ) -> None:
-    asked = []
+    asked: list[tuple[Any, ...]] = []
 
-    def call_submit(*what: object) -> ModelOutput:
+    def call_submit(*what: Any) -> ModelOutput:
         asked.append(what)
         return tool_call("submit", when="now")
 
@@ -168,6 +169,7 @@ def wait_for_claim(folder: MailFolder, name: str, worker: subprocess.Popen[bytes
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_a_killed_workers_request_is_answered_by_another(
     folder: MailFolder, tmp_path: Path
 ) -> None:

@@ -67,7 +67,9 @@ def test_wilson_interval_counts_a_history_once() -> None:
 
 def test_t_interval_agrees_with_scipy_and_needs_five_values() -> None:
     values = [4.0, 5.5, 6.0, 7.0, 9.5]
-    low, high = t.interval(0.95, 4, statistics.fmean(values), standard_error(values))
+    error = standard_error(values)
+    assert error is not None
+    low, high = t.interval(0.95, 4, statistics.fmean(values), error)
     interval = t_interval(values)
     assert interval is not None
     assert (interval.low, interval.high) == pytest.approx((low, high))

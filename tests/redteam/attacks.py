@@ -46,7 +46,7 @@ def succeeds(action: Callable[[], object]) -> bool:
 
 def call(name: str, *arguments: object) -> bool:
     """Whether a function of libc succeeds."""
-    return getattr(LIBC, name)(*arguments) >= 0
+    return bool(getattr(LIBC, name)(*arguments) >= 0)
 
 
 def other_pids() -> list[int]:

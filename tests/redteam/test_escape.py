@@ -20,6 +20,8 @@ from mlagentbench.sandbox.base import Bind, SandboxSpec
 from mlagentbench.sandbox.bwrap.layout import _package_directories
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 
+pytestmark = pytest.mark.slow
+
 ATTACKS = Path(__file__).with_name("attacks.py")
 NAMES = re.findall(r"^@attack\ndef (\w+)", ATTACKS.read_text(), re.MULTILINE)
 HARMLESS_OUTSIDE = (
@@ -108,7 +110,7 @@ def test_read_only_data_is_as_it_was(host: Host, loot: dict[str, list[str]]) -> 
 
 
 def test_the_same_attacks_succeed_without_a_sandbox(host: Host) -> None:
-    command = [sys.executable, str(ATTACKS), host.facts, *HARMLESS_OUTSIDE]
+    command: list[str] = [sys.executable, str(ATTACKS), str(host.facts), *HARMLESS_OUTSIDE]
     done = subprocess.run(
         command, capture_output=True, check=True, cwd=host.workspace, pass_fds=[host.inheritable]
     )

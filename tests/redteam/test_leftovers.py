@@ -18,6 +18,8 @@ from mlagentbench.sandbox.base import CommandResult
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.inspect_provider import BubblewrapSandboxEnvironment
 
+pytestmark = pytest.mark.slow
+
 CENSUS = Path(__file__).with_name("census.py").read_text(encoding="utf-8")
 START = """
 import ctypes, os, resource, signal, socket, sys, time

@@ -3,6 +3,7 @@
 import csv
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from generated_runs import generate_runs
@@ -25,7 +26,7 @@ from mlagentbench.report.report import ReportRequest, write_report
 from mlagentbench.runs.results import run_directories
 from mlagentbench.tasks.task import load_task
 
-ALL = frozenset(["csv", "parquet", "latex", "markdown"])
+ALL: frozenset[Any] = frozenset(["csv", "parquet", "latex", "markdown"])
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +39,7 @@ def read_csv(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
+@pytest.mark.slow
 def test_a_second_report_reads_and_writes_only_what_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,7 +78,7 @@ TREES = st.recursive(
 )
 
 
-def build(tree: dict, top: Path) -> None:  # type: ignore[type-arg]
+def build(tree: dict, top: Path) -> None:
     for name, value in tree.items():
         path = top / name
         if isinstance(value, dict):
@@ -92,6 +92,7 @@ def build(tree: dict, top: Path) -> None:  # type: ignore[type-arg]
             path.chmod(value[1])
 
 
+@pytest.mark.slow
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -99,7 +100,7 @@ def build(tree: dict, top: Path) -> None:  # type: ignore[type-arg]
 def test_any_two_states_can_be_restored_in_turn(
     tmp_path_factory: pytest.TempPathFactory,
     first: dict,
-    second: dict,  # type: ignore[type-arg]
+    second: dict,
 ) -> None:
     top = tmp_path_factory.mktemp("round")
     work = top / "work"
@@ -242,6 +243,7 @@ def test_skipped_names_are_neither_kept_nor_removed(tmp_path: Path, work: Path) 
     assert (work / "data.csv").exists()
 
 
+@pytest.mark.slow
 def test_bottomless_directories_are_cut_and_removed(work: Path, snapshots: Snapshots) -> None:
     empty = take(snapshots)
     here = os.open(work, os.O_RDONLY)

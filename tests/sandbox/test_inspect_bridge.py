@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from inspect_ai import Task, eval
 from inspect_ai.agent import Agent, AgentState, agent, sandbox_agent_bridge
 from inspect_ai.dataset import Sample
@@ -9,6 +10,8 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from inspect_ai.util import sandbox
 
 import mlagentbench.sandbox.inspect_provider  # noqa: F401  (registers the provider)
+
+pytestmark = pytest.mark.slow
 
 AGENT_INSIDE = """
 import json, time, urllib.request, urllib.error

@@ -84,6 +84,7 @@ def test_leftovers_of_killed_harnesses_are_cleaned_up() -> None:
     living.rmdir()
 
 
+@pytest.mark.slow
 def test_inspects_local_sandbox_behind_our_contract() -> None:
     async def run() -> None:
         local = LocalSandboxEnvironment()

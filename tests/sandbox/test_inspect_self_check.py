@@ -8,6 +8,8 @@ from inspect_ai.util._sandbox import self_check
 
 from mlagentbench.sandbox.inspect_provider import BubblewrapSandboxEnvironment
 
+pytestmark = pytest.mark.slow
+
 NEEDS_ROOT_INSIDE = "test_exec_as_user"
 CHECKS = [
     name

@@ -68,7 +68,7 @@ def task(tmp_path: Path) -> Task:
     return Task(folder, TaskSpec.model_validate(values))
 
 
-def call(task: Task, function: str, timeout: float = 30.0, **paths: dict[str, Path]) -> Any:
+def call(task: Task, function: str, timeout: float = 30.0, **paths: Any) -> Any:
     return asyncio.run(call_task(task, ENV, function, timeout=timeout, **paths))
 
 

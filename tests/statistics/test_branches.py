@@ -1,5 +1,7 @@
 """Families of runs: the sets of branches, and their differences from the parent and each other."""
 
+from typing import Any
+
 import pytest
 from made_records import made_record, made_summary
 
@@ -16,7 +18,7 @@ def made(
     normalised: float | None,
     step: int | None = None,
     edited: str | None = None,
-    **facts: object,
+    **facts: Any,
 ) -> RunSummary:
     point = None if step is None else BranchPoint(run=PARENT, step=step, edited=edited)
     update = {"branched_from": point, "seed": 100 + number}

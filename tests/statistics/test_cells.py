@@ -3,6 +3,7 @@
 import pytest
 from made_runs import graded, point, run, validation
 
+from mlagentbench.errors import OutcomeKind
 from mlagentbench.numeric.intervals import t_interval, wilson_interval
 from mlagentbench.records import GradeRecord, Outcome, Usage
 from mlagentbench.statistics.cells import cell_statistics
@@ -49,7 +50,7 @@ def test_a_tenth_missing_is_not_yet_grey() -> None:
 
 
 @pytest.mark.parametrize("kind", ["steps", "time", "tokens", "cost", "context", "refusal"])
-def test_what_the_agent_ran_out_of_is_its_own_fault(kind: str) -> None:
+def test_what_the_agent_ran_out_of_is_its_own_fault(kind: OutcomeKind) -> None:
     [cell] = cell_statistics([run(1, graded(None), outcome=Outcome(kind=kind))])
     assert cell.missing == 0 and cell.success.rate == 0.0 and cell.normalised.mean == 0.0
 

@@ -1,8 +1,7 @@
 """Comparisons of agents on a leaderboard: who is compared with whom, by what, how sure it is."""
 
 import pytest
-from made_runs import graded, run
-from test_leaderboard import on_measured_data, row, runs_of
+from made_runs import graded, on_measured_data, row, run, runs_of
 
 from mlagentbench.statistics.cells import cell_statistics
 from mlagentbench.statistics.comparison import all_comparisons, compare

@@ -29,7 +29,7 @@ def block_of(**summary: Any) -> dict[str, IntegrityLine]:
 
 
 def key(agent: str = "react", task: str = "house-price", **different: Any) -> CellKey:
-    shared = {
+    shared: dict[str, Any] = {
         "tier": "full",
         "task_version": 1,
         "data_hash": "ab" * 32,
@@ -76,7 +76,7 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
     }
     assert others.keys() == Disclosure.model_fields.keys()
     for name, value in others.items():
-        tier = {"tier": "mini"} if name == "mini_seed" else {}
+        tier: dict[str, Any] = {"tier": "mini"} if name == "mini_seed" else {}
         before = disclosure_lines(made_record(**tier))
         assert disclosure_lines(made_record(**(tier | {name: value}))) != before, name
     assert not any(line.doubt for line in disclosure_lines(usual))

@@ -4,45 +4,20 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from made_runs import graded, run
+from made_runs import graded, on_measured_data, row, run, runs_of
 
-from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.numeric.intervals import stratified_rate_interval, stratum_of
 from mlagentbench.records import Outcome, Usage
 from mlagentbench.statistics.cells import cell_statistics
 from mlagentbench.statistics.leaderboard import (
     APART,
     IMPORTED,
-    AgentStatistics,
-    Leaderboard,
     leaderboards,
 )
 from mlagentbench.statistics.reference_rows import FROM_MEASURED
 from mlagentbench.tasks.task import load_task
 
 TASKS = ("house-price", "vectorization")
-
-
-def runs_of(agent: str, scores: dict[str, list[float | None]], **facts: Any) -> list[RunSummary]:
-    return [
-        run(epoch, graded(score), task=task, agent=agent, **facts)
-        for task, values in scores.items()
-        for epoch, score in enumerate(values, start=1)
-    ]
-
-
-def on_measured_data(task: str) -> dict[str, Any]:
-    """The facts of a run on the data that the task's own figures hold for."""
-    spec = load_task(task).spec
-    return {
-        "task": task, "tier": "mini", "mini_seed": "public", "task_version": spec.version,
-        "data_hash": spec.measured["mini"].data,
-    }  # fmt: skip
-
-
-def row(leaderboard: Leaderboard, agent: str) -> AgentStatistics:
-    [found] = [one for one in leaderboard.rows if one.agent == agent]
-    return found
 
 
 def test_an_agents_row_is_the_mean_over_tasks() -> None:
@@ -191,7 +166,12 @@ def test_what_nobody_measured_is_said() -> None:
 
 def test_imported_runs_that_saw_other_data_have_rows_of_their_own() -> None:
     """Each row has a task once, so that its mean gives no task more weight than others."""
-    imported = {"agent": "legacy-agent", "task_version": 0, "tier": "full", "limits": {}}
+    imported: dict[str, Any] = {
+        "agent": "legacy-agent",
+        "task_version": 0,
+        "tier": "full",
+        "limits": {},
+    }
     runs = [
         *runs_of("react", {"a": [0.9], "b": [0.9]}),
         run(1, graded(0.9), task="a", data_hash="legacy:1", **imported),

@@ -41,7 +41,8 @@ RUNS = [tried(1, 0.4, 3.0, 0.9), tried(2, 0.8, 2.0, 0.3), tried(3, None, 1.0, 0.
 
 def test_one_run_has_all_steps() -> None:
     one = best_of_k(RUNS, 40, 1)
-    assert (one.steps_each, one.chosen, one.oracle) == (40, pytest.approx(0.6), pytest.approx(0.6))
+    assert one.steps_each == 40
+    assert one.chosen == pytest.approx(0.6) and one.oracle == pytest.approx(0.6)
 
 
 def test_the_best_of_two_halves_is_the_mean_over_all_pairs() -> None:
@@ -50,7 +51,9 @@ def test_the_best_of_two_halves_is_the_mean_over_all_pairs() -> None:
     pairs = list(combinations((1, 2, 3), 2))
     two = best_of_k(RUNS, 40, 2)
     assert two.steps_each == 20
-    assert two.chosen == pytest.approx(fmean(at_cut[min(pair, key=told.get)] for pair in pairs))
+    assert two.chosen == pytest.approx(
+        fmean(at_cut[min(pair, key=told.__getitem__)] for pair in pairs)
+    )
     assert two.oracle == pytest.approx(fmean(max(at_cut[one] for one in pair) for pair in pairs))
 
 

@@ -135,12 +135,12 @@ def test_intervals_of_differences_cover_the_truth() -> None:
         interval = rate_difference_interval(
             [arms(_rates(a)(rng, 5), _rates(b)(rng, 5)) for a, b in pairs]
         )
-        rates += interval.low <= np.mean(own - other) <= interval.high
+        rates += bool(interval.low <= np.mean(own - other) <= interval.high)
         of_means = mean_difference_interval(
             [arms(_scores(a)(rng, 5), _scores(b)(rng, 5)) for a, b in pairs]
         )
         assert of_means is not None
-        scores += of_means.low <= np.mean(own - other) <= of_means.high
+        scores += bool(of_means.low <= np.mean(own - other) <= of_means.high)
     assert 0.93 <= rates / draws <= 0.98
     assert 0.93 <= scores / draws <= 0.98
 

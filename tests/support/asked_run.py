@@ -43,7 +43,7 @@ class AskedRun:
 
 
 def asked_run(
-    out: Path, models: Mapping[str, str | Model], epoch: int = 1, steps: int = 0, **facts: object
+    out: Path, models: Mapping[str, str | Model], epoch: int = 1, steps: int = 0, **facts: Any
 ) -> AbstractContextManager[AskedRun]:
     """A run below `out`, begun or continued after so many steps."""
     disclosure = Disclosure.model_validate(DISCLOSURE | facts)

@@ -1,7 +1,7 @@
 """Whole runs of foreign agents on the number task, in Inspect as its own users start them."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from inspect_ai import eval
 from inspect_ai.log import EvalLog
@@ -27,7 +27,7 @@ class ForeignRun(NamedTuple):
         return "\n".join(line.detail for line in self.history.events if line.event == "note")
 
 
-def run_foreign(top: Path, solver: Solver, model: Model, **settings: object) -> ForeignRun:
+def run_foreign(top: Path, solver: Solver, model: Model, **settings: Any) -> ForeignRun:
     """Run an agent on the number task below `top`, or go on with its run."""
     task = registered_task(str(write_number_task(top)), RunSettings.model_validate(settings))
     out = top / "logs"

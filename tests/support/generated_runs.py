@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from made_records import made_record
 
@@ -85,17 +86,17 @@ def _workspaces(store: ObjectStore) -> list[str]:
 
 
 def _grade(agent: str, chance: random.Random) -> GradeRecord:
-    figures = {"floor": FLOOR, "bar": BAR, "reference": REFERENCE}
+    known: dict[str, Any] = {"floor": FLOOR, "bar": BAR, "reference": REFERENCE}
     if agent == "nop" or chance.random() < 0.1:
         return GradeRecord(
             step=0, valid=False, reason="no submission: submission.csv not found", success=False,
-            success_reason="no valid submission", paper_success=False, **figures,
+            success_reason="no valid submission", paper_success=False, **known,
         )  # fmt: skip
     score = FLOOR if agent == "baseline" else chance.gauss(0.7, 0.08)
     return GradeRecord(
         step=0, valid=True, score=score, normalised=(score - FLOOR) / (REFERENCE - FLOOR),
         success=score >= BAR, success_reason="-", paper_improvement=score / FLOOR - 1,
-        paper_success=score / FLOOR - 1 > 0.1, **figures,
+        paper_success=score / FLOOR - 1 > 0.1, **known,
     )  # fmt: skip
 
 
@@ -144,7 +145,7 @@ def _lines(record: RunRecord, snapshots: list[str], chance: random.Random) -> It
             )  # fmt: skip
         if action in ("Write File", "Execute Script"):
             snapshot = chance.choice(snapshots)
-        begun = {"n": number, "at": at + clock, "clock": clock, "step": step}
+        begun: dict[str, Any] = {"n": number, "at": at + clock, "clock": clock, "step": step}
         yield BeginLine(**begun, action=Action(name=action, arguments=arguments))
         clock += took
         failed = "Error" in seen

@@ -24,7 +24,9 @@ ARGUMENTS = {
 }
 
 
-def step(name: str, args: Any = None, observation: str = "done", after: float = 10.0) -> dict:
+def step(
+    name: str, args: Any = None, observation: str = "done", after: float = 10.0
+) -> dict[str, Any]:
     """A step of trace.json that ended so many seconds after the run began."""
     return {
         "action": {"name": name, "args": {} if args is None else args},
@@ -77,7 +79,7 @@ def usual_main_log() -> str:
 
 def write_log(
     directory: Path,
-    steps: Sequence[dict] = USUAL_STEPS,
+    steps: Sequence[dict[str, Any]] = USUAL_STEPS,
     files: Sequence[Mapping[str, str]] = USUAL_FILES,
     *,
     log: str | None = None,

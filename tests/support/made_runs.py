@@ -1,5 +1,6 @@
 """Summaries of graded runs that never ran, for figures over many of them."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from made_records import EFFICIENCY, SUBMITTED, made_record
@@ -7,6 +8,8 @@ from made_records import EFFICIENCY, SUBMITTED, made_record
 from mlagentbench.analysis.run_summary import RunSummary, ScorePoint, ValidationPoint
 from mlagentbench.records import GradeRecord, Outcome, Usage
 from mlagentbench.runs.results import RunResult
+from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
+from mlagentbench.tasks.task import load_task
 
 USED = Usage(steps=40, seconds=100.0, input_tokens=900, output_tokens=100, cost=0.5)
 FIGURES = {"floor": 10.0, "bar": 6.0, "reference": 2.0}
@@ -63,3 +66,27 @@ def point(step: int, normalised: float | None) -> ScorePoint:
 
 def validation(step: int, value: float, metric: str = "mae") -> ValidationPoint:
     return ValidationPoint(step=step, metric=metric, value=value)
+
+
+def runs_of(
+    agent: str, scores: Mapping[str, Sequence[float | None]], **facts: Any
+) -> list[RunSummary]:
+    return [
+        run(epoch, graded(score), task=task, agent=agent, **facts)
+        for task, values in scores.items()
+        for epoch, score in enumerate(values, start=1)
+    ]
+
+
+def on_measured_data(task: str) -> dict[str, Any]:
+    """The facts of a run on the data that the task's own figures hold for."""
+    spec = load_task(task).spec
+    return {
+        "task": task, "tier": "mini", "mini_seed": "public", "task_version": spec.version,
+        "data_hash": spec.measured["mini"].data,
+    }  # fmt: skip
+
+
+def row(leaderboard: Leaderboard, agent: str) -> AgentStatistics:
+    [found] = [one for one in leaderboard.rows if one.agent == agent]
+    return found

@@ -1,6 +1,6 @@
 """Prepared data written by hand, with the files that a test wants."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,7 @@ def write_data(
     )  # fmt: skip
 
 
-def table(header: str, *columns: Sequence[object]) -> str:
+def table(header: str, *columns: Iterable[object]) -> str:
     """CSV text of columns."""
     rows = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
     return "\n".join([header, *rows]) + "\n"

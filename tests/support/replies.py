@@ -76,7 +76,7 @@ def _triple(text: str) -> str:
     return '"""' + text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') + '"""'
 
 
-_TEXT_WAYS = [json.dumps, _double, _careless, _single, _triple]
+_TEXT_WAYS: list[Callable[[str], str]] = [json.dumps, _double, _careless, _single, _triple]
 _GAPS = ["", " ", "\n    ", "\t", " // it's so\n", " # {\n", " /* } */ ", "\r\n"]
 
 
@@ -205,10 +205,10 @@ def damaged_replies(draw: Draw) -> str:
 @st.composite
 def nested_replies(draw: Draw) -> str:
     """Replies whose input is a tower of brackets, sound or not."""
-    floor = draw(st.sampled_from(['{"a":', "[", '{"a":[', "{a:{b:", "[[{'a':", "{"]))
-    floors = draw(st.integers(1, 70) | st.integers(1, 3_000))
-    closings = draw(st.sampled_from([floors, floors + 1, floors - 1, 0]))
-    inmost = draw(st.sampled_from(["", "1", "]", '"']))
+    floor: str = draw(st.sampled_from(['{"a":', "[", '{"a":[', "{a:{b:", "[[{'a':", "{"]))
+    floors: int = draw(st.integers(1, 70) | st.integers(1, 3_000))
+    closings: int = draw(st.sampled_from([floors, floors + 1, floors - 1, 0]))
+    inmost: str = draw(st.sampled_from(["", "1", "]", '"']))
     closing = "".join("}" if one == "{" else "]" for one in reversed(floor) if one in "{[")
     return START + '{"top": ' + floor * floors + inmost + closing * closings
 

@@ -11,10 +11,12 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from mlagentbench.analysis.findings import (
     ClaimCounts,
     Debugging,
+    ErrorMode,
     Finding,
     HeldMode,
     Milestone,
@@ -34,6 +36,7 @@ from mlagentbench.records import (
     Disclosure,
     GradeRecord,
     Observation,
+    ObservationStatus,
     Outcome,
     RunRecord,
     Usage,
@@ -61,7 +64,7 @@ class MadeTask:
 
     name: str
     metric: str
-    better: str
+    better: Literal["higher", "lower"]
     floor: float
     reference: float
 
@@ -169,7 +172,7 @@ def _path(record: RunRecord) -> str:
 
 
 def _grade(task: MadeTask, normalised: float | None, steps: int) -> GradeRecord:
-    known = {
+    known: dict[str, Any] = {
         "floor": task.floor,
         "bar": task.score(0.5),
         "reference": task.reference,
@@ -235,7 +238,9 @@ def _process(
                 quote="The accuracy improved to 0.874.",
             )
         )  # fmt: skip
-    modes = ["hallucination", "debugging", "response format", "small improvement", "unclassified"]
+    modes: list[ErrorMode] = [
+        "hallucination", "debugging", "response format", "small improvement", "unclassified",
+    ]  # fmt: skip
     held = luck.sample(modes, 2) if not success and not failed else []
     return ProcessReport(
         findings=tuple(findings),
@@ -332,7 +337,7 @@ class UnsyncedJournal:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def append(self, line_type: type[Line], clock: float, **fields: object) -> int:
+    def append(self, line_type: type[Line], clock: float, **fields: Any) -> int:
         """Add a line; gives back its number."""
         number = len(self.lines)
         line = line_type.model_validate(
@@ -396,7 +401,8 @@ def _write_step(
     )  # fmt: skip
     if step == 2:
         journal.append(EventLine, clock, event="unreadable", reply=number, form="json")
-    text, status, exit_code, snapshot = f"validation MAE={52151.9 - step}", "ok", 0, before
+    status: ObservationStatus = "ok"
+    text, exit_code, snapshot = f"validation MAE={52151.9 - step}", 0, before
     action = Action(name="Execute Script", arguments={"script_name": "train.py"})
     if step == 3:
         text = HOSTILE

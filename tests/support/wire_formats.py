@@ -238,7 +238,7 @@ class Messages:
         stop_reason: str = "end_turn",
     ) -> Answer:
         read = {"input_tokens": READ - CACHED, "cache_read_input_tokens": CACHED}
-        message = {
+        message: dict[str, Any] = {
             "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-opus-5-5",
             "content": [], "stop_reason": None, "stop_sequence": None,
             "usage": {**read, "cache_creation_input_tokens": 0, "output_tokens": 1},

@@ -3,6 +3,7 @@
 import asyncio
 import struct
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from mlagentbench.task_checks.leak_probe import probe_answers
 from mlagentbench.task_checks.verdicts import CheckResult
 from mlagentbench.tasks.task import load_task
 
-pytestmark = pytest.mark.usefixtures("with_shared_home")
+pytestmark = [pytest.mark.usefixtures("with_shared_home"), pytest.mark.slow]
 N = 300
 RNG = np.random.default_rng(3)
 IDS = RNG.choice(900_000, N, replace=False) + 100_000
@@ -23,8 +24,8 @@ NUMBERS = RNG.normal(size=N).round(4)
 
 def probe(
     tmp_path: Path,
-    public: dict[str, Contents],
-    private: dict[str, Contents],
+    public: Mapping[str, Contents],
+    private: Mapping[str, Contents],
     kind: str = "predictions",
 ) -> CheckResult:
     task = load_task("house-price")

@@ -114,7 +114,10 @@ def test_answers_as_an_array_of_labels(task: Task, tmp_path: Path) -> None:
     images = RNG.integers(0, 255, (N, 4, 4), dtype=np.uint8)
     honest = write_data(tmp_path / "honest", {"test_images.npy": images}, private)
     assert leaks.search_columns(task, honest).ok
-    named = {"test_images.npy": images, "files.csv": table("name", [f"cat{k}" for k in CLASSES])}
+    named: dict[str, Contents] = {
+        "test_images.npy": images,
+        "files.csv": table("name", [f"cat{k}" for k in CLASSES]),
+    }
     planted = write_data(tmp_path / "planted", named, private)
     assert found(leaks.search_columns(task, planted), "files.csv: name is a code for")
 

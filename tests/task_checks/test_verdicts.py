@@ -68,6 +68,7 @@ def test_missing_figures_are_a_finding_and_others_wait_for_them(task: Task) -> N
     assert all(result.ok is None and "not applicable" in result.detail for result in waiting)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("std", "score", "ok"),
     [(0.01, 0.62, True), (0.01, 0.57, False), (0.0, 0.6, True), (0.0, 0.60001, False)],

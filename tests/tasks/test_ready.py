@@ -2,19 +2,21 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from mlagentbench.cli.tasks.prepare_printing import prepare_from_command_line
 from mlagentbench.errors import UsageError
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import find_prepared
 from mlagentbench.tasks.data.terminal_progress import TerminalProgress
 from mlagentbench.tasks.python_env.env import find_python_env
 from mlagentbench.tasks.ready import Ready, ensure_ready, needs_baseline, prepare_tasks
 from mlagentbench.tasks.task import load_task
 
-OPTIONS = {
+OPTIONS: dict[str, Any] = {
     "tier": "mini", "from_dir": None, "mini_seed": "public",
     "accept_unverified": False, "use_uv": False,
 }  # fmt: skip
@@ -31,6 +33,7 @@ def home(module_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return module_home
 
 
+@pytest.mark.slow
 def test_prepares_and_says_where(capsys: pytest.CaptureFixture[str]) -> None:
     task = load_task("vectorization")
     prepare_from_command_line(["vectorization"], **OPTIONS)
@@ -48,18 +51,19 @@ def test_prepares_and_says_where(capsys: pytest.CaptureFixture[str]) -> None:
     prepare_from_command_line(["vectorization"], **OPTIONS)
     again = capsys.readouterr()
     assert again.out == said.out and again.err == ""
-    assert ensure_ready(task, "mini") == Ready(data, env)
+    assert ensure_ready(task, "mini", call=call_task) == Ready(data, env)
 
 
 def test_full_is_not_prepared_by_itself() -> None:
     command = "mlagentbench prepare house-price --tier full"
     with pytest.raises(UsageError, match=f"the full tier is not prepared; type: {command}$"):
-        ensure_ready(load_task("house-price"), "full")
+        ensure_ready(load_task("house-price"), "full", call=call_task)
 
 
+@pytest.mark.slow
 def test_data_that_nobody_has_measured() -> None:
     task = load_task("vectorization")
-    (ready,) = prepare_tasks([task], "mini", mini_seed="secret")
+    (ready,) = prepare_tasks([task], "mini", mini_seed="secret", call=call_task)
     assert ready.data.mini_seed is not None and ready.data.mini_seed.startswith("secret:")
     assert needs_baseline(task, ready.data)
 
@@ -86,11 +90,12 @@ def test_mistakes_are_said_before_anything_is_built(
 def test_bars_on_a_terminal_and_lines_elsewhere() -> None:
     shown = {}
     for terminal in (True, False):
-        console = Console(file=io.StringIO(), force_terminal=terminal, width=100)
+        written = io.StringIO()
+        console = Console(file=written, force_terminal=terminal, width=100)
         with TerminalProgress(console) as progress:
             progress.say("fetching train.csv")
             for done in (1_000_000, 2_000_000, 3_000_000):
                 progress.transfer("train.csv", done, 3_000_000)
-        shown[terminal] = console.file.getvalue()
+        shown[terminal] = written.getvalue()
     assert "fetching train.csv\n" in shown[True] and "3.0/3.0 MB" in shown[True]
     assert shown[False] == "fetching train.csv\n  train.csv: 3.0 MB\n"

@@ -77,7 +77,7 @@ def compare_with_bar(
         success=reached,
         success_reason="reaches the bar" if reached else "below the bar",
         paper_improvement=improvement,
-        paper_success=None if improvement is None else improvement > PAPER_MARGIN,
+        paper_success=None if improvement is None else exceeds_paper_margin(improvement),
         above_ceiling=beyond,
     )
 
@@ -88,3 +88,8 @@ def paper_improvement(metric: Metric, starter: float, score: float) -> float | N
         return None
     gain = score - starter if metric.better == "higher" else starter - score
     return gain / abs(starter)
+
+
+def exceeds_paper_margin(improvement: float) -> bool:
+    """Whether it is more than the paper's margin; rounded, so that exactly 10 % never is."""
+    return round(improvement, 12) > PAPER_MARGIN

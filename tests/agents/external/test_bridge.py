@@ -27,6 +27,7 @@ def asking(environment: Environment, calls: ModelCalls) -> Ask:
     return ask
 
 
+@pytest.mark.slow
 async def test_a_step_is_a_reply_with_what_came_of_it(open_environment: OpenRun) -> None:
     async with open_environment(models={"main": scripted("one", "two")}) as environment:
         calls = ModelCalls(environment)

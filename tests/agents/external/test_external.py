@@ -14,7 +14,10 @@ from mlagentbench.errors import UsageError
 from mlagentbench.launch.suite import SuiteRequest, run_suite
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "tiny_agent"
-TINY = {"command": "python $MLAGENTBENCH_AGENT/tiny_agent.py", "files": str(EXAMPLE)}
+TINY: dict[str, Any] = {
+    "command": "python $MLAGENTBENCH_AGENT/tiny_agent.py",
+    "files": str(EXAMPLE),
+}
 
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("foreign_agents")]
@@ -84,7 +87,7 @@ def test_a_command_that_fails_before_it_asks_is_no_result(tmp_path: Path) -> Non
     ],
 )
 def test_where_it_cannot_live_is_said_at_once(
-    tmp_path: Path, settings: dict[str, str], reason: str
+    tmp_path: Path, settings: dict[str, Any], reason: str
 ) -> None:
     request = SuiteRequest.read(
         tasks=str(write_number_task(tmp_path)), agents='external(command="true")',

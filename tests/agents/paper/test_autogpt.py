@@ -1,6 +1,7 @@
 """The autogpt agent: JSON in, command out, with a memory."""
 
 import json
+from typing import Any
 
 import pytest
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, Model
@@ -18,7 +19,7 @@ from mlagentbench.records import Action, BudgetLimits, Observation, Step
 pytestmark = pytest.mark.anyio
 
 
-def reply(name: str, thought: str = "go on", /, **arguments: object) -> str:
+def reply(name: str, thought: str = "go on", /, **arguments: Any) -> str:
     thoughts = {"text": thought, "reasoning": "r", "plan": "- p", "criticism": "c", "speak": "s"}
     return json.dumps({"thoughts": thoughts, "command": {"name": name, "args": arguments}})
 
@@ -146,6 +147,7 @@ async def test_a_prompt_that_cannot_be_made_shorter_ends_the_run(
         assert environment.outcome.kind == "context"
 
 
+@pytest.mark.slow
 async def test_an_interrupted_run_goes_on_where_it_was(open_environment: OpenRun) -> None:
     whole = [RUN_IT, LIST, "no json", LIST, LIST]
     summaries = ["FIRST", "SECOND", "THIRD"]
@@ -223,7 +225,7 @@ def test_what_a_reply_says() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"memory_tokens": 0}, {"relevant": -1}, {"retries": -1}])
-def test_settings_that_make_no_sense(wrong: dict[str, int]) -> None:
+def test_settings_that_make_no_sense(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="agent autogpt"):
         autogpt(**wrong)
 

@@ -15,7 +15,7 @@ from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.records import BudgetLimits
 from mlagentbench.runs.journal import read_journal
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 DONE = tool_call("final_answer", final_answer="done")
 

@@ -119,6 +119,19 @@ def test_depth_is_bounded() -> None:
             parse_object('{"a": ' + floor * 100_000)
 
 
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_64_levels_are_read_and_65_are_not(opening: str, closing: str) -> None:
+    """The outermost object is the first level."""
+    for inner, is_read in ((63, True), (64, False)):
+        text = '{"a":' + opening * inner + "1" + closing * inner + "}"
+        if is_read:
+            assert parse_object(text).end == len(text)
+        else:
+            with pytest.raises(JsonError, match="nested too deeply, more than 64 levels"):
+                parse_object(text)
+
+
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(written_objects())
 def test_any_object_is_read_however_it_is_written(written: Written) -> None:

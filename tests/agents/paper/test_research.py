@@ -9,6 +9,7 @@ import pytest
 from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
+    Content,
     ContentText,
     GenerateConfig,
     ModelOutput,
@@ -149,7 +150,8 @@ async def test_a_field_can_be_switched_off(
     reply = "\n".join(line for line in SUBMIT.splitlines() if not line.startswith(field))
     model = Listener(reply)
     async with open_environment(models=model.models) as environment:
-        assert await run(environment, **{setting: False}) == "submitted"
+        switched_off: dict[str, Any] = {setting: False}
+        assert await run(environment, **switched_off) == "submitted"
     assert f"\n{field}:" not in model.prompts[0]
 
 
@@ -346,9 +348,10 @@ def eventful() -> list[Said]:
     ]  # fmt: skip
 
 
-EVENTFUL = {"retrieval": True, "steps_in_context": 2}
+EVENTFUL: dict[str, Any] = {"retrieval": True, "steps_in_context": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answered", "killed"),
     [
@@ -481,7 +484,7 @@ def test_a_wrong_setting_is_named_before_anything_runs(
 async def test_a_refusal_before_an_interruption_is_no_answer_after_it(
     open_environment: OpenRun,
 ) -> None:
-    refusal = [ContentText(text="I had rather not.", refusal=True)]
+    refusal: list[Content] = [ContentText(text="I had rather not.", refusal=True)]
     no = with_usage(ModelOutput.from_message(ChatMessageAssistant(content=refusal)))
     first = Listener(no, RuntimeError("out of order"))
     async with open_environment(models=first.models) as environment:

@@ -189,24 +189,28 @@ def test_characters_that_are_none() -> None:
         parse_reply('Thought: a\nAction: x\nAction Input: {"a": "\0"}', REACT)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(written_replies())
 def test_a_clear_reply_means_the_same_however_it_is_written(written: Written) -> None:
     check_reply(written)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(damaged_replies())
 def test_a_damaged_reply_has_a_defined_outcome(text: str) -> None:
     check_outcome(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(fragment_texts | random_texts)
 def test_any_text_has_a_defined_outcome(text: str) -> None:
     check_outcome(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(nested_replies())
 def test_any_tower_of_brackets_has_a_defined_outcome(text: str) -> None:

@@ -1,6 +1,7 @@
 """The tree agent on a real run: what it tries, what it shows, what it hands in, and going on."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from inspect_ai.model import ChatMessage
@@ -20,7 +21,7 @@ from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.trees import entry_at
 from mlagentbench.tasks.task import Task
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SOLUTION = """
 import sys
@@ -58,7 +59,7 @@ class Listener:
         return self.prompts[number][1].text
 
 
-async def act(environment: Environment, **settings: object) -> TreeAgent:
+async def act(environment: Environment, **settings: Any) -> TreeAgent:
     agent = TreeAgent(environment, TreeSettings.model_validate({"drafts": 2, **settings}))
     await run_agent(environment, agent.act, agent.at_end)
     return agent

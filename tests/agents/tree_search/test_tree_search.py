@@ -53,8 +53,12 @@ def chosen(choice: Choice) -> tuple[str, int | None]:
         ),
         pytest.param(
             tree_of(
-                *[("draft", None, None), ("debug", 1, None), ("debug", 2, None)],
-                *[("draft", None, None), ("debug", 4, None), ("debug", 5, None)],
+                ("draft", None, None),
+                ("debug", 1, None),
+                ("debug", 2, None),
+                ("draft", None, None),
+                ("debug", 4, None),
+                ("debug", 5, None),
             ),
             ("draft", None),
             id="more drafts while none works",

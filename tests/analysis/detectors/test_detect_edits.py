@@ -1,5 +1,7 @@
 """Edits of programs that nothing ran."""
 
+from typing import Any
+
 from told_runs import Run
 
 from mlagentbench.analysis.detectors.parsing.program_texts import patched
@@ -106,7 +108,7 @@ def test_the_submission_is_used_by_the_end_of_the_run() -> None:
 
 
 def test_a_backup_is_none_and_a_copy_that_nobody_runs_is_one() -> None:
-    copy = {"source": "train.py", "destination": "best.py"}
+    copy: dict[str, Any] = {"source": "train.py", "destination": "best.py"}
     assert (
         steps(Run().execute().do("Copy File", "", **copy).write("train.py").execute().finish())
         == []
@@ -122,7 +124,7 @@ def test_what_runs_as_a_copy_was_run() -> None:
 
 
 def test_undoing_an_unused_edit_belongs_to_its_finding_and_undoing_a_used_one_is_none() -> None:
-    undo = {"script_name": "a.py"}
+    undo: dict[str, Any] = {"script_name": "a.py"}
     run = Run().write("a.py").do("Undo Edit Script", "taken back", **undo).finish()
     assert steps(run) == [(1, 2)]
     run = Run().write("a.py").execute("a.py").do("Undo Edit Script", "taken back", **undo)

@@ -1,5 +1,7 @@
 """The paper's error modes of an unsuccessful run."""
 
+from typing import Any
+
 from told_runs import Run, research_reply
 
 from mlagentbench.records import GradeRecord
@@ -10,7 +12,7 @@ def modes(run: Run, grade: GradeRecord | None) -> list[tuple[str, int]]:
     return [(held.mode, held.step) for held in report.error_modes]
 
 
-def failed(step: int, **rest: object) -> GradeRecord:
+def failed(step: int, **rest: Any) -> GradeRecord:
     values = {"step": step, "valid": True, "score": 1.0, "success": False, **rest}
     return GradeRecord.model_validate(values)
 

@@ -1,5 +1,7 @@
 """Submissions that cannot be graded, regressions, and the figures around them."""
 
+from typing import Any
+
 import pytest
 from told_runs import Run
 
@@ -9,7 +11,7 @@ from mlagentbench.records import GradeRecord
 
 
 def grade(
-    step: int, score: float | None, normalised: float | None = None, **rest: object
+    step: int, score: float | None, normalised: float | None = None, **rest: Any
 ) -> GradeRecord:
     return GradeRecord.model_validate(
         {"step": step, "valid": score is not None, "score": score, "normalised": normalised, **rest}

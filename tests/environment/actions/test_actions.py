@@ -1,6 +1,7 @@
 """The actions, carried out in the real sandbox."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from small_task import OpenRun
@@ -21,17 +22,17 @@ async def environment(open_environment: OpenRun) -> AsyncIterator[Environment]:
         yield opened
 
 
-async def do(environment: Environment, name: str, **arguments: object) -> Observation:
+async def do(environment: Environment, name: str, **arguments: Any) -> Observation:
     return await environment.execute(Action(name=name, arguments=arguments))
 
 
-async def text(environment: Environment, name: str, **arguments: object) -> str:
+async def text(environment: Environment, name: str, **arguments: Any) -> str:
     observation = await do(environment, name, **arguments)
     assert observation.status == "ok", observation
     return observation.text
 
 
-async def fault(environment: Environment, name: str, **arguments: object) -> str:
+async def fault(environment: Environment, name: str, **arguments: Any) -> str:
     observation = await do(environment, name, **arguments)
     assert observation.status == "error", observation
     return observation.text
@@ -105,7 +106,7 @@ async def test_a_piece_of_a_file_is_replaced_and_can_be_taken_back(
 
 async def test_what_cannot_be_read_or_written_is_said(environment: Environment) -> None:
     await text(environment, "Write File", file_name="file", content="x")
-    for name, arguments, message in [
+    cases: list[tuple[str, dict[str, Any], str]] = [
         ("Read File", {"file_name": "none"}, "none does not exist"),
         ("Read File", {"file_name": "notes"}, "notes is a directory, not a file"),
         ("Append File", {"file_name": "notes", "content": ""}, "notes is a directory, not a file"),
@@ -119,7 +120,8 @@ async def test_what_cannot_be_read_or_written_is_said(environment: Environment) 
         ("List Files", {"dir_path": "\ud800"}, "'\\ud800' is not a path"),
         ("Execute Script", {"script_name": "train.py", "arguments": "a\0"}, "arguments: 'a\\x00'"),
         ("Execute Script", {"script_name": "train.py", "arguments": ["\ud800"]}, "arguments: "),
-    ]:
+    ]
+    for name, arguments, message in cases:
         assert (await fault(environment, name, **arguments)).startswith(message)
 
 
@@ -392,7 +394,13 @@ def test_arguments_are_checked_by_type() -> None:
 
 async def test_actions_are_inspect_tools(environment: Environment) -> None:
     from inspect_ai._util.exception import TerminateSampleError
-    from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, execute_tools
+    from inspect_ai.model import (
+        ChatMessage,
+        ChatMessageAssistant,
+        ChatMessageTool,
+        ChatMessageUser,
+        execute_tools,
+    )
     from inspect_ai.tool import ToolCall
 
     tools = [as_tool(environment, spec) for spec in STANDARD_ACTIONS]
@@ -401,14 +409,15 @@ async def test_actions_are_inspect_tools(environment: Environment) -> None:
         ToolCall(id="2", function="write_file", arguments={"file_name": "fixed.py", "content": ""}),
         ToolCall(id="3", function="read_file", arguments={"file_name": "none"}),
     ]
-    conversation = [
+    conversation: list[ChatMessage] = [
         ChatMessageUser(content="go"),
         ChatMessageAssistant(content="", tool_calls=calls),
     ]
     messages, _ = await execute_tools(conversation, tools)
     assert messages[0].text == "LIMIT = 1\n"
-    assert "is read-only" in messages[1].error.message
-    assert messages[2].error.message == "none does not exist"
+    errors = [one.error for one in messages[1:3] if isinstance(one, ChatMessageTool)]
+    assert errors[0] is not None and "is read-only" in errors[0].message
+    assert errors[1] is not None and errors[1].message == "none does not exist"
     end = ToolCall(id="4", function="final_answer", arguments={"final_answer": "x"})
     with pytest.raises(TerminateSampleError):
         await execute_tools([ChatMessageAssistant(content="", tool_calls=[end])], tools)

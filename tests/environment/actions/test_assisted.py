@@ -1,5 +1,7 @@
 """Actions that ask a model or a person, in the real sandbox."""
 
+from typing import Any
+
 import anyio
 import pytest
 from inspect_ai.model import ChatMessage, Model
@@ -26,12 +28,12 @@ LONG = "".join(f"x{n} = {n}\n" for n in range(1000))
 SEGMENT = "Edit Script Segment (AI)"
 
 
-async def do(environment: Environment, name: str, **arguments: object) -> Observation:
+async def do(environment: Environment, name: str, **arguments: Any) -> Observation:
     return await environment.execute(Action(name=name, arguments=arguments))
 
 
 async def edit(
-    environment: Environment, script: str, instruction: str = "improve it", **more: object
+    environment: Environment, script: str, instruction: str = "improve it", **more: Any
 ) -> Observation:
     arguments = {"script_name": script, "edit_instruction": instruction, **more}
     return await do(environment, "Edit Script (AI)", **arguments)

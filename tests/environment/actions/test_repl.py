@@ -66,6 +66,7 @@ async def test_a_call_that_takes_too_long_is_interrupted_and_state_stays(
     assert (await repl(environment, "x")).text == "2"
 
 
+@pytest.mark.slow
 async def test_a_call_that_resists_loses_the_session_and_says_so(
     environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -410,6 +410,7 @@ def test_a_program_task_and_data_that_are_not_here_cannot_be_graded(
             asyncio.run(grade_run(find_run(out / (result.run or ""))))
 
 
+@pytest.mark.slow
 def test_a_submission_is_graded_only_where_it_fits_our_data(
     tmp_path: Path, with_shared_home: Path
 ) -> None:
@@ -467,6 +468,7 @@ def test_links_out_of_the_logs_are_not_followed(tmp_path: Path) -> None:
     assert not any(b"diary" in contents or b"business" in contents for contents in stored)
 
 
+@pytest.mark.slow
 def test_files_nested_too_deeply_cost_only_their_own_run(tmp_path: Path) -> None:
     deep = write_log(tmp_path / "logs" / "deep") / "env_log" / "traces" / "step_0_files"
     place = os.open(deep, os.O_RDONLY)

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -25,8 +26,11 @@ from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, RunLine, read_lines
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.results import read_record
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.task import Task, load_folder
+
+pytestmark = pytest.mark.slow
 
 Acting = Callable[[Environment], Awaitable[None]]
 EDITED = STARTER.replace("slope = 1 +", "slope = 2.9 +")
@@ -51,11 +55,11 @@ time.sleep(600)
 def task(tmp_path: Path, kept_home: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
     monkeypatch.setenv("MLAGENTBENCH_HOME", str(kept_home))
     task = load_folder(write_number_task(tmp_path))
-    ensure_ready(task, "mini")
+    ensure_ready(task, "mini", call=call_task)
     return task
 
 
-def do(name: str, /, **arguments: object) -> Action:
+def do(name: str, /, **arguments: Any) -> Action:
     return Action(name=name, arguments=arguments)
 
 

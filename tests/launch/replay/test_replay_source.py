@@ -1,6 +1,7 @@
 """Under which seed each step of a branched run is replayed."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from made_records import made_record
@@ -12,7 +13,7 @@ from mlagentbench.records import BranchPoint, RunRecord
 from mlagentbench.runs.directory import RunDirectory
 
 
-def written(out: Path, epoch: int, seed: int, **fields: object) -> tuple[RunDirectory, RunRecord]:
+def written(out: Path, epoch: int, seed: int, **fields: Any) -> tuple[RunDirectory, RunRecord]:
     record = made_record(epoch=epoch).model_copy(update={"seed": seed, **fields})
     run = RunDirectory(out, Path(record.directory("0" * 8)))
     write_atomically(run.run_json, record.model_dump_json().encode())

@@ -152,6 +152,7 @@ def test_a_score_curve_follows_what_was_used() -> None:
     assert [point.y for point in by_tokens.points] == [one.normalised for one in summary.points]
 
 
+@pytest.mark.slow
 def test_plots_are_the_same_files_again(tmp_path: Path) -> None:
     report = made_report(tmp_path / "results", TASKS[:1], AGENTS[5:7], epochs=1)
     first = write_plots(report, tmp_path / "a")

@@ -104,7 +104,7 @@ def test_the_overview_has_every_figure_exactly(site: Path, report: ReportData) -
 
 def test_the_overview_names_rulers_published_rows_and_unreadable_runs(site: Path) -> None:
     text = Page(site / "index.html").text
-    assert "a row to measure others by" in text
+    assert "reference agent" in text
     assert "as published" in text
     assert "PMLR 235" in text
     assert "line 7: the journal is damaged: <b>bad</b> JSON" in text
@@ -284,9 +284,9 @@ def test_measured_figures_of_detectors_stand_below_the_tables(
     for page in (overview, process):
         monkeypatch.setattr(page, "detector_accuracies", lambda: (measured,))
     site = build_site(replace(report, collection=Collection(outs=(), runs=())), tmp_path).parent
-    page = Page(site / "index.html")
-    assert repr(40 / 41) in page.values
-    assert "on 4,000 natural steps" in page.text
+    first = Page(site / "index.html")
+    assert repr(40 / 41) in first.values
+    assert "on 4,000 natural steps" in first.text
     assert "index.html#detectors" in Page(site / "process.html").addresses
 
 

@@ -6,9 +6,18 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    Request,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 from report_records import TASKS, made_report
 
 from mlagentbench.report.report_data import ReportData
@@ -21,7 +30,8 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 CHECKS = (Path(__file__).parents[2] / "support" / "page_checks.js").read_text()
-DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+DESKTOP = ViewportSize(width=1280, height=900)
+PHONE = ViewportSize(width=390, height=844)
 RUN = "runs/house-price--mini--research-44136fa3--openai_gpt-large--1.html"
 KINDS = (
     "index.html", "agents.html", "process.html", "efficiency.html", "runs.html",
@@ -64,7 +74,7 @@ class Watched:
         self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
         self.page.on("request", self._requested)
 
-    def _requested(self, request: object) -> None:
+    def _requested(self, request: Request) -> None:
         if not re.match(r"file:|data:", request.url):
             self.complaints.append(f"asked for {request.url}")
 
@@ -91,7 +101,9 @@ def shots(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_can_use_every_kind_of_page(watched: Watched, scheme: str, shots: Path) -> None:
+def test_all_can_use_every_kind_of_page(
+    watched: Watched, scheme: Literal["light", "dark"], shots: Path
+) -> None:
     for address in KINDS:
         page = watched.open(address)
         page.emulate_media(color_scheme=scheme)
@@ -164,7 +176,11 @@ def test_a_filter_a_sort_and_a_run(watched: Watched, report: ReportData) -> None
     expect(page.locator("#runs tbody tr")).to_have_count(len(wanted))
     page.get_by_role("button", name="score", exact=True).click()
     expect(page.locator('th[data-column="score"]')).to_have_attribute("aria-sort", "ascending")
-    scores = sorted(run.summary.result.grade.score for run in wanted)
+    scores = sorted(
+        run.summary.result.grade.score
+        for run in wanted
+        if run.summary.result.grade is not None and run.summary.result.grade.score is not None
+    )
     assert _column(page, "score") == scores
     page.locator("#runs tbody a").first.click()
     expect(page.locator("h1")).to_contain_text("cifar10")

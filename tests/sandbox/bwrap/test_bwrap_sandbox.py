@@ -9,6 +9,7 @@ import struct
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sandboxes import PYTHON, sandbox_on
@@ -34,10 +35,10 @@ while head := sys.stdin.buffer.read(8):
 
 
 def in_sandbox(
-    workspace: Path, use: Callable[[BubblewrapSandbox], Awaitable[None]], **options: object
+    workspace: Path, use: Callable[[BubblewrapSandbox], Awaitable[None]], **options: Any
 ) -> None:
     async def run() -> None:
-        async with sandbox_on(workspace, **options) as sandbox:  # type: ignore[arg-type]
+        async with sandbox_on(workspace, **options) as sandbox:
             await use(sandbox)
 
     asyncio.run(run())
@@ -55,6 +56,7 @@ def processes_with(marker: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_conformance(tmp_path: Path) -> None:
     async def use(sandbox: BubblewrapSandbox) -> None:
         results = await check_sandbox(sandbox)
@@ -157,6 +159,7 @@ def test_an_old_bubblewrap_is_explained(tmp_path: Path, monkeypatch: pytest.Monk
     assert "0.8" in str(error)
 
 
+@pytest.mark.slow
 def test_stopping_the_supervisors_does_not_stop_the_clock(tmp_path: Path) -> None:
     script = (
         "import os, signal, time\n"

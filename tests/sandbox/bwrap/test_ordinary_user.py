@@ -16,6 +16,8 @@ import pytest
 
 import mlagentbench
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parents[2]
 FILES = [
     "redteam/test_escape.py",

@@ -22,6 +22,8 @@ from mlagentbench.tasks.data.preparation import PreparedData, prepare
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task, load_folder
 
+pytestmark = pytest.mark.slow
+
 COUNT = 40
 PREPARE = """
 import shutil

@@ -17,6 +17,8 @@ from mlagentbench.tasks.data.prepared_files import data_hash, read_facts
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = str(Path(__file__).parents[2] / "support" / "prepare_small_task.py")
 
 

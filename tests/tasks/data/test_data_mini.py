@@ -3,6 +3,7 @@
 import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_tasks import PREPARE, WriteTask, plain_call
@@ -20,7 +21,7 @@ from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
 
-def make(task: Task, env: PythonEnv, **options: object) -> PreparedData:
+def make(task: Task, env: PythonEnv, **options: Any) -> PreparedData:
     return asyncio.run(prepare(task, "mini", call=plain_call, python_env=env, **options))
 
 

@@ -16,6 +16,8 @@ from mlagentbench.tasks.data.sources import bytes_needed
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
+pytestmark = pytest.mark.slow
+
 SOURCE = """
 [[sources]]
 kind = "kaggle"

@@ -25,6 +25,8 @@ from mlagentbench.tasks.python_env.env import (
     find_python_env,
 )
 
+pytestmark = pytest.mark.slow
+
 without_gpu = pytest.mark.skipif(
     any(Path("/dev").glob("nvidia[0-9]*")), reason="this machine has an NVIDIA GPU"
 )

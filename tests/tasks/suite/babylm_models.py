@@ -18,7 +18,7 @@ import language_model
 import torch
 import transformers
 from language_model import LanguageModel
-from mlagentbench_task import InvalidSubmission
+from mlagentbench_task import InvalidSubmission  # type: ignore[import-not-found]
 from model_files import read_model_files
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors

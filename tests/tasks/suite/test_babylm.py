@@ -162,6 +162,7 @@ def test_long_lines_are_cut_and_files_shared_out_by_size() -> None:
     assert chosen == {"large": 266, "small": 33, "tiny": 1}
 
 
+@pytest.mark.slow
 def test_the_language_has_two_thousand_words_that_follow_zipf(mini: Prepared) -> None:
     text = "".join(file.read_text() for file in sorted((mini.public / "babylm_10M").iterdir()))
     counts = Counter(re.findall("[a-z]+", text))
@@ -180,7 +181,7 @@ def test_verbs_agree_with_their_subjects_over_a_distance(mini: Prepared) -> None
         for word in language.words[kind]:
             for number, ending in enumerate(BABYLM.mini.ENDINGS[kind]):
                 kinds[word + ending] = f"{kind} {number}"
-    agreeing = Counter()
+    agreeing: Counter[bool] = Counter()
     for file in sorted((mini.public / "babylm_10M").iterdir()):
         for line in file.read_text().splitlines():
             found = [kinds[word] for word in line.rstrip(".").split()]
@@ -225,6 +226,7 @@ def test_mini_documents_are_hidden_and_no_copies(mini: Prepared) -> None:
     assert not any(document["text"] in public for document in found)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(mini: Prepared, tmp_path: Path) -> None:
     assert contents(BABYLM.prepare_mini(tmp_path / "same")) == contents(mini)
     other = contents(BABYLM.prepare_mini(tmp_path / "other", seed=6))

@@ -27,13 +27,15 @@ WORDS = [b"airplane", b"automobile", b"bird", b"cat", b"deer",
 OFFICIAL_ROWS = 40
 
 
-class Python2Pickler(pickle._Pickler):  # type: ignore[name-defined]
+class Python2Pickler(pickle._Pickler):
     """Writes strings as Python 2 did, with which the official batches were written."""
 
     def save_string(self, value: bytes) -> None:
-        self.write(b"T" + struct.pack("<i", len(value)) + value)
+        self.write(  # type: ignore[attr-defined]
+            b"T" + struct.pack("<i", len(value)) + value
+        )
 
-    dispatch = {**pickle._Pickler.dispatch, bytes: save_string}  # type: ignore[attr-defined]
+    dispatch = {**pickle._Pickler.dispatch, bytes: save_string}  # type: ignore[dict-item]
 
 
 def official_pickle(value: dict) -> bytes:
@@ -181,6 +183,7 @@ def test_near_copies_are_found_and_nothing_else() -> None:
     assert found.tolist() == [5, 250, 599]
 
 
+@pytest.mark.slow
 def test_mini_has_ten_balanced_classes_and_noisy_labels(mini: Prepared) -> None:
     for name, count in (("train", 5000), ("test", 1000)):
         images = np.load(mini.public / f"{name}_images.npy")
@@ -199,6 +202,7 @@ def test_the_ceiling_of_real_images_is_unknown(
     assert CIFAR.grade.ceiling(official[1].private) is None
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(mini: Prepared, tmp_path: Path) -> None:
     assert CIFAR.prepare_mini(tmp_path / "same").files() == mini.files()
     other = CIFAR.prepare_mini(tmp_path / "other", seed=6).files()

@@ -7,6 +7,7 @@ import re
 import struct
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -301,7 +302,7 @@ def test_every_grading_permutes_differently(tmp_path: Path) -> None:
 
 DEEP = b"[" * 100_000
 TWO = NUMBERS[:2].tobytes()
-BAD = {
+BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a pickle": ({"model_safetensors": pickle.dumps({"a": NUMBERS})}, "it has no header"),
     "a zip, as torch.save writes": ({"model_safetensors": b"PK\3\4" + bytes(9999)}, "no header"),
     "an empty file": ({"model_safetensors": b""}, "no header"),

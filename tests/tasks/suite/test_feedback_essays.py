@@ -53,6 +53,7 @@ def official_like(directory: Path, essays: int = 50) -> Path:
     return directory
 
 
+@pytest.mark.slow
 def test_mini_has_the_official_columns_and_half_points(mini: Prepared) -> None:
     train, test = (read_text_table(mini.public / name) for name in ("train.csv", "test.csv"))
     assert list(train.columns) == ["text_id", "full_text", *TARGETS]
@@ -85,6 +86,7 @@ def test_every_skill_shows_in_the_text() -> None:
         assert found[2.0] > 1.2 * found[-2.0], skill
 
 
+@pytest.mark.slow
 def test_same_seed_gives_the_same_bytes(mini: Prepared, tmp_path: Path) -> None:
     assert FEEDBACK.prepare_mini(tmp_path / "again").files() == mini.files()
     other = FEEDBACK.prepare_mini(tmp_path / "other", seed=6)
@@ -247,8 +249,9 @@ def test_held_out_part_is_scored_by_the_same_grader(mini: Prepared, tmp_path: Pa
     assert grade.score == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_starter_writes_the_means_whatever_the_seed(mini: Prepared, tmp_path: Path) -> None:
-    texts = []
+    texts: list[tuple[str, str]] = []
     for seed, arguments in ((0, []), (1, []), (0, ["--sample"])):
         workspace = tmp_path / f"workspace{len(texts)}"
         result = FEEDBACK.run_starter(mini, workspace, *arguments, seed=seed)

@@ -61,6 +61,7 @@ def test_mini_hides_houses_of_known_kinds_behind_na(mini: Prepared) -> None:
     assert (floors == train["GrLivArea"].astype(int)).all()
 
 
+@pytest.mark.slow
 def test_same_seed_gives_the_same_bytes(mini: Prepared, tmp_path: Path) -> None:
     again = HOUSE.prepare_mini(tmp_path / "again")
     other = HOUSE.prepare_mini(tmp_path / "other", seed=6)
@@ -106,6 +107,7 @@ def test_sample_submission_is_valid_and_constant(mini: Prepared) -> None:
     HOUSE.grade.check_format(mini.public / "sample_submission.csv", mini.public)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_no_single_column_tells_half_of_what_can_be_known(tmp_path: Path, seed: int) -> None:
     data = HOUSE.prepare_mini(tmp_path / "data", seed)
@@ -214,6 +216,7 @@ def test_held_out_part_is_scored_by_the_same_grader(mini: Prepared, tmp_path: Pa
     assert grade.score == pytest.approx(prices[held["Id"]].mean())
 
 
+@pytest.mark.slow
 def test_starter_writes_the_median_whatever_the_seed(mini: Prepared, tmp_path: Path) -> None:
     texts = []
     for seed in (0, 1):

@@ -101,8 +101,8 @@ def test_masks_stay_with_their_images(official: tuple[dict, Prepared]) -> None:
     images = np.load(prepared.public / "train_images.npy")
     for record, mask in masks["train"].items():
         image = CONTRAILS.prepare.read_image(prepared.raw / "train" / record)
-        row = next(n for n, other in enumerate(images) if np.array_equal(other, image))
-        assert np.array_equal(shown[row], mask)
+        number = next(n for n, other in enumerate(images) if np.array_equal(other, image))
+        assert np.array_equal(shown[number], mask)
 
 
 def test_nothing_else_of_the_records_is_public(official: tuple[dict, Prepared]) -> None:
@@ -141,6 +141,7 @@ def test_what_was_not_measured_is_zero(tmp_path: Path) -> None:
     assert image[..., 1].tolist() == [[0, 28000], [28000, 0]]
 
 
+@pytest.mark.slow
 def test_mini_scenes_half_of_them_empty(mini: Prepared) -> None:
     masks = np.load(mini.public / "train_masks.npy")
     assert masks.shape == (300, 64, 64)
@@ -162,10 +163,12 @@ def test_contrails_show_in_the_difference_only(mini: Prepared) -> None:
         assert abs(values[within].mean() - values[~within].mean()) < 0.15 * values.std()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(mini: Prepared, tmp_path: Path) -> None:
     assert CONTRAILS.prepare_mini(tmp_path / "same").files() == mini.files()
 
 
+@pytest.mark.slow
 def test_no_trivial_predictor_goes_far(mini: Prepared, tmp_path: Path) -> None:
     scores = {
         name: CONTRAILS.score(text, mini.private, tmp_path).score

@@ -270,6 +270,7 @@ def test_mini_follows_its_rules() -> None:
     assert surface_hits / 300 < 0.85
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(mini: Prepared, tmp_path: Path) -> None:
     again, other = IMDB.prepare_mini(tmp_path / "a"), IMDB.prepare_mini(tmp_path / "b", seed=6)
     assert all_files(again) == all_files(mini)
@@ -414,6 +415,7 @@ def test_a_part_can_be_held_back_for_feedback(mini: Prepared, tmp_path: Path) ->
         assert (held.public / name).read_bytes() == (mini.public / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_the_starter_counts_words_and_says_how_well(mini: Prepared, tmp_path: Path) -> None:
     texts = []
     for seed in (0, 1):

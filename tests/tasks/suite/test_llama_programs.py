@@ -21,6 +21,8 @@ from mlagentbench.tasks.data.preparation import PreparedData, prepare
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import load_folder
 
+pytestmark = pytest.mark.slow
+
 # Servers of a tiny model in numpy: importing torch three times a grading would take most of it.
 NO_TORCH = "def set_num_threads(number): ...\n"
 PLAIN = """
@@ -207,7 +209,6 @@ def mini(torch_env: PythonEnv, tmp_path_factory: pytest.TempPathFactory) -> Prep
         return asyncio.run(prepare(task, "mini", call=call_task, python_env=torch_env))
 
 
-@pytest.mark.slow
 def test_starter_solution_grader_and_transformers_agree(
     mini: PreparedData, torch_env: PythonEnv, tmp_path: Path
 ) -> None:
@@ -230,7 +231,6 @@ def test_starter_solution_grader_and_transformers_agree(
     assert shares["bfloat16"] < LLAMA.grade.LEAST_AGREEMENT
 
 
-@pytest.mark.slow
 def test_the_benchmark_prints_one_figure_and_the_server_answers_in_frames(
     mini: PreparedData, torch_env: PythonEnv, tmp_path: Path
 ) -> None:

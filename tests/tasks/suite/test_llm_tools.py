@@ -5,6 +5,7 @@ import math
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,13 +83,16 @@ def lexical_shares(review: Prepared) -> tuple[list[float], list[float]]:
         name: content_words(f"{record['title']} {record['abstract']}")
         for name, record in records.items()
     }
-    silent, off_topic = [], []
+    silent: list[float] = []
+    off_topic: list[float] = []
     questions = read(review.private, "inputs/questions.json")
     for name, right in read(review.private, "answers.json").items():
         words = content_words(questions[name])
-        silent.append(np.mean([not words & content_words(text_of(records[one])) for one in right]))
+        silent.append(
+            float(np.mean([not words & content_words(text_of(records[one])) for one in right]))
+        )
         matches = [one for one, text in texts.items() if words <= text]
-        off_topic.append(np.mean([one not in right for one in matches]))
+        off_topic.append(float(np.mean([one not in right for one in matches])))
     return silent, off_topic
 
 
@@ -274,7 +278,7 @@ def test_the_format_of_a_submission(task: TaskModules, tmp_path: Path) -> None:
 # Grading of bibtex-generation
 
 
-def entry(record: dict, key: str, **changes: object) -> str:
+def entry(record: dict, key: str, **changes: Any) -> str:
     fields = {
         "author": " and ".join(record["authors"]),
         "title": record["title"],
@@ -330,7 +334,7 @@ def test_citations_scored_by_hand(bibtex: Prepared, tmp_path: Path) -> None:
     ],
 )
 def test_an_entry_must_say_what_the_record_says(changes: dict, counts: bool) -> None:
-    record = {"id": "1", "title": "On a & b", "authors": ["Jun Ito", "Zoé Weiß"]}
+    record: dict[str, Any] = {"id": "1", "title": "On a & b", "authors": ["Jun Ito", "Zoé Weiß"]}
     record |= {"journal": "Letters", "year": 2020}
     scoring = BIBTEX.grade
     records = scoring.index([record])

@@ -4,7 +4,9 @@ import asyncio
 import math
 import re
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -76,6 +78,7 @@ def test_mini_has_the_official_columns(mini: Prepared) -> None:
     assert (ratings == ratings.round()).all()
 
 
+@pytest.mark.slow
 def test_same_seed_gives_the_same_bytes(mini: Prepared, tmp_path: Path) -> None:
     assert PARKINSON.prepare_mini(tmp_path / "again").files() == mini.files()
     other = PARKINSON.prepare_mini(tmp_path / "other", seed=6)
@@ -130,11 +133,11 @@ def test_answers_are_the_ratings_of_the_right_visit(tmp_path: Path) -> None:
         read_text_table(prepared.private / "asked.csv")
     )
     answers = read_text_table(prepared.private / "answers.csv").set_index("prediction_id")["rating"]
-    for row in questions.itertuples():
+    for row in cast(Iterable[Any], questions.itertuples()):
         patient = int(mapping["original"][row.patient_id])
         month = int(row.visit_month) + int(row.plus_months)
         seen = (0, 3, 6, 12, 24) if patient % 2 else (0, 12, 24, 36)
-        expected = str(1000 * patient + 10 * month + int(row.updrs_test[-1]) - 1)
+        expected: str | None = str(1000 * patient + 10 * month + int(row.updrs_test[-1]) - 1)
         if row.updrs_test == "updrs_4":
             expected = "7.0" if month >= 12 else None
         assert answers.get(row.prediction_id) == (expected if month in seen else None)

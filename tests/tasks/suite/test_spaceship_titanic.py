@@ -275,6 +275,7 @@ def test_held_out_part_is_scored_by_the_same_grader(mini: Prepared, tmp_path: Pa
     assert grade.score == (fates == "False").mean()
 
 
+@pytest.mark.slow
 def test_starter_writes_the_commoner_fate_whatever_the_seed(mini: Prepared, tmp_path: Path) -> None:
     texts = []
     for seed in (0, 1):

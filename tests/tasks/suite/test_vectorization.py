@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,7 +150,9 @@ def test_the_server_keeps_prints_out_of_its_replies(
     assert received.read() == b""
 
 
-def graded(requests: Path, directory: Path, source: str = SOURCES["starter"].read_text(), **wrong):
+def graded(
+    requests: Path, directory: Path, source: str = SOURCES["starter"].read_text(), **wrong: Any
+) -> Any:
     """Grade right replies, those named in `wrong` replaced, with times of half the starter's."""
     outputs = directory / "outputs"
     shutil.copytree(requests, outputs / "requests")
@@ -175,7 +178,8 @@ def test_one_value_off_in_any_reply_is_invalid(requests: Path, tmp_path: Path, n
     reply = right_reply(requests / (name.replace("_", "-") + ".bin"))
     reply.flat[np.argmax(reply)] *= 1 + 2e-9
     with pytest.raises(InvalidSubmission, match=r"wrong outputs for images .*: 1 of"):
-        graded(requests, tmp_path, **{name: npy(reply)})
+        wrong: dict[str, Any] = {name: npy(reply)}
+        graded(requests, tmp_path, **wrong)
 
 
 def test_an_array_in_columns_order_is_as_good(requests: Path, tmp_path: Path) -> None:

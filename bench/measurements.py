@@ -1,4 +1,4 @@
-"""A measured figure with its target, and how it is taken on a noisy machine."""
+"""A measurement with its target, and how to take one on a noisy machine."""
 
 import statistics
 import time
@@ -11,7 +11,7 @@ from rich.table import Table
 from mlagentbench.records import Record
 
 
-class Figure(Record):
+class Measurement(Record):
     """What was measured, mostly as a ratio to something that was measured beside it."""
 
     what: str
@@ -22,7 +22,7 @@ class Figure(Record):
     sense: Literal["at most", "at least"] = "at most"
     unit: Literal["x", "s", "MB"] = "x"
     from_what: str
-    """The two measured things, or how the figure came about."""
+    """The two measured things, or how the value was obtained."""
 
     @property
     def is_met(self) -> bool:
@@ -46,15 +46,15 @@ def interleaved(*calls: Callable[[], object], rounds: int) -> list[list[float]]:
 
 def ratio(
     what: str, ours: Sequence[float], beside: Sequence[float], target: float | None
-) -> Figure:
+) -> Measurement:
     """The ratio of two medians of times that were taken in turn."""
     medians = statistics.median(ours), statistics.median(beside)
-    return Figure(
+    return Measurement(
         what=what,
         value=medians[0] / medians[1],
         spread=half_range([one / other for one, other in zip(ours, beside, strict=True)]),
         target=target,
-        from_what=f"{in_words(medians[0])} / {in_words(medians[1])}",
+        from_what=f"{as_text(medians[0])} / {as_text(medians[1])}",
     )
 
 
@@ -63,16 +63,16 @@ def half_range(values: Sequence[float]) -> float:
     return (quarters[2] - quarters[0]) / 2
 
 
-def in_words(seconds: float) -> str:
+def as_text(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1e3:.1f} ms"
 
 
-def print_table(figures: Sequence[Figure]) -> None:
+def print_table(measurements: Sequence[Measurement]) -> None:
     table = Table(box=None, header_style="bold")
     for heading in ("what", "measured", "spread", "target", "", "from"):
         justify: Literal["left", "right"] = "right" if heading in ("measured", "spread") else "left"
         table.add_column(heading, justify=justify)
-    for one in figures:
+    for one in measurements:
         target = "-" if one.target is None else f"{one.sense} {one.target:g} {one.unit}"
         spread = "" if one.spread is None else f"± {one.spread:.2f}"
         met = "" if one.target is None else "met" if one.is_met else "[red]missed[/]"

@@ -1,7 +1,9 @@
 """A Llama that is smaller than the mini tier's, and data made from it without a tokenizer."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tabular_tasks import Prepared, TaskModules
@@ -16,9 +18,9 @@ TIMED_TOKENS = 9 * 4 * 16
 START = 1
 
 
-def tiny_maker():
+def tiny_maker() -> Any:
     """The mini tier's generator, set to a much smaller model."""
-    maker = LLAMA.load("mini")
+    maker: Any = LLAMA.load("mini")
     maker.LAYERS, maker.HIDDEN, maker.INNER, maker.HEADS, maker.KEY_HEADS = 2, 32, 48, 4, 2
     maker.VOCABULARY = 96
     maker.WORDS = {"valid": 600, "test": 3000}
@@ -48,15 +50,18 @@ def tiny_data(directory: Path) -> Prepared:
     return data
 
 
-def read_model(public: Path):
+def read_model(public: Path) -> Any:
     """The grader's model."""
     config = json.loads((public / "model" / "config.json").read_text())
     return LLAMA.grade.Llama(config, public / "model" / "model.safetensors")
 
 
-def greedy(model, prompts: list[list[int]], new_tokens: int, pick=np.argmax) -> list[list[int]]:
+def greedy(
+    model: Any, prompts: list[list[int]], new_tokens: int, pick: Callable[..., Any] = np.argmax
+) -> list[list[int]]:
     tokens = np.array(prompts)
     for _ in range(new_tokens):
         chosen = np.apply_along_axis(pick, 2, model.logits(tokens, last=1))
         tokens = np.concatenate([tokens, chosen], axis=1)
-    return tokens[:, len(prompts[0]) :].tolist()
+    told: list[list[int]] = tokens[:, len(prompts[0]) :].tolist()
+    return told

@@ -1,4 +1,4 @@
-"""The measured figures in bench/results: each part with the commit and machine that it is of."""
+"""Stored measurements in bench/results: each part names the commit and machine it ran on."""
 
 import json
 import platform
@@ -12,8 +12,8 @@ from mlagentbench.runs.disclosure import hardware
 RESULTS = Path(__file__).parent / "results"
 
 
-def keep(file: str, part: str, figures: Sequence[Record]) -> None:
-    """Put a part's figures into a file; those of its other parts stay."""
+def keep(file: str, part: str, measurements: Sequence[Record]) -> None:
+    """Store the measurements of one part in a file, and keep those of the other parts."""
     path = RESULTS / file
     facts: dict[str, Json] = json.loads(path.read_text()) if path.exists() else {}
     commit = subprocess.run(
@@ -23,6 +23,6 @@ def keep(file: str, part: str, figures: Sequence[Record]) -> None:
         "commit": commit,
         "python": platform.python_version(),
         "machine": hardware(),
-        "figures": [one.model_dump(mode="json") for one in figures],
+        "measurements": [one.model_dump(mode="json") for one in measurements],
     }
     path.write_text(json.dumps(facts, indent=2) + "\n")

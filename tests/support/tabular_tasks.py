@@ -7,6 +7,7 @@ import sys
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,12 +62,14 @@ class TaskModules:
         self.mini.make(raw, np.random.default_rng(seed))
         return self.prepare_from(raw, directory, seed)
 
-    def score(self, submission: str, private: Path, outputs: Path):
+    def score(self, submission: str, private: Path, outputs: Path) -> Any:
         outputs.mkdir(exist_ok=True)
         (outputs / "submission.csv").write_text(submission)
         return self.grade.grade(outputs, private)
 
-    def run_starter(self, prepared: "Prepared", workspace: Path, *arguments: str, seed: int = 0):
+    def run_starter(
+        self, prepared: "Prepared", workspace: Path, *arguments: str, seed: int = 0
+    ) -> subprocess.CompletedProcess[str]:
         """Run the starter where the public files lie; returns the completed process."""
         workspace.mkdir()
         for file in [*prepared.public.iterdir(), *(self.folder / "starter").iterdir()]:
