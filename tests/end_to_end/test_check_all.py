@@ -16,7 +16,7 @@ CAP = 7200
 @pytest.mark.slow
 @pytest.mark.timeout(CAP)
 def test_every_task_of_the_suite_is_sound(environment_variables: dict[str, str]) -> None:
-    command = [COMMAND, "check", "--suite", "v1", "--tier", "mini", "--json"]
+    command = [COMMAND, "tasks", "check", "--suite", "v1", "--tier", "mini", "--json"]
     result = subprocess.run(
         command, env=environment_variables, capture_output=True, text=True, timeout=CAP
     )

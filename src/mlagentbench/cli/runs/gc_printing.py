@@ -1,10 +1,10 @@
-"""What `mlagentbench gc` prints."""
+"""What `mlagentbench runs gc` prints."""
 
 from collections.abc import Iterator
 
 import typer
 
-from mlagentbench.cli.json_printing import print_json
+from mlagentbench.cli.console import print_json
 from mlagentbench.runs.garbage import Amount, Freed
 
 UNITS = ("kB", "MB", "GB", "TB")
