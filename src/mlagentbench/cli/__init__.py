@@ -100,7 +100,8 @@ def _complain_of_usage(error: Any) -> None:
     if text := error.format_message():
         context = getattr(error, "ctx", None)
         command = "mlagentbench" if context is None else context.command_path
-        _complain(f"{text.rstrip('.')} (see: {command} --help)")
+        text = text.rstrip(".").replace("Value error, ", "")
+        _complain(f"{text}; see: {command} --help")
 
 
 def _complain(text: str) -> None:

@@ -17,7 +17,7 @@ def doctor(
     provider: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PROVIDER]",
+            metavar="PROVIDER",
             help="With --sandbox: bubblewrap (the default), or a sandbox provider of Inspect.",
         ),
     ] = None,

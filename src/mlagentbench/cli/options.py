@@ -17,7 +17,7 @@ MODELS_PANEL = "Models"
 TaskNames = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="TASK...",
+        metavar="TASK",
         help="Task ids, or paths of task folders.",
         autocompletion=complete_task,
     ),
@@ -63,7 +63,7 @@ ToolOption = Annotated[
 RunArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="Run directory: OUT/runs/TASK/TIER/AGENT/MODEL/EPOCH.")
 ]
-RunArguments = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run directories.")]
+RunArguments = Annotated[list[Path], typer.Argument(metavar="RUN", help="Run directories.")]
 OutOption = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Directory for runs, logs and snapshots.")
 ]

@@ -10,7 +10,7 @@ from mlagentbench.cli.options import JsonOption, ModelArguments
 FILES_PANEL = "Files beside the site"
 
 Directories = Annotated[
-    list[Path], typer.Argument(metavar="DIR...", help="--out directories, or parts of them.")
+    list[Path], typer.Argument(metavar="DIR", help="--out directories, or parts of them.")
 ]
 To = Annotated[
     Path | None,

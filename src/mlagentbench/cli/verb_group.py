@@ -28,11 +28,13 @@ RENAMED = {
 """Commands of earlier versions, and what to run instead."""
 
 
-def _without_flag_types(params: list[Any]) -> list[Any]:
-    """A flag takes no value, so its help names no type."""
+def _without_types(params: list[Any]) -> list[Any]:
+    """Help names no type of a flag, which has no value, nor of an argument, whose name says it."""
     for param in params:
         if getattr(param, "is_flag", False) and param.metavar is None:
             param.metavar = ""
+        elif param.param_type_name == "argument":
+            param.display_type_rich = lambda **_: None
     return params
 
 
@@ -40,14 +42,14 @@ class Verb(TyperCommand):
     """A command; its docstring is its help and ends with examples."""
 
     def get_params(self, ctx: Any) -> Any:
-        return _without_flag_types(super().get_params(ctx))
+        return _without_types(super().get_params(ctx))
 
 
 class VerbGroup(TyperGroup):
     """Commands that can be stopped, and that say what to run instead of one that is not there."""
 
     def get_params(self, ctx: Any) -> Any:
-        return _without_flag_types(super().get_params(ctx))
+        return _without_types(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         try:

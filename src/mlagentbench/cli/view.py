@@ -8,7 +8,7 @@ import typer
 
 def view(
     directory: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="The --out directory of the runs.")
+        Path, typer.Argument(metavar="DIR", help="The --out directory of the runs.")
     ] = Path("results"),
     port: Annotated[
         int, typer.Option("--port", metavar="N", min=1, max=65535, help="Port on localhost.")
