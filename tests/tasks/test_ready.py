@@ -8,6 +8,7 @@ from rich.console import Console
 
 from mlagentbench.cli.tasks.prepare_printing import prepare_from_command_line
 from mlagentbench.errors import UsageError
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import find_prepared
 from mlagentbench.tasks.data.terminal_progress import TerminalProgress
 from mlagentbench.tasks.python_env.env import find_python_env
@@ -48,18 +49,18 @@ def test_prepares_and_says_where(capsys: pytest.CaptureFixture[str]) -> None:
     prepare_from_command_line(["vectorization"], **OPTIONS)
     again = capsys.readouterr()
     assert again.out == said.out and again.err == ""
-    assert ensure_ready(task, "mini") == Ready(data, env)
+    assert ensure_ready(task, "mini", call=call_task) == Ready(data, env)
 
 
 def test_full_is_not_prepared_by_itself() -> None:
     command = "mlagentbench tasks prepare house-price --tier full"
     with pytest.raises(UsageError, match=f"the full tier is not prepared; run: {command}$"):
-        ensure_ready(load_task("house-price"), "full")
+        ensure_ready(load_task("house-price"), "full", call=call_task)
 
 
 def test_data_that_nobody_has_measured() -> None:
     task = load_task("vectorization")
-    (ready,) = prepare_tasks([task], "mini", mini_seed="secret")
+    (ready,) = prepare_tasks([task], "mini", mini_seed="secret", call=call_task)
     assert ready.data.mini_seed is not None and ready.data.mini_seed.startswith("secret:")
     assert needs_baseline(task, ready.data)
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from small_disk import on_small_disk
 
-from mlagentbench.cli.runs.gc import free_space
-from mlagentbench.cli.runs.gc_printing import print_freed, size_text
+from mlagentbench.cli.runs.gc import free_space, print_freed, size_text
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.out_directory import own_output
 from mlagentbench.runs.objects import ObjectStore

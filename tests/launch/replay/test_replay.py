@@ -25,6 +25,7 @@ from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, RunLine, read_lines
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.results import read_record
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.task import Task, load_folder
 
@@ -51,7 +52,7 @@ time.sleep(600)
 def task(tmp_path: Path, kept_home: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
     monkeypatch.setenv("MLAGENTBENCH_HOME", str(kept_home))
     task = load_folder(write_number_task(tmp_path))
-    ensure_ready(task, "mini")
+    ensure_ready(task, "mini", call=call_task)
     return task
 
 

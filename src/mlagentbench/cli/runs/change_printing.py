@@ -27,7 +27,7 @@ def results_of(validations: Sequence[ValidationPoint], point: ScorePoint | None)
 
 
 def print_blocks(console: Console, blocks: Sequence[Block], left_out: int = 0) -> None:
-    """A difference, line by line; long lines go on as they are, to be copied."""
+    """A difference, line by line; long lines are not wrapped, so that they can be copied."""
     for block in blocks:
         console.print(plain(block.text.removesuffix("\n"), STYLES[block.kind]), soft_wrap=True)
     if left_out:

@@ -1,5 +1,6 @@
 """`mlagentbench runs gc`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,9 @@ from mlagentbench.cli.options import JsonOption
 from mlagentbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from mlagentbench.runs.garbage import Freed
+    from mlagentbench.runs.garbage import Amount, Freed
+
+UNITS = ("kB", "MB", "GB", "TB")
 
 
 def gc(
@@ -28,8 +31,6 @@ def gc(
       mlagentbench runs gc results --dry-run
       mlagentbench runs gc results --workspaces
     """
-    from mlagentbench.cli.runs.gc_printing import print_freed
-
     print_freed(free_space(out, dry_run=dry_run, workspaces=workspaces), as_json=json_output)
 
 
@@ -48,3 +49,38 @@ def free_space(out: Path, *, dry_run: bool, workspaces: bool) -> "Freed":
     with hold_output(out):
         freed = collect_objects(out, dry_run=dry_run)
         return remove_workspaces(out, freed) if workspaces else freed
+
+
+def print_freed(freed: "Freed", *, as_json: bool) -> None:
+    """One line for each kind of thing that went away, and one for what stays."""
+    from mlagentbench.cli.console import print_json
+
+    if as_json:
+        print_json(freed.model_dump(mode="json"))
+        return
+    for line in _lines(freed):
+        typer.echo(line)
+
+
+def _lines(freed: "Freed") -> Iterator[str]:
+    done = "would remove" if freed.dry_run else "removed"
+    yield f"{done} {_text(freed.objects, 'object')} that no run refers to"
+    if freed.leftovers.number:
+        yield f"{done} {_text(freed.leftovers, 'file')} that a process began and never finished"
+    if freed.workspaces.number:
+        yield f"{done} {_text(freed.workspaces, 'workspace')} and outputs of finished runs"
+    yield from freed.kept_workspaces
+    yield f"{_text(freed.kept, 'object')} stay"
+
+
+def _text(amount: "Amount", noun: str) -> str:
+    plural = noun if amount.number == 1 else f"{noun}s"
+    return f"{amount.number:,} {plural} ({size_text(amount.size)})"
+
+
+def size_text(size: float) -> str:
+    """Bytes in the unit in which they are a short number."""
+    if size < 1000:
+        return f"{size:.0f} bytes"
+    step = min((len(str(int(size))) - 1) // 3, len(UNITS))
+    return f"{size / 1000**step:.1f} {UNITS[step - 1]}"

@@ -34,7 +34,7 @@ def print_task_list(names: Sequence[str], *, as_json: bool) -> None:
 
 
 def _print_entry(console: Console, task: Task) -> None:
-    """A task in a few lines: what it is and needs, and how it stands in each tier."""
+    """A task in a few lines: what it is and needs, and its state in each tier."""
     metric = task.spec.metric
     arrow = "↑" if metric.better == "higher" else "↓"
     console.print(
