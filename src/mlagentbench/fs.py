@@ -27,7 +27,7 @@ def disk_trouble(error: OSError) -> str:
     """What went wrong on a disk and, where a person can mend it, the next step."""
     if error.errno not in PERSONS_DISK:
         return str(error.strerror)
-    return f"{error.strerror}; {PERSONS_DISK[error.errno]}, then type the same command again"
+    return f"{error.strerror}; {PERSONS_DISK[error.errno]}, then run the same command again"
 
 
 def write_atomically(path: Path, contents: bytes) -> None:

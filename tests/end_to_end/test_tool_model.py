@@ -27,8 +27,8 @@ def test_the_services_need_our_sandbox(run: Run) -> None:
 
 
 def test_other_roles_than_tool_are_refused_where_there_is_no_agent(run: Run) -> None:
-    for verb in ("check", "baseline"):
-        result = run(verb, "bibtex-generation", "--role", "edit=a/b", expect=2)
+    for verb in ("check", "measure"):
+        result = run("tasks", verb, "bibtex-generation", "--role", "edit=a/b", expect=2)
         assert "only the role tool is used here" in result.stderr
 
 
@@ -42,13 +42,15 @@ def test_a_run_is_graded_with_the_model_and_again_without(tmp_path: Path, run: R
     assert result.grade.success is False
     assert (result.grade.tool.calls, result.grade.tool.kept) == (120, 0)
 
-    again = json.loads(run("score", f"out/{result.path}", "--json").stdout)[0]["grades"][0]
+    again = json.loads(run("runs", "regrade", f"out/{result.path}", "--json").stdout)[0]["grades"][
+        0
+    ]
     assert again["score"] == result.grade.score
     assert (again["tool"]["calls"], again["tool"]["kept"]) == (120, 120)
     assert again["tool"]["input_tokens"] == result.grade.tool.input_tokens
 
     as_if_answered_by(RunDirectory(tmp_path / "out", Path(result.path)), "openai/not-here")
-    replayed = run("replay", f"out/{result.path}").stdout
+    replayed = run("runs", "replay", f"out/{result.path}").stdout
     assert "reproduced; 2 steps: 2 same; 1 of 1 scores agree" in replayed
 
 

@@ -146,8 +146,8 @@ def test_a_run_that_cannot_be_graded_is_named_and_the_others_are_graded(
         first, second = score_runs([lost.path, whole.path], steps, said.append)
         assert snapshot[2:] in str(first.failure) and second.failure is None
         assert not first.grades and second.grades[-1].valid
-    assert CliRunner().invoke(app, ["score", str(lost.path)]).exit_code == 1
-    assert CliRunner().invoke(app, ["score", str(whole.path)]).exit_code == 0
+    assert CliRunner().invoke(app, ["runs", "regrade", str(lost.path)]).exit_code == 1
+    assert CliRunner().invoke(app, ["runs", "regrade", str(whole.path)]).exit_code == 0
 
 
 def test_a_run_goes_on_with_its_own_task_alone_and_in_its_own_directory(

@@ -44,7 +44,7 @@ def _import(file: Path) -> ModuleType:
     spec = spec_from_file_location(name, file.absolute())
     if not file.is_file() or spec is None or spec.loader is None:
         raise UsageError(
-            f"{file} not found; --agents takes names (see: mlagentbench agents) or files"
+            f"{file} not found; --agents takes names (see: mlagentbench agents list) or files"
         )
     module = module_from_spec(spec)
     sys.modules[name] = module

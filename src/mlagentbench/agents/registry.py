@@ -46,7 +46,9 @@ class AgentInfo(Record):
         try:
             return function(**settings)  # type: ignore[no-any-return]
         except TypeError as error:
-            raise UsageError(f"agent {self.name}: {error}; see: mlagentbench agents") from error
+            raise UsageError(
+                f"agent {self.name}: {error}; see: mlagentbench agents show {self.name}"
+            ) from error
 
     def added_packages(self, settings: Mapping[str, Json]) -> AddedPackages:
         """What it adds to a task's python environment; its setting `requirements` names more."""
@@ -167,4 +169,4 @@ def find_agent(name: str) -> AgentInfo:
         return AGENTS[name]
     near = difflib.get_close_matches(name, AGENTS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(AGENTS))}"
-    raise UsageError(f"unknown agent {name!r}; {hint} (see: mlagentbench agents)")
+    raise UsageError(f"unknown agent {name!r}; {hint} (see: mlagentbench agents list)")

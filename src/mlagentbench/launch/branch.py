@@ -1,4 +1,4 @@
-"""`mlagentbench branch`: new runs that share a run's history up to a step, and go on from there.
+"""`mlagentbench runs branch`: new runs that share a run's history up to a step, then continue.
 
 A branch is a run like every other. Its journal begins with the parent's lines up to the end of the
 step, its snapshots are the parent's own objects, and what the shared part has used counts. It goes
@@ -84,7 +84,7 @@ class Changes(Record):
         roles: Sequence[str],
         observation: Path | None,
     ) -> "Changes":
-        """Read the options of `branch`; a UsageError names the one that is wrong."""
+        """Read the options of `runs branch`; a UsageError names the one that is wrong."""
         return cls(
             agent=agent,
             settings=dict(parse_setting(text, "--set") for text in settings),

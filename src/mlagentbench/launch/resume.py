@@ -72,7 +72,7 @@ class GoingOn(Record):
         jobs: int = 1,
         **limits: Json,
     ) -> "GoingOn":
-        """Read the options of `resume` and `branch`; a UsageError names the one that is wrong."""
+        """Read what `resume` and `runs branch` share; a UsageError names a wrong option."""
         return cls(
             limits=read_settings(limits, shown_as=_option),
             agent=agent,

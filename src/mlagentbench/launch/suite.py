@@ -120,7 +120,7 @@ class SuiteRequest(Record):
         names = in_variants(chosen_tasks(split_list(tasks), suite), variant)
         choices, model_names = parse_agents(agents), split_list(models)
         if not choices:
-            raise UsageError("--agents must name at least one (see: mlagentbench agents)")
+            raise UsageError("--agents must name at least one (see: mlagentbench agents list)")
         return cls(
             cells=tuple(cells_of(names, choices, model_names)),
             settings=chosen,
@@ -147,7 +147,7 @@ def cells_of(
     if usable and all(info.needs_model is False for info, _ in chosen):
         raise UsageError(
             f"{option} {','.join(usable)}: of these agents none uses a model (see: mlagentbench "
-            "agents)"
+            "agents list)"
         )
     for info, settings in chosen:
         info.solver(**settings)

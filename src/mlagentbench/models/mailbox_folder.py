@@ -58,7 +58,7 @@ Then      all files of NAME vanish: your answer was taken. If instead NAME.rejec
           appears, it says what was wrong; answer again.
 Others    at the same mailbox: take a request by creating NAME.claim, which must not exist yet.
 
-To let a model answer: mlagentbench relay --mailbox DIR --model PROVIDER/NAME
+To let a model answer: mlagentbench agents relay --mailbox DIR --model PROVIDER/NAME
 """
 
 

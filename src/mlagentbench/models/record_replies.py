@@ -1,4 +1,4 @@
-"""`mlagentbench record` and `run --record`: the replies of runs, as a file that can be replayed."""
+"""`mlagentbench runs record` and `run --record`: the replies of runs, as a file to replay."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`mlagentbench relay`: answers the requests of a mailbox with any of Inspect's models.
+"""`mlagentbench agents relay`: answers the requests of a mailbox with any of Inspect's models.
 
 It runs wherever the model can be reached and the mailbox is seen, on as many machines as one likes:
 a request is claimed before it is answered.

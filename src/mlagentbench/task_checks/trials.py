@@ -1,6 +1,6 @@
 """Trying a task out as an agent would: fresh workspace, fresh sandbox, the usual grading.
 
-`mlagentbench baseline` and `mlagentbench check` are made of these trials.
+`mlagentbench tasks measure` and `mlagentbench tasks check` are made of these trials.
 """
 
 import shlex

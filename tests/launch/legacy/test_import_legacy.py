@@ -436,7 +436,7 @@ def test_a_submission_is_graded_only_where_it_fits_our_data(
 def test_the_command_says_what_became_of_each_run(tmp_path: Path) -> None:
     logs, out = tmp_path / "logs", tmp_path / "out"
     write_log(logs / "good")
-    arguments = ["import-legacy", str(logs), "--out", str(out)]
+    arguments = ["runs", "import", str(logs), "--out", str(out)]
     said = CliRunner().invoke(app, arguments)
     assert said.exit_code == 0
     assert "good -> runs/house-price/full/legacy-research-" in said.output

@@ -153,7 +153,7 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
     values["disclosure"]["packages"]["numpy"] = "0.1"
     run.run_json.write_text(json.dumps(values))
 
-    result = CliRunner().invoke(app, ["replay", str(run.path), "--html", "--json"])
+    result = CliRunner().invoke(app, ["runs", "replay", str(run.path), "--html", "--json"])
     assert result.exit_code == 1, result.output
     replay = json.loads(result.stdout)
     assert [step["agreement"] for step in replay["steps"]] == [
@@ -201,7 +201,7 @@ def test_what_of_the_record_is_lost_is_named_and_the_rest_is_compared(
     store.path(printed.text).unlink()
     store.path(first.snapshot).unlink()
     store.path(first.snapshot).mkdir()
-    result = CliRunner().invoke(app, ["replay", str(run.path)])
+    result = CliRunner().invoke(app, ["runs", "replay", str(run.path)])
     assert result.exit_code == 1, result.output
     assert "Model ⟨U+001B⟩[31mCall" in result.stderr and "\x1b" not in result.output
 
@@ -227,6 +227,6 @@ def test_other_data_are_an_error_with_the_next_step(task: Task, tmp_path: Path) 
     values = json.loads(run.run_json.read_text())
     values["disclosure"]["data_hash"] = "0" * 64
     run.run_json.write_text(json.dumps(values))
-    with pytest.raises(UsageError, match="type: mlagentbench prepare"):
+    with pytest.raises(UsageError, match="run: mlagentbench tasks prepare"):
         replay_run(run.path, tmp_path / "elsewhere", 0.001, print)
     assert not (tmp_path / "elsewhere").exists()

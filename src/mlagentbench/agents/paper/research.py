@@ -159,7 +159,7 @@ def _agent(name: str, **values: Json) -> Solver:
         reason = first["msg"].replace("Input should", "it should")
         raise UsageError(
             f"agent {name}: {first['loc'][0]}={first['input']!r}: {reason}; "
-            f"see: mlagentbench agents {name}"
+            f"see: mlagentbench agents show {name}"
         ) from error
 
     async def loop(environment: Environment) -> None:

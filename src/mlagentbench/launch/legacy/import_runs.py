@@ -1,4 +1,4 @@
-"""`mlagentbench import-legacy`: runs of the original MLAgentBench become run directories of ours.
+"""`mlagentbench runs import`: runs of the original MLAgentBench become run directories of ours.
 
 A run is made in a directory of its own and then renamed to its place, so that it is there whole or
 not at all. What the original's logs do not say is "unknown". The data hash starts with "legacy:",

@@ -1,4 +1,4 @@
-"""`mlagentbench replay`: a run's recorded actions, carried out again without a model, and compared.
+"""`mlagentbench runs replay`: a run's recorded actions, repeated without a model and compared.
 
     read_source       the run, its task, the very data, a python environment
     open_run          a fresh workspace in a fresh sandbox, with the run's seed and no limits
