@@ -74,12 +74,12 @@ class Step(Record):
 class ToolUsage(Record):
     """What a program used of the model in the role `tool` and of the paper search.
 
-    `kept` of the calls were answered from the run's directory and cost nothing.
+    `cached_calls` were answered from the run's directory and cost nothing.
     """
 
     model: str
     calls: int = 0
-    kept: int = 0
+    cached_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     searches: int = 0

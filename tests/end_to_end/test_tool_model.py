@@ -39,11 +39,11 @@ def test_a_run_is_graded_with_the_model_and_again_without(tmp_path: Path, run: R
     assert result.usage.input_tokens > 1000, "what the starter asked while it ran is the run's own"
     assert result.grade is not None and result.grade.tool is not None
     assert result.grade.success is False
-    assert (result.grade.tool.calls, result.grade.tool.kept) == (120, 0)
+    assert (result.grade.tool.calls, result.grade.tool.cached_calls) == (120, 0)
 
     again = json.loads(run("score", f"out/{result.path}", "--json").stdout)[0]["grades"][0]
     assert again["score"] == result.grade.score
-    assert (again["tool"]["calls"], again["tool"]["kept"]) == (120, 120)
+    assert (again["tool"]["calls"], again["tool"]["cached_calls"]) == (120, 120)
     assert again["tool"]["input_tokens"] == result.grade.tool.input_tokens
 
     as_if_answered_by(RunDirectory(tmp_path / "out", Path(result.path)), "openai/not-here")

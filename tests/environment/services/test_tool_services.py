@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import sys
 import textwrap
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 from papers import CountingTool, write_papers
 
 from mlagentbench.environment.budget import Budget
+from mlagentbench.environment.services import http_server
+from mlagentbench.environment.services.http_server import HttpServer
 from mlagentbench.environment.services.tool_model import (
     ChatReply,
     ChatRequest,
@@ -159,6 +162,53 @@ def test_requests_that_are_none_do_no_harm(tmp_path: Path) -> None:
     *bad, last = said.splitlines()
     assert bad == ["|".join(["HTTP/1.1 400 Bad Request"] * count) for count in (3, 2, 2)]
     assert last == "reply 1"
+
+
+async def first_lines(server: HttpServer, sent: bytes, count: int) -> list[bytes]:
+    """What the server answers first on so many connections at once, each kept open."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    await server.serve(listening)
+    try:
+        open_connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(count)]
+        for _reader, writer in open_connections:
+            writer.write(sent)
+        async with asyncio.timeout(20):
+            lines = [reader.readline() for reader, _writer in open_connections]
+            found = await asyncio.gather(*lines, return_exceptions=True)
+        return [line if isinstance(line, bytes) else b"" for line in found]
+    finally:
+        await server.close()
+
+
+def test_a_request_that_takes_too_long_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "READ_TIMEOUT", 0.2)
+    server = services_on(tmp_path)._server
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\nshort"
+    for sent in (b"", b"POST /v1/chat", head):
+        assert asyncio.run(first_lines(server, sent, 1)) == [b"HTTP/1.1 400 Bad Request\r\n"]
+
+
+def test_connections_beyond_the_limit_are_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 2)
+    server = services_on(tmp_path)._server
+    asked = b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n"
+    lines = asyncio.run(first_lines(server, asked, 3))
+    assert lines == [b"HTTP/1.1 404 Not Found\r\n"] * 2 + [b""]
+
+
+def test_a_long_body_is_refused_as_it_arrives(tmp_path: Path) -> None:
+    """Chunks announce no length, so that only what was read tells."""
+    server = services_on(tmp_path)._server
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"100000\r\n" + b"x" * 0x100000 + b"\r\n"
+    assert asyncio.run(first_lines(server, head + 4 * chunk, 1)) == [
+        b"HTTP/1.1 400 Bad Request\r\n"
+    ]
 
 
 @pytest.mark.parametrize(

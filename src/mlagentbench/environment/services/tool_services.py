@@ -14,9 +14,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.services.http_server import HttpAnswer, HttpRequest, HttpServer
+from mlagentbench.environment.services.http_server import HttpServer, error_response, read_body
 from mlagentbench.environment.services.paper_search import BadQuery, PaperRecord, PaperSearch
 from mlagentbench.environment.services.tool_model import ChatReply, ChatRequest, ToolModel
 from mlagentbench.errors import RunFailed
@@ -61,7 +66,7 @@ class ToolServices:
         """Why the model did not answer, the last time that it did not."""
         self._budget = budget
         self._search = PaperSearch(_PAPERS.validate_json(papers.read_bytes()))
-        self._server = HttpServer(self._answer)
+        self._server = HttpServer(self._app())
 
     async def serve(self, listening: socket.socket) -> None:
         await self._server.serve(listening)
@@ -80,55 +85,68 @@ class ToolServices:
             )
         return f"refused: {', '.join(found)}" if found else None
 
-    async def _answer(self, request: HttpRequest) -> HttpAnswer:
-        if request.path == QUERY and request.method == "GET":
-            return self._searched(request)
-        if request.path == COMPLETIONS and request.method == "POST":
-            return await self._completed(request)
-        known = f"known: GET {QUERY}, POST {COMPLETIONS}"
-        return HttpAnswer.error(404, f"{request.method} {request.path[:200]} is not here; {known}")
+    def _app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route(QUERY, self._search_papers, methods=["GET"]),
+                Route(COMPLETIONS, self._complete, methods=["POST"]),
+            ],
+            exception_handlers={HTTPException: _refuse, Exception: self._break_down},
+        )
 
-    def _searched(self, request: HttpRequest) -> HttpAnswer:
+    async def _break_down(self, _request: Request, error: Exception) -> Response:
+        self.failure = RunFailed("harness", f"{type(error).__name__}: {error}")
+        return error_response(500, self.failure.detail)
+
+    async def _search_papers(self, request: Request) -> Response:
         limit = self.limits.searches
         if limit is not None and self.used.searches >= limit:
             self._count(refused_searches=1)
-            return HttpAnswer.error(429, f"all {limit} searches are used", "insufficient_quota")
+            raise HTTPException(429, f"all {limit} searches are used")
         try:
-            feed = self._search.answer(request.query)
+            feed = self._search.answer(request.query_params)
         except BadQuery as error:
-            return HttpAnswer.error(400, str(error))
+            raise HTTPException(400, str(error)) from error
         self._count(searches=1)
-        return HttpAnswer(content_type="application/atom+xml", body=feed)
+        return Response(feed, media_type="application/atom+xml")
 
-    async def _completed(self, request: HttpRequest) -> HttpAnswer:
+    async def _complete(self, request: Request) -> Response:
         try:
-            asked = read_request(request.body)
+            asked = read_request(await read_body(request))
         except ValueError as error:
-            return HttpAnswer.error(400, str(error))
+            raise HTTPException(400, str(error)) from error
         limit = self.limits.tokens
         if self._budget is not None and self._budget.remaining().tokens == 0:
-            return HttpAnswer.error(429, "the run's tokens are used up", "insufficient_quota")
+            raise HTTPException(429, "the run's tokens are used up")
         if limit is not None and self.used.input_tokens + self.used.output_tokens >= limit:
             self._count(refused_calls=1)
-            return HttpAnswer.error(429, f"all {limit:,} tokens are used", "insufficient_quota")
+            raise HTTPException(429, f"all {limit:,} tokens are used")
         try:
             reply = await self.tool.ask(asked)
         except RunFailed as failure:
             self.failure = failure
-            return HttpAnswer.error(503, failure.detail, "server_error")
+            raise HTTPException(503, failure.detail) from failure
         self._count(
             calls=1,
-            kept=int(reply.cached),
+            cached_calls=int(reply.cached),
             input_tokens=reply.input_tokens,
             output_tokens=reply.output_tokens,
         )
         if self._budget is not None:
             self._budget.add_reply(reply.input_tokens, reply.output_tokens, reply.cost)
-        return HttpAnswer.of_json(_completion(self.tool.name, reply))
+        return JSONResponse(_completion(self.tool.name, reply))
 
     def _count(self, **more: int) -> None:
         counts = {name: getattr(self.used, name) + number for name, number in more.items()}
         self.used = self.used.model_copy(update=counts)
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    status, message = getattr(error, "status_code", 400), getattr(error, "detail", "")
+    if status in (404, 405):
+        known = f"known: GET {QUERY}, POST {COMPLETIONS}"
+        message = f"{request.method} {request.url.path[:200]} is not here; {known}"
+    return error_response(status, message)
 
 
 @asynccontextmanager
