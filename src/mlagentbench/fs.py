@@ -1,6 +1,7 @@
 """Writing files so that a crash leaves the old one or the new one, and removing them for sure."""
 
 import errno
+import fcntl
 import os
 import stat
 import subprocess
@@ -93,6 +94,17 @@ def append_line(path: Path, line: bytes) -> None:
             os.close(handle)
     except OSError as error:
         raise RunFailed("harness", f"cannot write {path}: {disk_trouble(error)}") from error
+
+
+@contextmanager
+def file_lock(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a file, which is created if needed; waits for other processes."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def fsync_directory(path: Path) -> None:

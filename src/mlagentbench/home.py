@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
+from mlagentbench.fs import file_lock
 
 
 def home() -> Path:
@@ -55,9 +56,7 @@ def baselines_dir(task_id: str, version: int, tier: str) -> Path:
 @contextmanager
 def locked(name: str) -> Iterator[None]:
     """Hold the machine-wide lock of that name; waits while another process holds it."""
-    directory = _writable(home() / "locks")
-    with (directory / f"{name}.lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with file_lock(_writable(home() / "locks") / f"{name}.lock"):
         yield
 
 

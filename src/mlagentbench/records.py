@@ -3,7 +3,7 @@
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mlagentbench.errors import ActionFault, FailureCause, OutcomeKind
 
@@ -25,6 +25,14 @@ class Record(BaseModel):
     error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing that is wrong with a record, as `field: reason`."""
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    reason = first["msg"].removeprefix("Value error, ")
+    return f"{place}: {reason}" if place else reason
 
 
 class Action(Record):

@@ -8,7 +8,7 @@ from pathlib import Path
 from command_line import COMMAND
 from number_task import write_number_task
 
-from mlagentbench.environment.actions.request_help import NOBODY
+from mlagentbench.environment.actions.assisted import NOBODY
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.results import collect
 

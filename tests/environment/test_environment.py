@@ -10,8 +10,7 @@ import anyio
 import pytest
 from small_task import OpenRun
 
-from mlagentbench.environment.current_environment import current_environment, publish
-from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.environment import Environment, current_environment, publish
 from mlagentbench.errors import RunEnded, RunFailed, UsageError
 from mlagentbench.records import Action, BudgetLimits, Observation, Outcome, Step
 from mlagentbench.runs.journal import EndLine, read_journal, read_lines

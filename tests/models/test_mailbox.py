@@ -42,7 +42,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def settle_fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mailbox_folder, "SETTLED", 0.5)
+    monkeypatch.setattr(mailbox_folder, "SETTLE_SECONDS", 0.5)
 
 
 @pytest.fixture
@@ -190,10 +190,10 @@ def test_an_answer_that_is_being_written_is_not_taken(folder: MailFolder, ending
     for length in range(len(contents)):
         file.write_text(contents[:length])
         assert watch.look() is None
-        now[0] += mailbox_folder.SETTLED / 2
+        now[0] += mailbox_folder.SETTLE_SECONDS / 2
     file.write_text(contents)
     watch.look()
-    now[0] += mailbox_folder.SETTLED
+    now[0] += mailbox_folder.SETTLE_SECONDS
     assert watch.look() == MailReply(text=whole)
 
 
@@ -201,7 +201,7 @@ async def test_an_empty_file_is_no_answer_yet(folder: MailFolder) -> None:
     async def touch_first(name: str) -> None:
         file = folder.path(name, "reply.txt")
         file.touch()
-        await anyio.sleep(2 * mailbox_folder.SETTLED)
+        await anyio.sleep(2 * mailbox_folder.SETTLE_SECONDS)
         assert folder.path(name, "request.json").exists()
         file.write_text("at last")
 

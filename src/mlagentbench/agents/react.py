@@ -16,8 +16,7 @@ from mlagentbench.agents.runner import UNUSABLE_REPLY, run_agent
 from mlagentbench.agents.status_text import left_in_words
 from mlagentbench.environment.actions.action import ActionSpec
 from mlagentbench.environment.asking import FAST
-from mlagentbench.environment.current_environment import current_environment
-from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.environment import Environment, current_environment
 from mlagentbench.errors import ContextOverflow, UsageError
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Action, Observation

@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mlagentbench.agents.past_text import with_past
 from mlagentbench.agents.recall import said_again
+from mlagentbench.agents.status_text import with_past
 from mlagentbench.environment.asking import MAIN
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import RunFailed

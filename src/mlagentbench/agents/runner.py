@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.current_environment import current_environment
-from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.environment import Environment, current_environment
 from mlagentbench.errors import FailureCause, RunEnded, RunFailed
 from mlagentbench.records import Action, Outcome
 

@@ -1,6 +1,12 @@
 """What is left of a run's budget, as agents are told."""
 
+from mlagentbench.environment.chunked_text import steps_in_words
+from mlagentbench.environment.environment import Environment
+from mlagentbench.prompts import prompt
 from mlagentbench.records import BudgetLimits, Usage
+
+SHOWN_PAST = 30_000
+"""Characters of the past that an agent is shown, its newest steps first of all."""
 
 
 def left_in_words(limits: BudgetLimits, used: Usage) -> str:
@@ -24,3 +30,11 @@ def duration(seconds: float) -> str:
     if total >= 3600:
         return f"{total // 3600} h {total // 60 % 60} min"
     return f"{total // 60} min {total % 60} s" if total >= 60 else f"{total} s"
+
+
+def with_past(environment: Environment, steps: int) -> str:
+    """The problem, and what the first steps of the run did, if there are any."""
+    if not steps:
+        return environment.problem
+    past = steps_in_words(environment.steps[:steps], SHOWN_PAST)
+    return f"{environment.problem.rstrip()}\n\n{prompt('agents/past', steps=steps, past=past)}\n"

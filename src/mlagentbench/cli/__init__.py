@@ -178,7 +178,7 @@ def run(
 
     from mlagentbench.cli.suite_printing import print_suite
     from mlagentbench.launch.suite import SuiteRequest, run_suite
-    from mlagentbench.models.record_replies import record_outcome, require_recordable
+    from mlagentbench.models.recording import record_outcome, require_recordable
 
     require_recordable(record)
     request = SuiteRequest.read(
@@ -203,7 +203,7 @@ def record(
     ] = None,
 ) -> None:
     """Write the models' replies of runs into a file that mlagentbench/recorded replays."""
-    from mlagentbench.models.record_replies import record_directories
+    from mlagentbench.models.recording import record_directories
 
     typer.echo(record_directories(runs, to, answered_by))
 

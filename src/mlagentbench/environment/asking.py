@@ -28,7 +28,7 @@ from mlagentbench.models.provider_answers import (
     refuses,
     with_a_reply,
 )
-from mlagentbench.models.question import Answered, Question, being_asked, prompt_text
+from mlagentbench.models.question import Question, ReplyMetadata, prompt_text, question_context
 from mlagentbench.records import Json, RunRecord, Step
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EventLine, ReplyFault, ReplyLine, WriteLine
@@ -170,7 +170,7 @@ class Models:
         )
         self._asked.append(question)
         try:
-            with being_asked(question):
+            with question_context(question):
                 yield
         finally:
             self._asked.remove(question)
@@ -184,7 +184,7 @@ class Models:
         self, messages: "Sequence[ChatMessage]", role: str, output: "ModelOutput", state: Json
     ) -> None:
         usage = output.usage
-        answered = Answered.of(output)
+        answered = ReplyMetadata.of(output)
         self.record(
             role=role,
             prompt=prompt_text(messages),

@@ -24,6 +24,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -46,7 +47,7 @@ from mlagentbench.environment.asking import Models
 from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.feedback import Feedback, explanation
 from mlagentbench.environment.workspace import PathRefused, workspace_of
-from mlagentbench.errors import ActionError, RunEnded, RunFailed
+from mlagentbench.errors import ActionError, RunEnded, RunFailed, UsageError
 from mlagentbench.records import Action, BudgetLimits, Json, Observation, Outcome, Step, Tier, Usage
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import (
@@ -448,3 +449,22 @@ class Environment:
         from mlagentbench.environment.opening import open_environment
 
         return open_environment(task, out, tier, epoch, limits, actions, feedback_calls, models)
+
+
+_CURRENT: ContextVar[Environment] = ContextVar("mlagentbench_environment")
+
+
+def publish(environment: Environment) -> None:
+    """Make this the Environment of the running sample."""
+    _CURRENT.set(environment)
+
+
+def current_environment() -> Environment:
+    """The Environment of the running sample."""
+    try:
+        return _CURRENT.get()
+    except LookupError:
+        raise UsageError(
+            "there is no Environment here: agents run inside of a task of MLAgentBench "
+            "(see: mlagentbench tasks list) or within Environment.open"
+        ) from None

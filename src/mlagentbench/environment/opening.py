@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from mlagentbench.environment.actions.action import ActionSpec, AskPerson
 from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.current_environment import publish
-from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.environment import Environment, publish
 from mlagentbench.environment.feedback import Feedback, hold_out
 from mlagentbench.environment.services.tool_model import (
     ROLE,

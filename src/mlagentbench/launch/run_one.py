@@ -16,8 +16,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from mlagentbench.environment.actions.action import AskPerson
 from mlagentbench.environment.budget import Budget, working_clock
-from mlagentbench.environment.current_environment import publish
-from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.environment import Environment, publish
 from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.services.tool_model import NotedReplies, found_tool
 from mlagentbench.environment.services.tool_services import run_services

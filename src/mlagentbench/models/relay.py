@@ -1,7 +1,7 @@
-"""`mlagentbench relay`: answers the requests of a mailbox with any of Inspect's models.
+"""Answer the requests of a mailbox with any Inspect model.
 
-It runs wherever the model can be reached and the mailbox is seen, on as many machines as one likes:
-a request is claimed before it is answered.
+The relay runs where both the model and the mailbox can be reached, on any number of machines: a
+request is claimed before it is answered.
 """
 
 import os
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LOOK_EVERY = 0.2
 SHOW_LIFE_EVERY = 10.0
-"""Seconds; a claim that nobody touches for a minute is a dead worker's."""
+"""Seconds; a claim that is not touched for a minute expires."""
 SHOWN_ERROR = 300
 
 Say = Callable[[str], None]
@@ -41,7 +41,7 @@ def relay(
     once: bool,
     say: Say,
 ) -> int:
-    """Answer requests until a person stops it, with `once` until none is left; says how many."""
+    """Answer requests until stopped, with `once` until none is left; returns their number."""
     from mlagentbench.models.mailbox_folder import MailFolder
 
     folder = MailFolder(mailbox)
@@ -83,7 +83,7 @@ class Relay:
         self._say = say
 
     async def work(self, workers: int) -> None:
-        """Let so many requests be answered side by side."""
+        """Answer up to this many requests at the same time."""
         async with anyio.create_task_group() as group:
             for number in range(1, workers + 1):
                 group.start_soon(self._worker, f"{socket.gethostname()}/{os.getpid()}/{number}")
@@ -120,13 +120,13 @@ class Relay:
             if self._folder.answer(name, reply):
                 self.answered += 1
                 took = anyio.current_time() - started
-                self._say(f"{_place(request)}: {_in_words(reply)} ({took:.1f} s)")
+                self._say(f"{_place(request)}: {_summary(reply)} ({took:.1f} s)")
             else:
-                self._say(f"{_place(request)}: withdrawn, the answer was not needed any more")
+                self._say(f"{_place(request)}: withdrawn, the answer is no longer needed")
 
     @asynccontextmanager
     async def _claimed(self, name: str) -> AsyncIterator[None]:
-        """Show that this worker lives, and let go of the request whatever happens."""
+        """Keep the claim alive meanwhile, and release it whatever happens."""
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._show_life, name)
@@ -142,14 +142,14 @@ class Relay:
 
 
 async def ask(model: "Model", request: "MailRequest") -> "MailReply":
-    """What the model says; an error of its provider is an answer as well."""
+    """The model's reply; an error of its provider becomes a reply, too."""
     from mlagentbench.models.mailbox_folder import MailReply
 
     try:
         output = await model.generate(
             list(request.messages), list(request.tools), request.tool_choice, request.config
         )
-    except Exception as error:  # noqa: BLE001  # each provider has errors of its own
+    except Exception as error:  # noqa: BLE001  # providers raise errors of their own
         said = " ".join(f"{type(error).__name__}: {error}".split())
         return MailReply(error=f"{model}: {said[:SHOWN_ERROR]}", answered_by=str(model))
     return MailReply(
@@ -164,7 +164,7 @@ def _place(request: "MailRequest") -> str:
     return f"{request.run or request.id} step {request.step or '-'} {request.role}"
 
 
-def _in_words(reply: "MailReply") -> str:
+def _summary(reply: "MailReply") -> str:
     if reply.error is not None:
         return f"error: {reply.error}"
     tokens = 0 if reply.usage is None else reply.usage.total_tokens

@@ -1,4 +1,4 @@
-"""A check that any sandbox can be run through: does it keep the contract of `Sandbox`?"""
+"""Check whether a sandbox fulfils the contract of `Sandbox`."""
 
 import secrets
 import time
@@ -24,7 +24,7 @@ _OUTSIDE = "/tmp /var/tmp /dev/shm $HOME"
 
 
 class ConformanceResult(Record):
-    """One promise of the contract, and what went wrong with it."""
+    """One requirement of the contract, and how it was violated."""
 
     name: str
     ok: bool
@@ -32,7 +32,7 @@ class ConformanceResult(Record):
 
 
 async def check_sandbox(sandbox: Sandbox) -> list[ConformanceResult]:
-    """Try every promise on a running sandbox; needs sh, cat, sleep and python3 inside."""
+    """Check every requirement on a running sandbox, which needs sh, cat, sleep and python3."""
     return [await _try(check, sandbox) for check in CHECKS]
 
 
@@ -192,7 +192,20 @@ async def _unprivileged(sandbox: Sandbox) -> None:
 
 
 CHECKS: tuple[Check, ...] = (
-    _output_comes_back, _output_is_streamed, _exit_codes, _unknown_command, _stdin, _environment,
-    _working_directory, _files, _file_errors, _unicode, _big_output, _timeout, _nothing_stays,
-    _no_files_stay, _no_network, _unprivileged,
-)  # fmt: skip
+    _output_comes_back,
+    _output_is_streamed,
+    _exit_codes,
+    _unknown_command,
+    _stdin,
+    _environment,
+    _working_directory,
+    _files,
+    _file_errors,
+    _unicode,
+    _big_output,
+    _timeout,
+    _nothing_stays,
+    _no_files_stay,
+    _no_network,
+    _unprivileged,
+)

@@ -18,8 +18,7 @@ from small_task import OpenRun, open_run, small_task
 
 from mlagentbench.agents.paper.research import RETRIES, ResearchAgent, Settings
 from mlagentbench.agents.registry import AGENTS
-from mlagentbench.environment.current_environment import publish
-from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.environment import Environment, publish
 from mlagentbench.environment.research_log import LOG
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.models.question import current_question

@@ -6,8 +6,7 @@ from inspect_ai.model import ChatMessage, Model
 from scripted_model import Said, scripted, scripted_by, text_reply
 from small_task import TRAIN, OpenRun
 
-from mlagentbench.environment.actions.assisted import MOST_EDITED, MOST_REWRITTEN
-from mlagentbench.environment.actions.request_help import NOBODY
+from mlagentbench.environment.actions.assisted import MOST_EDITED, MOST_REWRITTEN, NOBODY
 from mlagentbench.environment.actions.sets import (
     ALL_ACTIONS,
     PAPER_ACTIONS,

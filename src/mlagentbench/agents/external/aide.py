@@ -9,8 +9,8 @@ import re
 from inspect_ai.solver import Solver, solver
 
 from mlagentbench.agents.external.bridge import FOLDER, MODEL, run_inside
-from mlagentbench.agents.past_text import with_past
 from mlagentbench.agents.runner import as_solver
+from mlagentbench.agents.status_text import with_past
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.guest import GUEST

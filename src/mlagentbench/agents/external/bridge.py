@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from mlagentbench.agents.past_text import with_past
+from mlagentbench.agents.status_text import with_past
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.services.tool_services import ENVIRONMENT
 from mlagentbench.errors import ContextOverflow, ModelRefused, RunEnded, RunFailed

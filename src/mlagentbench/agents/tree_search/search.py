@@ -27,8 +27,7 @@ from mlagentbench.agents.tree_search.questions import Questions, Situation
 from mlagentbench.agents.tree_search.workbench import Workbench
 from mlagentbench.environment.actions.execute import final_answer
 from mlagentbench.environment.actions.submission import validate_submission
-from mlagentbench.environment.current_environment import current_environment
-from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.environment import Environment, current_environment
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Action, BudgetLimits, Observation, Record, Step
 

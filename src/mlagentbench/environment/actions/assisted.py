@@ -19,6 +19,7 @@ from mlagentbench.environment.actions.edit_blocks import (
 from mlagentbench.environment.actions.files import LineNumber
 from mlagentbench.environment.asking import EDIT, FAST
 from mlagentbench.environment.chunked_text import BLOCK, MOST_BLOCKS, steps_in_words, summarise_long
+from mlagentbench.environment.research_log import ResearchLog
 from mlagentbench.errors import ActionError
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Record
@@ -31,6 +32,8 @@ SURROUNDINGS = 30
 """Lines before and after a segment that the edit model sees."""
 MOST_REFLECTED = 20_000
 """Characters of past steps that are reflected on."""
+ANSWER = "The person answers: "
+NOBODY = "Nobody answered. Go on with what you know."
 
 
 @action("Understand File")
@@ -137,6 +140,46 @@ async def reflection(at: ActionContext, things_to_reflect_on: str) -> str:
         things=things_to_reflect_on,
     )
     return await at.models.ask_text(asked, role=FAST)
+
+
+@action("Append Summary to Research Log")
+async def append_summary_to_research_log(at: ActionContext, content: str) -> str:
+    """Add an entry to the research log, which is kept in research_log.md.
+
+    Args:
+        content: What was done and found, with figures.
+    """
+    if not content.strip():
+        raise ActionError("content is empty: there is nothing to add to the research log")
+    await ResearchLog(at.models, at.sandbox).append(content)
+    return "The research log has a new entry."
+
+
+@action("Retrieval from Research Log")
+async def retrieval_from_research_log(at: ActionContext, current_plan: str) -> str:
+    """Let a model find what matters now in the research log.
+
+    Args:
+        current_plan: The plan and its status, in detail: what is relevant depends on it.
+    """
+    found = await ResearchLog(at.models, at.sandbox).retrieve(current_plan)
+    return found or "The research log is empty."
+
+
+@action("Request Help")
+async def request_help(at: ActionContext, request: str) -> str:
+    """Ask the person who started this run, for what you cannot find out or do by yourself.
+
+    Args:
+        request: What you need to know, with all that a reader needs to answer.
+    """
+    from inspect_ai.util import suspend_working_limit
+
+    if at.ask_person is None:
+        raise ActionError("nobody can be asked in this run")
+    with at.budget.halted(), suspend_working_limit():
+        answer = (await at.ask_person(request)).strip()
+    return f"{ANSWER}{answer}" if answer else NOBODY
 
 
 class Script(Record):

@@ -5,9 +5,12 @@ from typing import Literal
 
 from mlagentbench.environment.actions.action import Actions, ActionSpec
 from mlagentbench.environment.actions.assisted import (
+    append_summary_to_research_log,
     edit_script,
     edit_script_segment,
     reflection,
+    request_help,
+    retrieval_from_research_log,
     understand_file,
 )
 from mlagentbench.environment.actions.execute import execute_script, final_answer, python_repl
@@ -20,11 +23,6 @@ from mlagentbench.environment.actions.files import (
     replace_in_file,
     undo_edit_script,
     write_file,
-)
-from mlagentbench.environment.actions.request_help import request_help
-from mlagentbench.environment.actions.research_log_actions import (
-    append_summary_to_research_log,
-    retrieval_from_research_log,
 )
 from mlagentbench.environment.actions.submission import validate_submission
 from mlagentbench.errors import ActionError, UsageError

@@ -5,8 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from mlagentbench.agents.runner import UNUSABLE_REPLY
-from mlagentbench.environment.actions.request_help import ANSWER
-from mlagentbench.environment.actions.research_log_actions import append_summary_to_research_log
+from mlagentbench.environment.actions.assisted import ANSWER, append_summary_to_research_log
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.research_log import LOG
 from mlagentbench.environment.services.tool_model import RecordedTool
