@@ -10,7 +10,7 @@ import mlagentbench.guest.mlagentbench_intervals as intervals_library
 import mlagentbench.guest.mlagentbench_papers as papers_library
 import mlagentbench.guest.mlagentbench_task as task_library
 from mlagentbench.errors import FailureCause, RunFailed
-from mlagentbench.fs import give_to, scratch_directory
+from mlagentbench.fs import chown_tree, scratch_directory
 from mlagentbench.guest import GUEST
 from mlagentbench.records import Json
 from mlagentbench.sandbox.base import (
@@ -110,7 +110,7 @@ async def _run(spec: SandboxSpec, write: Mapping[str, Path]) -> CommandResult:
     finally:
         if os.geteuid() == 0:
             for path in write.values():
-                give_to(0, path)
+                chown_tree(0, path)
 
 
 def _value(task: Task, function: str, result: CommandResult, file: Path) -> Json:

@@ -21,7 +21,7 @@ import anyio
 import psutil
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.fs import give_to, open_up
+from mlagentbench.fs import chown_tree, make_accessible
 from mlagentbench.records import Json
 from mlagentbench.sandbox.base import (
     WORKSPACE,
@@ -124,13 +124,13 @@ class BubblewrapSandbox:
             if place.is_symlink():
                 place.unlink()
         if self._uid is not None:
-            give_to(self._uid, self.spec.workspace)
+            chown_tree(self._uid, self.spec.workspace)
             for bind in self.spec.binds:
                 if bind.writable:
-                    give_to(self._uid, bind.source)
+                    chown_tree(self._uid, bind.source)
 
     async def _launch(self) -> None:
-        open_up(self.spec.workspace)
+        make_accessible(self.spec.workspace)
         instance = await Instance.start(Layout(self.spec, self._bwrap, self._uid))
         self._instance = instance
         self._watch = LimitWatch(
