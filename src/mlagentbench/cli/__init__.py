@@ -21,7 +21,7 @@ from mlagentbench.cli.resume_and_branch import (
 )
 from mlagentbench.cli.runs.verbs import diff, gc, replay, show
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.fs import PERSONS_DISK, disk_trouble
+from mlagentbench.fs import DISK_FIXES, disk_trouble
 
 OBJECTS_BETWEEN_COLLECTIONS = 100_000
 """With Python's own 700, looking for garbage while Inspect's modules load takes a second."""
@@ -425,7 +425,7 @@ def main() -> None:
         _complain(f"failed ({error.cause}): {error.detail}")
         sys.exit(1)
     except OSError as error:
-        if error.errno not in PERSONS_DISK:
+        if error.errno not in DISK_FIXES:
             raise
         where = f"{error.filename}: " if error.filename else ""
         _complain(f"{where}{disk_trouble(error)}")

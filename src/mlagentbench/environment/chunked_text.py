@@ -46,7 +46,7 @@ def clipped(text: str, size: int) -> str:
     return f"{text[: kept - kept // 2]}{note}{text[end:]}"
 
 
-def step_in_words(step: Step) -> str:
+def step_text(step: Step) -> str:
     """A past step as a model is shown it: its action and what was observed, both cut when long."""
     arguments = clipped(json.dumps(step.action.arguments, ensure_ascii=False), MOST_ARGUMENTS)
     observed = clipped(step.observation.text, MOST_OBSERVED)
@@ -54,11 +54,11 @@ def step_in_words(step: Step) -> str:
     return f"Step {step.n}: {step.action.name} {arguments}\nObservation{status}: {observed}"
 
 
-def steps_in_words(steps: Sequence[Step], size: int) -> str:
+def steps_text(steps: Sequence[Step], size: int) -> str:
     """The last steps, in their order, as many as fit in so many characters."""
     shown: list[str] = []
     for step in reversed(steps):
-        words = step_in_words(step)
+        words = step_text(step)
         size -= len(words)
         if size < 0:
             shown.append(f"[Steps 1 to {step.n} are left out.]")

@@ -151,7 +151,7 @@ class Environment:
         self._output_log: BinaryIO | None = None
         self._output_lost: OSError | None = None
         self._snapshot = ""
-        self._handed_in: Step | None = None
+        self._submitted_step: Step | None = None
         self._ended: RunEnded | None = None
         self._one_at_a_time = asyncio.Lock()
 
@@ -240,18 +240,18 @@ class Environment:
 
     def hand_in(self, step: Step) -> None:
         """Let the run end with the workspace as it was after an earlier step."""
-        self._handed_in = step
+        self._submitted_step = step
 
     def finish(self, outcome: Outcome) -> None:
         """Write how the run ended, with the workspace as it stands or was handed in; once only."""
         if self.outcome is not None:
             return
         self.budget.stop()
-        if self._handed_in is None:
+        if self._submitted_step is None:
             self._take_snapshot()
         else:
-            self._snapshot = self._handed_in.snapshot
-            self.note(f"handed in: the workspace as it was after step {self._handed_in.n}")
+            self._snapshot = self._submitted_step.snapshot
+            self.note(f"handed in: the workspace as it was after step {self._submitted_step.n}")
         self._write(
             OutcomeLine,
             outcome=outcome,

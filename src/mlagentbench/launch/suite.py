@@ -227,7 +227,7 @@ def require_what_is_needed(request: SuiteRequest, console: Console) -> None:
     if request.settings.interactive and not (console.is_terminal and sys.stdin.isatty()):
         raise UsageError("--interactive needs a terminal, to ask and to be answered")
     for cell in request.cells:
-        if cell.info.lives_inside:
+        if cell.info.in_sandbox:
             _require_place_inside(cell.info.name, request.settings)
         if ROLE in _roles(request, cell) and request.settings.sandbox != "bubblewrap":
             raise UsageError(

@@ -301,7 +301,7 @@ async def test_an_observation_that_the_model_makes_up_is_not_taken_over(
     async with open_environment(models=model.models) as environment:
         await run(environment)
         [event] = read_journal(environment.run.journal).events
-    assert event.detail == "the model made up an observation: Observation: the score is 0.99"
+    assert event.detail == "the model fabricated an observation: Observation: the score is 0.99"
     assert "0.99" not in model.prompts[1]
 
 

@@ -317,7 +317,7 @@ async def test_an_interrupted_search_goes_on_as_if_nothing_had_happened(
 
 def test_settings_are_checked() -> None:
     info = find_agent("tree")
-    with pytest.raises(UsageError, match="agent tree: policy=random"):
+    with pytest.raises(UsageError, match="agent tree: policy='random'"):
         info.solver(policy="random")
     with pytest.raises(UsageError, match="drafts=0"):
         info.solver(drafts=0)

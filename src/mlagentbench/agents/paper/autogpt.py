@@ -2,7 +2,7 @@
 
 Every reply is one JSON object: thoughts (text, reasoning, plan, criticism, speak) and a command
 (name, args). The command's result is the next message. A reply that cannot be read is sent back
-with what is wrong with it; when that does not help, it costs a step.
+with the reason; if that does not help, it costs a step.
 """
 
 import json
@@ -14,9 +14,9 @@ from mlagentbench.agents.paper.autogpt_memory import CHARACTERS_PER_TOKEN, Memor
 from mlagentbench.agents.paper.relaxed_json import JsonError, parse_object
 from mlagentbench.agents.resumable import ResumableRun
 from mlagentbench.agents.runner import UNUSABLE_REPLY, as_solver
-from mlagentbench.agents.status_text import left_in_words
+from mlagentbench.agents.status_text import remaining_budget_text
 from mlagentbench.environment.asking import FAST
-from mlagentbench.environment.chunked_text import clipped, step_in_words
+from mlagentbench.environment.chunked_text import clipped, step_text
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import ActionError, ContextOverflow, UsageError
 from mlagentbench.prompts import prompt
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage
 
 SHOWN_REPLY = 2_000
-"""Characters of an unreadable reply that the model is shown again."""
+"""Characters of an unreadable reply that are sent back to the model."""
 SHOWN_EVENT = 4_000
 """Characters of one turn that are summarised."""
 
@@ -42,10 +42,10 @@ def autogpt(
     """Think, plan, criticise and give a command, all in one JSON object.
 
     Args:
-        memory_tokens: So much of what happened last is shown in full; what is older is summarised.
-        relevant: How many older results are shown again because they fit the current thoughts.
-        retries: How often an unreadable reply is asked for again before it costs a step.
-        actions: The commands to offer, by the names of actions; by default the paper's.
+        memory_tokens: The size of the recent history shown in full; older turns are summarised.
+        relevant: The number of older results shown because they match the current thoughts.
+        retries: The number of retries for an unreadable reply before it costs a step.
+        actions: The actions to offer as commands; by default the paper's.
     """
     if memory_tokens < 1 or relevant < 0 or retries < 0:
         raise UsageError(
@@ -61,7 +61,7 @@ def autogpt(
 
 
 class Decision(Record):
-    """What a reply says: the command, and the thoughts that led to it."""
+    """A parsed reply: the command, and the thoughts that led to it."""
 
     thoughts: str
     action: Action
@@ -81,7 +81,7 @@ class AutoGptAgent:
         self._thoughts = ""
 
     async def turn(self) -> None:
-        """One reply and its command; raises RunEnded when the run is over."""
+        """Get one reply and execute its command; raises RunEnded when the run is over."""
         if self.memory.is_full:
             await self._condense()
         reply = fault = ""
@@ -103,7 +103,7 @@ class AutoGptAgent:
         self.memory.add(Turn(reply=_shown(reply), step=step))
 
     async def _ask(self, last_reply: str, fault: str) -> ReplyLine:
-        """The next reply; to a faulty one, the next try. With less memory if it is too much."""
+        """The next reply, or another attempt; uses less memory if the prompt is too long."""
         while True:
             try:
                 return await self._run.ask(self._messages(last_reply, fault))
@@ -115,8 +115,8 @@ class AutoGptAgent:
         from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
         relevant = self.memory.relevant(self._thoughts, self._relevant)
-        recalled = "\n\n".join(map(step_in_words, relevant))
-        left = left_in_words(self._run.limits, self._run.used)
+        recalled = "\n\n".join(map(step_text, relevant))
+        left = remaining_budget_text(self._run.limits, self._run.used)
         asked = prompt("agents/autogpt_next", recalled=recalled or "(nothing yet)", left=left)
         messages: list[ChatMessage] = [
             ChatMessageSystem(content=self._system),
@@ -129,7 +129,7 @@ class AutoGptAgent:
         return messages
 
     async def _condense(self) -> bool:
-        """Let the fast model summarise the older half of the recent turns; False without any."""
+        """Have the fast model summarise the older half of the recent turns; False without any."""
         from inspect_ai.model import ChatMessageUser
 
         turns = self.memory.oldest_half()
@@ -147,7 +147,7 @@ class AutoGptAgent:
 
 
 def read_reply(reply: str) -> Decision:
-    """What a reply says; ActionError tells what is wrong with it."""
+    """Parse a reply; raises ActionError that says what is wrong with it."""
     said = parse_object(reply).value
     command = said.get("command")
     if not isinstance(command, dict):

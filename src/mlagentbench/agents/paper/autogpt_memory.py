@@ -1,7 +1,6 @@
-"""What the `autogpt` agent remembers: recent turns in full, all older ones in a summary.
+"""The memory of the `autogpt` agent: recent turns in full, all older ones in a summary.
 
-Older turns are not lost: those whose results have most to do with what the agent is thinking about
-can be called back.
+Older turns are kept: those whose results best match the agent's thoughts can be recalled.
 """
 
 import math
@@ -10,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mlagentbench.environment.chunked_text import step_in_words
+from mlagentbench.environment.chunked_text import step_text
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Record, Step
 
@@ -18,19 +17,19 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage
 
 CHARACTERS_PER_TOKEN = 4
-"""A guess: no model's own counting is at hand everywhere."""
+"""An estimate: not every model counts tokens beforehand."""
 _WORD = re.compile(r"[^\W\d_]\w{2,}")
 
 
 class Turn(Record):
-    """A reply, and the step that came of it."""
+    """A reply and its step."""
 
     reply: str
     step: Step
 
     @property
     def result(self) -> str:
-        """The step's result as the agent is told it."""
+        """The step's result as the agent is told."""
         observation = self.step.observation
         status = "" if observation.status == "ok" else f" ({observation.status})"
         return f"Result of {self.step.action.name}{status}:\n{observation.text}"
@@ -41,12 +40,12 @@ class Turn(Record):
 
 
 class Memory:
-    """The turns of a run, of which the last fit in so many tokens."""
+    """The turns of a run, of which the recent ones fit into so many tokens."""
 
     def __init__(self, tokens: int) -> None:
         self.tokens = tokens
         self.summary = ""
-        """What all older turns were about."""
+        """A summary of all older turns."""
         self.recent: list[Turn] = []
         self.older: list[Turn] = []
 
@@ -69,17 +68,17 @@ class Memory:
         return found
 
     def condense(self, turns: Sequence[Turn], summary: str) -> None:
-        """Let a summary stand for the oldest turns, and for what it stood for before."""
+        """Replace the oldest turns and the previous summary by a new summary."""
         self.older += turns
         self.recent = self.recent[len(turns) :]
         self.summary = summary
 
     def relevant(self, thoughts: str, count: int) -> list[Step]:
-        """Up to so many older steps that share the rarest words with these thoughts."""
-        texts = [Counter(_words(step_in_words(turn.step))) for turn in self.older]
+        """Up to `count` older steps that share the rarest words with these thoughts."""
+        texts = [Counter(_words(step_text(turn.step))) for turn in self.older]
         found_in = Counter(word for words in texts for word in words)
-        wanted = {word: math.log1p(len(texts) / found_in[word]) for word in set(_words(thoughts))
-                  if word in found_in}  # fmt: skip
+        shared = set(_words(thoughts)) & found_in.keys()
+        wanted = {word: math.log1p(len(texts) / found_in[word]) for word in shared}
         scores = [
             sum(weight for word, weight in wanted.items() if word in words) / math.sqrt(len(words))
             for words in texts
@@ -88,7 +87,7 @@ class Memory:
         return [self.older[place].step for place in sorted(best) if scores[place] > 0]
 
     def messages(self) -> "list[ChatMessage]":
-        """What is remembered, as messages."""
+        """The memory as messages."""
         from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
 
         messages: list[ChatMessage] = []

@@ -1,4 +1,4 @@
-"""What a workspace holds at the start, in words: the starter's texts and a glance at the data."""
+"""A description of the initial workspace: the starter's texts and a preview of the data."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ FIRST_NAMES = 5
 
 
 def workspace_view(environment: Environment) -> str:
-    """The starter's files whole, as far as they are texts, and the beginnings of the data."""
+    """The starter's text files in full, and the beginnings of the data files."""
     protected = environment.workspace.protected
     starter = environment.task.starter
     parts = []
@@ -24,7 +24,7 @@ def workspace_view(environment: Environment) -> str:
             parts.append(f"### {name}{read_only}\n{_text(path)}")
     for name, path in protected.items():
         if not path.is_relative_to(starter):
-            parts.append(f"### {name}, data, read-only\n{_glance(path)}")
+            parts.append(f"### {name}, data, read-only\n{_preview(path)}")
     return "\n\n".join(parts)
 
 
@@ -36,7 +36,7 @@ def _text(path: Path) -> str:
     return f"```\n{text[:MAX_TEXT]}{cut}\n```"
 
 
-def _glance(path: Path) -> str:
+def _preview(path: Path) -> str:
     if path.is_dir():
         names = sorted(entry.name for entry in path.iterdir())
         more = ", ..." if len(names) > FIRST_NAMES else ""

@@ -18,7 +18,7 @@ from mlagentbench.environment.actions.edit_blocks import (
 )
 from mlagentbench.environment.actions.files import LineNumber
 from mlagentbench.environment.asking import EDIT, FAST
-from mlagentbench.environment.chunked_text import BLOCK, MOST_BLOCKS, steps_in_words, summarise_long
+from mlagentbench.environment.chunked_text import BLOCK, MOST_BLOCKS, steps_text, summarise_long
 from mlagentbench.environment.research_log import ResearchLog
 from mlagentbench.errors import ActionError
 from mlagentbench.prompts import prompt
@@ -136,7 +136,7 @@ async def reflection(at: ActionContext, things_to_reflect_on: str) -> str:
     asked = prompt(
         "actions/reflection",
         problem=at.task.problem,
-        steps=steps_in_words(at.steps, MOST_REFLECTED),
+        steps=steps_text(at.steps, MOST_REFLECTED),
         things=things_to_reflect_on,
     )
     return await at.models.ask_text(asked, role=FAST)
