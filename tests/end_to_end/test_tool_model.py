@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import Run
 
-from mlagentbench.environment.services.tool_model import read_replies, request_key
+from mlagentbench.environment.services.tool_model import read_cached_replies, request_key
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import collect
 
@@ -56,6 +56,6 @@ def as_if_answered_by(run: RunDirectory, model: str) -> None:
     run.run_json.write_text(run.run_json.read_text().replace("mlagentbench/reader", model))
     kept = [
         line.model_copy(update={"model": model, "key": request_key(model, line.request)})
-        for line in read_replies(run.replies)
+        for line in read_cached_replies(run.replies)
     ]
     run.replies.write_text("".join(f"{line.model_dump_json()}\n" for line in kept))

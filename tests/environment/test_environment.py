@@ -10,7 +10,11 @@ import anyio
 import pytest
 from small_task import OpenRun
 
-from mlagentbench.environment.environment import Environment, current_environment, publish
+from mlagentbench.environment.environment import (
+    Environment,
+    current_environment,
+    set_current_environment,
+)
 from mlagentbench.errors import RunEnded, RunFailed, UsageError
 from mlagentbench.records import Action, BudgetLimits, Observation, Outcome, Step
 from mlagentbench.runs.journal import EndLine, read_journal, read_lines
@@ -263,7 +267,7 @@ async def test_the_current_environment_is_published(open_environment: OpenRun) -
     with pytest.raises(UsageError, match="there is no Environment here"):
         current_environment()
     async with open_environment() as environment:
-        publish(environment)
+        set_current_environment(environment)
         assert current_environment() is environment
 
 

@@ -159,7 +159,7 @@ class BestSubmission:
     def submit(self) -> None:
         """Submit the best, if there is one; otherwise the run ends with the current workspace."""
         if self.best is not None:
-            self._environment.hand_in(self.best.step)
+            self._environment.submit_step(self.best.step)
 
 
 def _folded(name: str) -> str:

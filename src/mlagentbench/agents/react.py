@@ -83,7 +83,7 @@ class ReactAgent:
 
     def at_end(self, _environment: Environment) -> None:
         """Submit the best submission of a run that was cut off."""
-        self._best.hand_in()
+        self._best.submit()
 
     # Asking
 

@@ -255,11 +255,12 @@ class ReplyWatch:
                     return MailReply.model_validate_json(raw)
                 if settled and raw.strip():
                     return MailReply(text=raw.decode().rstrip("\n"))
-            except ValueError as error:
+            except ValidationError as error:
                 if settled:
-                    is_json = isinstance(error, ValidationError)
-                    reason = first_problem(error) if is_json else str(error)
-                    self._folder.reject(self._name, file, reason)
+                    self._folder.reject(self._name, file, first_problem(error))
+            except UnicodeDecodeError as error:
+                if settled:
+                    self._folder.reject(self._name, file, str(error))
         return None
 
     def _is_settled(self, file: Path, state: tuple[int, int]) -> bool:

@@ -14,15 +14,15 @@ from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.services import http_server
 from mlagentbench.environment.services.http_server import HttpServer
 from mlagentbench.environment.services.tool_model import (
+    CachedReplies,
     ChatReply,
     ChatRequest,
     InspectTool,
-    KeptReplies,
+    LoggedReplies,
     Message,
-    NotedReplies,
     RecordedTool,
     ToolModel,
-    read_noted,
+    read_logged_replies,
 )
 from mlagentbench.environment.services.tool_services import (
     ENVIRONMENT,
@@ -265,28 +265,30 @@ class Gone:
 def test_kept_replies_are_the_same_without_the_model(tmp_path: Path) -> None:
     """Also where a program asks the same twice; a torn line is asked for again."""
     file = tmp_path / "replies.jsonl"
-    first = ask_all(KeptReplies(CountingTool(), file), "a", "b", "a")
+    first = ask_all(CachedReplies(CountingTool(), file), "a", "b", "a")
     assert [reply.text for reply in first] == ["reply 1", "reply 2", "reply 3"]
-    again = ask_all(KeptReplies(Gone(), file), "a", "a", "b")
+    again = ask_all(CachedReplies(Gone(), file), "a", "a", "b")
     assert [reply.text for reply in again] == ["reply 1", "reply 3", "reply 2"]
     assert all(reply.cached for reply in again)
     with pytest.raises(RunFailed, match="gone"):
-        ask_all(KeptReplies(Gone(), file), "a", "a", "a")
+        ask_all(CachedReplies(Gone(), file), "a", "a", "a")
     file.write_bytes(file.read_bytes()[:-5])
-    assert ask_all(KeptReplies(CountingTool(), file), "a", "a")[1].text == "reply 1"
-    assert not any(reply.cached is False for reply in ask_all(KeptReplies(Gone(), file), "a", "a"))
+    assert ask_all(CachedReplies(CountingTool(), file), "a", "a")[1].text == "reply 1"
+    assert not any(
+        reply.cached is False for reply in ask_all(CachedReplies(Gone(), file), "a", "a")
+    )
 
 
 def test_a_replay_gives_each_step_what_was_said_then(tmp_path: Path) -> None:
     file = tmp_path / "run" / "asked.jsonl"
-    assert not ask_all(NotedReplies(CountingTool(), file))
+    assert not ask_all(LoggedReplies(CountingTool(), file))
     assert file.is_file(), "that nobody asked is known, too"
-    ask_all(NotedReplies(CountingTool(), file), "a", "b", "a")
-    noted = read_noted(file)
+    ask_all(LoggedReplies(CountingTool(), file), "a", "b", "a")
+    noted = read_logged_replies(file)
     recorded = RecordedTool("gone", noted)
-    recorded.go_to(noted[1].at, noted[2].at)
+    recorded.select_step(noted[1].at, noted[2].at)
     assert [reply.text for reply in ask_all(recorded, "a", "b")] == ["reply 3", "reply 2"]
-    recorded.go_to(noted[0].at, noted[0].at)
+    recorded.select_step(noted[0].at, noted[0].at)
     assert [reply.text for reply in ask_all(recorded, "a")] == ["reply 1"]
     with pytest.raises(RunFailed, match="gone was not asked this in the run that is replayed"):
         ask_all(recorded, "a")
@@ -294,11 +296,11 @@ def test_a_replay_gives_each_step_what_was_said_then(tmp_path: Path) -> None:
 
 def test_replies_of_another_model_are_not_taken(tmp_path: Path) -> None:
     file = tmp_path / "replies.jsonl"
-    ask_all(KeptReplies(CountingTool(), file), "a")
+    ask_all(CachedReplies(CountingTool(), file), "a")
     other = Gone()
     other.name = "another"
     with pytest.raises(RunFailed, match="gone"):
-        ask_all(KeptReplies(other, file), "a")
+        ask_all(CachedReplies(other, file), "a")
 
 
 def test_a_model_that_does_not_answer_is_not_the_programs_fault(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ async def run_inside(
         await _python(environment, UNPACK, FOLDER, stdin=archive)
     calls = ModelCalls(environment)
     result: CommandResult | None = None
-    environment.foreign_at_work = True
+    environment.external_agent_running = True
     try:
         async with _bridge(environment, calls):
             with calls.command:
@@ -87,7 +87,7 @@ async def run_inside(
                     on_output=calls.take_output,
                 )
     finally:
-        environment.foreign_at_work = False
+        environment.external_agent_running = False
         how = "the agent was cut off" if result is None else _describe_end(result)
         made = f"{calls.count} model calls"
         environment.note(f"{how}, after {made}; its last output:\n{calls.last_output}")

@@ -1,7 +1,7 @@
-"""Actions that ask a model: reading and editing files by it, and thinking about past steps.
+"""Actions that ask a model or a person: read and edit files, reflect, search the log, get help.
 
-The model in the role `fast` reads, the one in the role `edit` writes. What a model answers may be
-of no use: then the action ends with an error that says why, and the file is as it was.
+The model in the role `fast` reads, the one in the role `edit` writes. If a model's answer cannot be
+used, the action ends with an error that says why, and the file is unchanged.
 """
 
 from collections.abc import Callable
@@ -25,13 +25,13 @@ from mlagentbench.prompts import prompt
 from mlagentbench.records import Record
 
 MOST_REWRITTEN = 8_000
-"""Characters up to which a file is rewritten whole; of a longer one, parts are replaced."""
+"""Characters up to which a file is rewritten completely; in a longer one, parts are replaced."""
 MOST_EDITED = 200_000
-"""Characters of the longest file that the edit model is shown."""
+"""The most characters of a file that the edit model is shown."""
 SURROUNDINGS = 30
 """Lines before and after a segment that the edit model sees."""
 MOST_REFLECTED = 20_000
-"""Characters of past steps that are reflected on."""
+"""The most characters of past steps to reflect on."""
 ANSWER = "The person answers: "
 NOBODY = "Nobody answered. Go on with what you know."
 
@@ -236,7 +236,7 @@ def _of_no_use(reason: str) -> ActionError:
 
 
 async def _save(at: ActionContext, script: Script, save_name: str, after: str) -> str:
-    """Write what the model made of a script, and tell what changed."""
+    """Write the edited script, and tell what changed."""
     changes = diff(script.text, after, script.name, save_name)
     in_place = at.workspace.resolve(save_name) == at.workspace.resolve(script.name)
     if not changes and in_place:

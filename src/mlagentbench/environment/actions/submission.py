@@ -1,4 +1,4 @@
-"""Validate Submission: is the format right, and, where feedback was asked for, how good is it."""
+"""Validate Submission: check the format and, with feedback, tell the score on held-out data."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ CHECK_SECONDS = 600.0
 
 
 class SubmissionCheck:
-    """Checks what is in a snapshot with the task's own grade.py, each time in a fresh sandbox."""
+    """Checks the submission in a snapshot with the task's grade.py, in a fresh sandbox."""
 
     def __init__(
         self,
@@ -33,10 +33,10 @@ class SubmissionCheck:
         self.public = public
         self.feedback = feedback
         self.told = told
-        """How often a metric was told in this run."""
+        """The number of times a metric was told in this run."""
 
     async def check_format(self, store: ObjectStore, snapshot: str) -> None:
-        """Raise InvalidSubmissionReported, with the reason, unless the submission can be graded."""
+        """Raise InvalidSubmissionReported unless the submission can be graded."""
         with scratch_directory("check") as directory:
             outputs = self._collect(store, snapshot, self.task.spec.submission.path, directory)
             await self.call_task(
@@ -51,7 +51,7 @@ class SubmissionCheck:
             )
 
     async def measure(self, store: ObjectStore, snapshot: str, private: Path) -> float:
-        """The metric on the part of the data held out."""
+        """The metric on the held-out part of the data."""
         path = validation_path(self.task)
         with scratch_directory("check") as directory:
             outputs = self._collect(store, snapshot, path, directory)
@@ -99,7 +99,7 @@ async def validate_submission(at: ActionContext) -> str:
 async def _feedback(
     at: ActionContext, check: SubmissionCheck, feedback: Feedback, snapshot: str
 ) -> str:
-    """What the agent is told about its predictions for the part held out."""
+    """What the agent is told about its predictions for the held-out part."""
     path = validation_path(at.task)
     left = feedback.calls - check.told
     if entry_at(at.snapshots.store, snapshot, path) is None:

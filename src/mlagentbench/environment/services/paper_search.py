@@ -1,13 +1,13 @@
-"""A paper-search service that speaks the query format of arXiv's API, over records of ours.
+"""A paper search with the query format of arXiv's API, over the records of a task.
 
     GET /api/query?search_query=all:glacier AND ti:"mass balance"&start=0&max_results=10
     GET /api/query?id_list=2401.00012,2402.01234
 
-    query   = part ((AND | OR | ANDNOT) part)*    from left to right; without an operator: OR
+    query   = part ((AND | OR | ANDNOT) part)*    from left to right; the default operator is OR
     part    = "(" query ")" | [field ":"] (word | "a phrase")
     field   = ti | au | abs | all
 
-Papers that match are ranked by BM25 over the words that were asked for; the answer is an Atom feed.
+Matching papers are ranked by BM25 over the words of the query; the answer is an Atom feed.
 """
 
 import math
@@ -30,7 +30,7 @@ _ARXIV = "http://arxiv.org/schemas/atom"
 
 
 class PaperRecord(Record):
-    """A record as the service knows it."""
+    """A paper in the index."""
 
     id: str
     title: str
@@ -42,7 +42,7 @@ class PaperRecord(Record):
 
 
 class BadQuery(Exception):
-    """The query cannot be understood; the text says why."""
+    """The query is malformed; the text says why."""
 
 
 def words_of(text: str) -> list[str]:
@@ -50,7 +50,7 @@ def words_of(text: str) -> list[str]:
 
 
 Scores = dict[int, float]
-"""The papers that match, by number, with what the words asked for are worth in each."""
+"""The matching papers by index, with their BM25 scores."""
 
 
 class PaperSearch:
@@ -77,7 +77,7 @@ class PaperSearch:
         }
 
     def answer(self, query: Mapping[str, str]) -> bytes:
-        """The Atom feed for the parameters of a request; BadQuery when they make no sense."""
+        """The Atom feed for the parameters of a request; raises BadQuery."""
         start = _number(query, "start", 0, 10_000)
         size = _number(query, "max_results", DEFAULT_RESULTS, MAX_RESULTS)
         text, ids = query.get("search_query", ""), query.get("id_list", "")
@@ -96,7 +96,7 @@ class PaperSearch:
         return self._number.get(re.sub(r"v\d+$", "", text.strip().removeprefix(ADDRESS)))
 
     def search(self, text: str) -> list[int]:
-        """The numbers of the papers that match, the best first."""
+        """The indices of the matching papers, best first."""
         parts = re.findall(r'(?:\w+:)?"[^"]*"|[()]|[^\s()"]+', text)
         if parts.count("(") > MAX_BRACKETS:
             raise BadQuery(f"more than {MAX_BRACKETS} brackets")

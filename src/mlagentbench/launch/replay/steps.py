@@ -60,7 +60,7 @@ class Replayer:
         """Carry out one step, or note why not, and compare."""
         self._step = step
         if isinstance(self._source.tool, RecordedTool):
-            self._source.tool.go_to(step.begin.at, step.end.at)
+            self._source.tool.select_step(step.begin.at, step.end.at)
         noted = _why_not(environment, step)
         if noted is None:
             await self._lay_in_research_log(environment, step)
