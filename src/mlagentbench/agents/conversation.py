@@ -7,23 +7,17 @@ its result are in the same turn, so they are never separated.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+
+from mlagentbench.models.builtin_model import CHARACTERS_PER_TOKEN
 from mlagentbench.models.question import prompt_text
 from mlagentbench.prompts import prompt
 from mlagentbench.runs.journal import ReplyLine
 
-if TYPE_CHECKING:
-    from inspect_ai.model import ChatMessage, ChatMessageAssistant
 
-CHARACTERS_PER_TOKEN = 4
-"""An estimate, for texts that no model has counted yet."""
-
-
-def reply_message(line: ReplyLine) -> "ChatMessageAssistant":
+def reply_message(line: ReplyLine) -> ChatMessageAssistant:
     """A reply of the journal as a message."""
-    from inspect_ai.model import ChatMessageAssistant
-
     if line.message is None:
         return ChatMessageAssistant(content=line.reply)
     return ChatMessageAssistant.model_validate(line.message)
@@ -33,8 +27,6 @@ class Conversation:
     """The messages so far, and their approximate number of tokens."""
 
     def __init__(self, system: str, problem: str) -> None:
-        from inspect_ai.model import ChatMessageSystem, ChatMessageUser
-
         self._opening: list[ChatMessage] = [
             ChatMessageSystem(content=system),
             ChatMessageUser(content=problem),
@@ -45,7 +37,7 @@ class Conversation:
         self._not_counted: list[ChatMessage] = []
 
     @property
-    def messages(self) -> "list[ChatMessage]":
+    def messages(self) -> list[ChatMessage]:
         return [*self._opening, *self._summary, *(one for turn in self._turns for one in turn)]
 
     @property
@@ -56,17 +48,16 @@ class Conversation:
         return self._counted + _estimate(self._not_counted)
 
     def begin_turn(self, line: ReplyLine) -> None:
-        """Add a reply of the model."""
         self._turns.append([reply_message(line)])
         self._counted = line.input_tokens + line.output_tokens if line.input_tokens else None
         self._not_counted = []
 
-    def add(self, message: "ChatMessage") -> None:
+    def add(self, message: ChatMessage) -> None:
         """Add an answer to the last reply."""
         self._turns[-1].append(message)
         self._not_counted.append(message)
 
-    def older_than(self, tokens: float) -> "list[ChatMessage]":
+    def older_than(self, tokens: float) -> list[ChatMessage]:
         """The messages to summarise, so that the remaining turns have about so many tokens.
 
         The last turn always remains; returns nothing when there is no other.
@@ -76,8 +67,6 @@ class Conversation:
 
     def compact(self, summary: str, tokens: float) -> None:
         """Replace the messages of `older_than` by a summary."""
-        from inspect_ai.model import ChatMessageUser
-
         self._turns = self._turns[-self._fitting(tokens) :]
         self._summary = [
             ChatMessageUser(content=prompt("agents/conversation_summary", summary=summary))
@@ -95,7 +84,7 @@ class Conversation:
         return max(1, count)
 
 
-def shortened(messages: "Sequence[ChatMessage]", most: int) -> str:
+def shortened(messages: Sequence[ChatMessage], most: int) -> str:
     """The messages as a text, each shortened to `most` characters by omitting its middle."""
     return "\n\n".join(without_middle(prompt_text([message]), most) for message in messages)
 
@@ -106,5 +95,5 @@ def without_middle(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:half]}\n[...]\n{text[-half:]}"
 
 
-def _estimate(messages: "Sequence[ChatMessage]") -> int:
+def _estimate(messages: Sequence[ChatMessage]) -> int:
     return len(prompt_text(messages)) // CHARACTERS_PER_TOKEN

@@ -5,25 +5,22 @@ before the model submits, that one is submitted. Old turns are compacted into a 
 conversation outgrows the model's context.
 """
 
-from typing import TYPE_CHECKING
-
+from inspect_ai.model import ChatMessageTool, ChatMessageUser
 from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.tool import ToolCall, ToolInfo
 
 from mlagentbench.agents.best_submission import BestSubmission, validation_metric
 from mlagentbench.agents.conversation import Conversation, reply_message, shortened, without_middle
 from mlagentbench.agents.resumable import ResumableRun
 from mlagentbench.agents.runner import UNUSABLE_REPLY, run_agent
 from mlagentbench.agents.status_text import remaining_budget_text
-from mlagentbench.environment.actions.action import ActionSpec
+from mlagentbench.environment.actions.action import ActionSpec, tool_parameters
 from mlagentbench.environment.asking import FAST
 from mlagentbench.environment.environment import Environment, current_environment
 from mlagentbench.errors import ContextOverflow, UsageError
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Action, Observation
 from mlagentbench.runs.journal import ReplyFault, ReplyLine
-
-if TYPE_CHECKING:
-    from inspect_ai.tool import ToolCall, ToolInfo
 
 CONTEXT_TOKENS = 100_000
 RECENT_SHARE = 0.25
@@ -77,12 +74,10 @@ class ReactAgent:
         self._idle_replies = 0
 
     async def act(self, _environment: Environment) -> None:
-        """Ask and act until the run ends."""
         while True:
             await self._carry_out(await self._ask())
 
     def at_end(self, _environment: Environment) -> None:
-        """Submit the best submission of a run that was cut off."""
         self._best.submit()
 
     # Asking
@@ -117,16 +112,12 @@ class ReactAgent:
         return True
 
     async def _summarise(self, past: str) -> str:
-        from inspect_ai.model import ChatMessageUser
-
         question = ChatMessageUser(content=prompt("agents/react_summarise", past=past))
         return (await self._run.ask([question], role=FAST)).reply.strip()
 
     # Acting
 
     async def _carry_out(self, line: ReplyLine) -> None:
-        from inspect_ai.model import ChatMessageTool, ChatMessageUser
-
         self._conversation.begin_turn(line)
         calls = reply_message(line).tool_calls or []
         cut_off = f"\n{CUT_OFF}" if line.stop_reason == "max_tokens" else ""
@@ -143,7 +134,7 @@ class ReactAgent:
         if not calls:
             self._conversation.add(ChatMessageUser(content=f"{NUDGE}{cut_off}{cost}"))
 
-    async def _result(self, call: "ToolCall") -> str:
+    async def _result(self, call: ToolCall) -> str:
         if call.parse_error is not None:
             why = without_middle(call.parse_error, MAX_REASON)
             return f"Error: nothing was done, the arguments cannot be read: {why}"
@@ -153,7 +144,7 @@ class ReactAgent:
         await self._best.note(step)
         return f"{step.observation.text}\n\n{self._standing()}"
 
-    def _note_unreadable(self, line: ReplyLine, calls: "list[ToolCall]") -> None:
+    def _note_unreadable(self, line: ReplyLine, calls: list[ToolCall]) -> None:
         form: ReplyFault = "cut off" if line.stop_reason == "max_tokens" else "no tool call"
         errors = "; ".join(call.parse_error or "" for call in calls)
         if calls:
@@ -189,11 +180,7 @@ def _opening(run: ResumableRun) -> Conversation:
     return Conversation(system, f"{run.problem.strip()}\n\n[Left: {budget}.]")
 
 
-def _tool_info(spec: ActionSpec) -> "ToolInfo":
-    from inspect_ai.tool import ToolInfo, ToolParams
-
-    schema = spec.parameters
-    parameters = ToolParams(
-        properties=schema.get("properties", {}), required=schema.get("required", [])
+def _tool_info(spec: ActionSpec) -> ToolInfo:
+    return ToolInfo(
+        name=spec.tool_name, description=spec.description, parameters=tool_parameters(spec)
     )
-    return ToolInfo(name=spec.tool_name, description=spec.description, parameters=parameters)

@@ -9,6 +9,8 @@ instead, with the recorded replies in order, whatever its prompts are: see resum
 import hashlib
 from collections import defaultdict, deque
 
+from inspect_ai.model import ChatMessageUser, GenerateConfig
+
 from mlagentbench.agents.conversation import reply_message
 from mlagentbench.environment.asking import MAIN, Models
 from mlagentbench.errors import ContextOverflow
@@ -46,8 +48,6 @@ class Recall:
 
         Raises what Models.ask raises.
         """
-        from inspect_ai.model import ChatMessageUser, GenerateConfig
-
         messages = [ChatMessageUser(content=prompt)]
         asked = hashlib.sha256(prompt_text(messages).encode("utf-8", "replace")).hexdigest()
         line = next_recorded_reply(self._replies[step or self._models.step, role, asked])

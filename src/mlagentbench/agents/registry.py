@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -66,7 +66,8 @@ class AgentInfo(Record):
             )
 
 
-ASSISTED = ("edit", "fast")
+PAPER: dict[str, Any] = {"roles": ("edit", "fast"), "actions": "paper"}
+IN_SANDBOX: dict[str, Any] = {"actions": "none", "package": "openai", "in_sandbox": True}
 AIDE = AddedPackages(
     requirements=(
         *("anthropic", "backoff", "black", "coolname", "dataclasses-json", "funcy", "genson"),
@@ -80,91 +81,59 @@ AIDE = AddedPackages(
 
 Its examples contain the labelled data of house-price.
 """
-AGENTS = {
-    info.name: info
-    for info in (
-        AgentInfo(
-            name="baseline",
-            module="mlagentbench.agents.scripted",
-            needs_model=False,
-            description="runs the unchanged starter and submits",
-        ),
-        AgentInfo(
-            name="nop",
-            module="mlagentbench.agents.scripted",
-            needs_model=False,
-            description="submits immediately",
-        ),
-        AgentInfo(
-            name="oracle",
-            module="mlagentbench.agents.scripted",
-            needs_model=False,
-            description="applies the task's solution, runs it and submits",
-        ),
-        AgentInfo(
-            name="research",
-            module="mlagentbench.agents.paper.research",
-            roles=ASSISTED,
-            actions="paper",
-            description="the paper's agent: reflects, plans, checks facts, then acts, in text",
-        ),
-        AgentInfo(
-            name="act",
-            module="mlagentbench.agents.paper.research",
-            roles=ASSISTED,
-            actions="paper",
-            description="the paper's plain agent: an action and nothing else, in text",
-        ),
-        AgentInfo(
-            name="react-text",
-            module="mlagentbench.agents.paper.research",
-            roles=ASSISTED,
-            actions="paper",
-            description="the paper's ReAct agent: a thought, then an action, in text",
-        ),
-        AgentInfo(
-            name="react",
-            module="mlagentbench.agents.react",
-            roles=("fast",),
-            description="thinks and acts by native tool calls; submits its best result",
-        ),
-        AgentInfo(
-            name="tree",
-            module="mlagentbench.agents.tree_search.search",
-            description="searches over whole solutions: drafts, debugs and improves them",
-        ),
-        AgentInfo(
-            name="autogpt",
-            module="mlagentbench.agents.paper.autogpt",
-            roles=ASSISTED,
-            actions="paper",
-            description="AutoGPT's loop: thoughts, plan, criticism and a command, as JSON",
-        ),
-        AgentInfo(
-            name="langchain",
-            module="mlagentbench.agents.paper.langchain",
-            package="langchain",
-            description="LangChain's agent with MLAgentBench's actions as its tools",
-        ),
-        AgentInfo(
-            name="aide",
-            module="mlagentbench.agents.external.aide",
-            actions="none",
-            package="openai",
-            in_sandbox=True,
-            packages=AIDE,
-            description="AIDE, in the sandbox",
-        ),
-        AgentInfo(
-            name="external",
-            module="mlagentbench.agents.external.external",
-            actions="none",
-            package="openai",
-            in_sandbox=True,
-            description="any command-line agent, in the sandbox",
-        ),
-    )
-}
+
+
+def _agent(name: str, module: str, description: str, **more: Any) -> AgentInfo:
+    module = f"mlagentbench.agents.{module}"
+    return AgentInfo(name=name, module=module, description=description, **more)
+
+
+_ALL = (
+    _agent("baseline", "scripted", "runs the unchanged starter and submits", needs_model=False),
+    _agent("nop", "scripted", "submits immediately", needs_model=False),
+    _agent(
+        "oracle", "scripted", "applies the task's solution, runs it and submits", needs_model=False
+    ),
+    _agent(
+        "research",
+        "paper.research",
+        "the paper's agent: reflects, plans, checks facts, then acts, in text",
+        **PAPER,
+    ),
+    _agent("act", "paper.research", "the paper's plain agent: only an action, in text", **PAPER),
+    _agent(
+        "react-text",
+        "paper.research",
+        "the paper's ReAct agent: a thought, then an action, in text",
+        **PAPER,
+    ),
+    _agent(
+        "react",
+        "react",
+        "thinks and acts by native tool calls; submits its best result",
+        roles=("fast",),
+    ),
+    _agent(
+        "tree",
+        "tree_search.search",
+        "searches over complete solutions: drafts, debugs and improves them",
+    ),
+    _agent(
+        "autogpt",
+        "paper.autogpt",
+        "AutoGPT's loop: thoughts, plan, criticism and a command, as JSON",
+        **PAPER,
+    ),
+    _agent(
+        "langchain",
+        "paper.langchain",
+        "LangChain's agent with MLAgentBench's actions as its tools",
+        package="langchain",
+    ),
+    _agent("aide", "external.aide", "AIDE, in the sandbox", packages=AIDE, **IN_SANDBOX),
+    _agent("external", "external.external", "any command-line agent, in the sandbox", **IN_SANDBOX),
+)
+AGENTS = {info.name: info for info in _ALL}
 
 
 def make_settings(agent: str, kind: type[R], values: Mapping[str, Json]) -> R:

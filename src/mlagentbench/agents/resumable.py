@@ -10,7 +10,9 @@ this: see recall.py.
 import math
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from inspect_ai.model import ChatMessage
+from inspect_ai.tool import ToolInfo
 
 from mlagentbench.agents.recall import next_recorded_reply
 from mlagentbench.agents.status_text import problem_with_history
@@ -20,10 +22,6 @@ from mlagentbench.errors import RunFailed
 from mlagentbench.records import Action, BudgetLimits, Observation, Step, Usage
 from mlagentbench.runs.journal import ReplyLine
 from mlagentbench.runs.resumption import limits_after
-
-if TYPE_CHECKING:
-    from inspect_ai.model import ChatMessage
-    from inspect_ai.tool import ToolInfo
 
 
 class ResumableRun:
@@ -60,10 +58,10 @@ class ResumableRun:
 
     async def ask(
         self,
-        messages: "Sequence[ChatMessage]",
+        messages: Sequence[ChatMessage],
         *,
         role: str = MAIN,
-        tools: "Sequence[ToolInfo]" = (),
+        tools: Sequence[ToolInfo] = (),
     ) -> ReplyLine:
         """A model's reply; raises ContextOverflow, ModelRefused and RunFailed("model").
 

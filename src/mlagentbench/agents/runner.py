@@ -1,17 +1,15 @@
 """Run an agent as an Inspect solver: a loop over an Environment, within its budget."""
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
 import anyio
+from inspect_ai.solver import Generate, Solver, TaskState
+from inspect_ai.util import LimitExceededError
 
 from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.environment import Environment, current_environment
 from mlagentbench.errors import FailureCause, RunEnded, RunFailed
 from mlagentbench.records import Action, Outcome
-
-if TYPE_CHECKING:
-    from inspect_ai.solver import Solver
 
 Loop = Callable[[Environment], Awaitable[None]]
 """Acts on an Environment until it has submitted; a used-up budget cancels it."""
@@ -31,8 +29,6 @@ async def run_agent(environment: Environment, loop: Loop, at_end: AtEnd | None =
 
     `at_end` is called when the agent was cut off, to submit what it considers best.
     """
-    from inspect_ai.util import LimitExceededError
-
     outcome = Outcome(kind="submitted", detail="the agent stopped by itself")
     try:
         outcome = await _within_time(environment.budget, loop(environment)) or outcome
@@ -77,9 +73,8 @@ def _fail(environment: Environment, cause: FailureCause, detail: str) -> None:
     environment.finish(Outcome(kind="failed", cause=cause, detail=detail))
 
 
-def as_solver(loop: Loop, at_end: AtEnd | None = None) -> "Solver":
+def as_solver(loop: Loop, at_end: AtEnd | None = None) -> Solver:
     """An Inspect solver that runs this loop on the sample's Environment."""
-    from inspect_ai.solver import Generate, TaskState
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         await run_agent(current_environment(), loop, at_end)

@@ -18,7 +18,7 @@ and summarises; an unbound role uses the main model. Problems and their effects:
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mlagentbench.environment.budget import Budget
 from mlagentbench.errors import ContextOverflow, ModelRefused, RunFailed
@@ -82,11 +82,9 @@ class Models:
 
     @property
     def step(self) -> int:
-        """The current step."""
         return len(self._steps) + 1
 
     def find(self, role: str = MAIN) -> "Model":
-        """The model in a role."""
         from inspect_ai.model import get_model
 
         default = self._names.get(role, self._names.get(MAIN))
@@ -107,8 +105,13 @@ class Models:
         Raises ContextOverflow, ModelRefused and RunFailed("model") as in the table above, and
         RunEnded when this reply has used up the tokens or the money.
         """
+        from inspect_ai.model import GenerateConfig
+
+        model = self.find(role)
+        call = (list(messages), list(tools), tool_choice, config or GenerateConfig())
         for last in (*[False] * (TRIES - 1), True):
-            output = await self._generate(messages, role, tools, tool_choice, config)
+            with self._asking(role, messages):
+                output = await _generate(model, call)
             self._record(messages, role, output, state)
             self._budget.check_spending()
             if output.stop_reason == "model_length":
@@ -125,34 +128,6 @@ class Models:
         from inspect_ai.model import ChatMessageUser
 
         return (await self.ask([ChatMessageUser(content=prompt)], role=role)).completion
-
-    async def _generate(
-        self,
-        messages: "Sequence[ChatMessage]",
-        role: str,
-        tools: "Sequence[Tool | ToolInfo]",
-        tool_choice: "ToolChoice | None",
-        config: "GenerateConfig | None",
-    ) -> "ModelOutput":
-        from inspect_ai.model import GenerateConfig
-        from inspect_ai.util import LimitExceededError
-
-        model = self.find(role)
-        with self._asking(role, messages):
-            try:
-                output = await model.generate(
-                    list(messages), list(tools), tool_choice, config or GenerateConfig()
-                )
-            except (LimitExceededError, RunFailed):
-                raise
-            except Exception as wrapped:  # providers raise errors of their own
-                error = provider_error(wrapped)
-                too_long = overflow(model.name, error)
-                if too_long is None:
-                    said = f"{type(error).__name__}: {_short(str(error))}"
-                    raise RunFailed("model", f"{model} does not answer: {said}") from wrapped
-                output = too_long
-        return with_a_reply(output)
 
     @contextmanager
     def _asking(self, role: str, messages: "Sequence[ChatMessage]") -> Iterator[None]:
@@ -214,6 +189,23 @@ class Models:
     def note_unreadable(self, line: ReplyLine, form: ReplyFault, why: str) -> None:
         """Record that a reply was unreadable; a resumed agent may record it again."""
         self._write(EventLine, event="unreadable", reply=line.n, form=form, detail=_short(why))
+
+
+async def _generate(model: "Model", call: tuple[Any, ...]) -> "ModelOutput":
+    """The model's output; raises RunFailed("model") when there is none."""
+    from inspect_ai.util import LimitExceededError
+
+    try:
+        return with_a_reply(await model.generate(*call))
+    except (LimitExceededError, RunFailed):
+        raise
+    except Exception as wrapped:  # providers raise errors of their own
+        error = provider_error(wrapped)
+        too_long = overflow(model.name, error)
+        if too_long is None:
+            said = f"{type(error).__name__}: {_short(str(error))}"
+            raise RunFailed("model", f"{model} does not answer: {said}") from wrapped
+        return too_long
 
 
 def _message(output: "ModelOutput") -> Json:

@@ -27,12 +27,10 @@ class Budget:
         self._started: float | None = None
 
     def start(self) -> None:
-        """Start the run's clock."""
         if self._started is None:
             self._started = self._clock()
 
     def stop(self) -> None:
-        """Stop the run's clock."""
         self._used = self.usage
         self._started = None
 
@@ -54,7 +52,6 @@ class Budget:
 
     @property
     def seconds(self) -> float:
-        """The run's own clock."""
         running = 0.0 if self._started is None else self._clock() - self._started
         return self._used.seconds + running
 

@@ -406,7 +406,6 @@ class Environment:
     # Other journal lines
 
     def note(self, detail: str) -> None:
-        """Write a remark to the journal."""
         self._event("note", detail)
 
     def _event(self, event: EventName, detail: str = "") -> None:

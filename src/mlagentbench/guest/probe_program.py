@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.neighbors import NearestNeighbors
 
@@ -248,10 +249,8 @@ def as_matrix(columns: list[np.ndarray]) -> np.ndarray:
 def ranks(column: np.ndarray) -> np.ndarray:
     """Ranks between 0 and 1; equal values share one."""
     known = ~np.isnan(column)
-    _, inverse, counts = np.unique(column[known], return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - (counts + 1) / 2
     found = np.full(len(column), -1.0)
-    found[known] = middle[inverse] / max(1, known.sum() - 1)
+    found[known] = (rankdata(column[known]) - 1) / max(1, known.sum() - 1)
     return found
 
 

@@ -17,6 +17,7 @@ from mlagentbench.models.question import ReplyMetadata, prompt_text
 from mlagentbench.records import Record
 
 CHARACTERS_PER_TOKEN = 4
+"""An estimate, for texts that no model has counted."""
 ANSWERED_BY_MODEL = "model"
 
 

@@ -185,14 +185,12 @@ class MailFolder:
             return True
 
     def keep_claim(self, name: str) -> None:
-        """Show that the worker is alive."""
         try:
             os.utime(self.path(name, "claim"))
         except FileNotFoundError:
             return  # the request was withdrawn, or a person released the claim
 
     def release(self, name: str) -> None:
-        """Give up the claim on a request."""
         self.path(name, "claim").unlink(missing_ok=True)
 
     def answer(self, name: str, reply: MailReply) -> bool:

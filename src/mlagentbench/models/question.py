@@ -38,7 +38,6 @@ class ReplyMetadata(Record):
     answered_by: str | None = None
 
     def as_dict(self) -> dict[str, Json]:
-        """The metadata of a ModelOutput."""
         return {METADATA: self.model_dump()}
 
     @classmethod

@@ -154,7 +154,6 @@ def _replies(lines: Sequence[ReplyLine], store: ObjectStore) -> Iterator[Recorde
 
 
 def record_directories(paths: Sequence[Path], to: Path, answered_by: str | None = None) -> str:
-    """Record the runs at these paths."""
     said = record_runs([find_run(path) for path in paths], to, answered_by)
     if said is None:
         raise UsageError("no model has answered in these runs; there is nothing to record")

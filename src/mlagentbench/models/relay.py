@@ -9,19 +9,15 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
+from inspect_ai.model import Model, get_model
 
 from mlagentbench.errors import UsageError
+from mlagentbench.models.mailbox_folder import MailFolder, MailReply, MailRequest
 from mlagentbench.models.model_check import require_model
 from mlagentbench.models.model_choice import ModelChoice
 from mlagentbench.records import Json
-
-if TYPE_CHECKING:
-    from inspect_ai.model import Model
-
-    from mlagentbench.models.mailbox_folder import MailFolder, MailReply, MailRequest
 
 LOOK_EVERY = 0.2
 SHOW_LIFE_EVERY = 10.0
@@ -42,8 +38,6 @@ def relay(
     say: Say,
 ) -> int:
     """Answer requests until stopped, with `once` until none is left; returns their number."""
-    from mlagentbench.models.mailbox_folder import MailFolder
-
     folder = MailFolder(mailbox)
     folder.require()
     others = {role: _find(ModelChoice(name=name)) for role, name in roles.items()}
@@ -56,9 +50,7 @@ def relay(
     return answering.answered
 
 
-def _find(choice: ModelChoice) -> "Model":
-    from inspect_ai.model import get_model
-
+def _find(choice: ModelChoice) -> Model:
     require_model(choice)
     return get_model(choice.name, memoize=False, **choice.arguments)
 
@@ -68,9 +60,9 @@ class Relay:
 
     def __init__(
         self,
-        folder: "MailFolder",
-        model: "Model",
-        roles: "Mapping[str, Model] | None" = None,
+        folder: MailFolder,
+        model: Model,
+        roles: Mapping[str, Model] | None = None,
         *,
         once: bool,
         say: Say,
@@ -99,13 +91,10 @@ class Relay:
                 await anyio.sleep(LOOK_EVERY)
 
     def _take(self, worker: str) -> str | None:
-        """The oldest request that this worker could claim."""
         waiting = self._folder.waiting()
         return next((name for name in waiting if self._folder.claim(name, worker)), None)
 
     async def _answer(self, name: str) -> None:
-        from mlagentbench.models.mailbox_folder import MailReply
-
         started = anyio.current_time()
         async with self._claimed(name):
             try:
@@ -141,10 +130,8 @@ class Relay:
             self._folder.keep_claim(name)
 
 
-async def ask(model: "Model", request: "MailRequest") -> "MailReply":
+async def ask(model: Model, request: MailRequest) -> MailReply:
     """The model's reply; an error of its provider becomes a reply, too."""
-    from mlagentbench.models.mailbox_folder import MailReply
-
     try:
         output = await model.generate(
             list(request.messages), list(request.tools), request.tool_choice, request.config
@@ -160,11 +147,11 @@ async def ask(model: "Model", request: "MailRequest") -> "MailReply":
     )
 
 
-def _place(request: "MailRequest") -> str:
+def _place(request: MailRequest) -> str:
     return f"{request.run or request.id} step {request.step or '-'} {request.role}"
 
 
-def _summary(reply: "MailReply") -> str:
+def _summary(reply: MailReply) -> str:
     if reply.error is not None:
         return f"error: {reply.error}"
     tokens = 0 if reply.usage is None else reply.usage.total_tokens

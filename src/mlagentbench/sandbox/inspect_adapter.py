@@ -88,11 +88,9 @@ class InspectSandbox:
         return ended
 
     async def read(self, path: str) -> bytes:
-        """The bytes of a file."""
         return await self._environment.read_file(_relative(path) or ".", text=False)
 
     async def write(self, path: str, contents: bytes) -> None:
-        """Write a complete file, creating its parents."""
         await self._environment.write_file(_relative(path) or ".", contents)
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from small_task import OpenRun
 
-from mlagentbench.environment.actions.action import ActionSpec, action, as_tool, describe
+from mlagentbench.environment.actions.action import ActionSpec, action, as_tool
 from mlagentbench.environment.actions.files import MAX_SHOWN
 from mlagentbench.environment.actions.sets import STANDARD_ACTIONS
 from mlagentbench.environment.environment import Environment
@@ -352,12 +352,11 @@ async def test_final_answer_ends_the_run(environment: Environment) -> None:
 
 
 def test_actions_describe_themselves() -> None:
-    listing = describe(STANDARD_ACTIONS)
     for spec in STANDARD_ACTIONS:
-        assert f"- {spec.name}: " in listing
+        assert spec.description
         for name, schema in spec.parameters.get("properties", {}).items():
             assert schema["description"]
-            assert f"    {name}" in listing
+            assert f'"{name}": "[{schema["description"]}]"' in spec.example().replace('\\"', '"')
     assert len({spec.tool_name for spec in STANDARD_ACTIONS}) == len(STANDARD_ACTIONS)
     assert STANDARD_ACTIONS[1].parameters["required"] == ["file_name"]
 
@@ -385,7 +384,7 @@ def test_arguments_are_checked_by_type() -> None:
 
     assert isinstance(count, ActionSpec)
     assert count.check({"number": "3"}) == {"number": 3, "names": None}
-    assert count.usage().endswith("names (optional): Of what, in order.")
+    assert count.parameters["properties"]["names"]["description"] == "Of what, in order."
     with pytest.raises(ActionError, match="number: input should be a valid integer"):
         count.check({"number": "three"})
 

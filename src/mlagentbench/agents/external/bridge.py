@@ -10,9 +10,12 @@ agent is ended. Environment variables and a file describe the task to the agent.
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import anyio
+from inspect_ai.agent import sandbox_agent_bridge
+from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
+from inspect_ai.tool import ToolChoice, ToolInfo
+from inspect_ai.util import LimitExceededError
 
 from mlagentbench.agents.status_text import problem_with_history
 from mlagentbench.environment.environment import Environment
@@ -22,10 +25,6 @@ from mlagentbench.records import Action, Observation
 from mlagentbench.sandbox.base import CommandResult
 from mlagentbench.sandbox.bwrap.layout import HOME
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
-
-if TYPE_CHECKING:
-    from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
-    from inspect_ai.tool import ToolChoice, ToolInfo
 
 PORT = 13131
 URL = f"http://127.0.0.1:{PORT}"
@@ -159,16 +158,13 @@ class ModelCalls:
 
     async def answer(
         self,
-        model: "Model",
-        messages: "list[ChatMessage]",
-        tools: "list[ToolInfo]",
-        tool_choice: "ToolChoice | None",
-        config: "GenerateConfig",
-    ) -> "ModelOutput":
+        model: Model,
+        messages: list[ChatMessage],
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice | None,
+        config: GenerateConfig,
+    ) -> ModelOutput:
         """The bridge's filter: every call, to whatever model, goes through the Environment."""
-        from inspect_ai.model import ModelOutput
-        from inspect_ai.util import LimitExceededError
-
         async with self._one_at_a_time:
             try:
                 await self.end_step()
@@ -202,8 +198,6 @@ class ModelCalls:
 @asynccontextmanager
 async def _bridge(environment: Environment, calls: ModelCalls) -> AsyncIterator[None]:
     """Inspect's bridge, listening in the sandbox."""
-    from inspect_ai.agent import sandbox_agent_bridge
-
     try:
         async with sandbox_agent_bridge(filter=calls.answer, port=PORT):
             await _python(environment, WAIT, str(PORT))

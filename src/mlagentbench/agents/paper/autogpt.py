@@ -6,11 +6,11 @@ with the reason; if that does not help, it costs a step.
 """
 
 import json
-from typing import TYPE_CHECKING
 
+from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 from inspect_ai.solver import Solver, solver
 
-from mlagentbench.agents.paper.autogpt_memory import CHARACTERS_PER_TOKEN, Memory, Turn
+from mlagentbench.agents.paper.autogpt_memory import Memory, Turn
 from mlagentbench.agents.paper.relaxed_json import JsonError, parse_object
 from mlagentbench.agents.resumable import ResumableRun
 from mlagentbench.agents.runner import UNUSABLE_REPLY, as_solver
@@ -19,12 +19,10 @@ from mlagentbench.environment.asking import FAST
 from mlagentbench.environment.chunked_text import clipped, step_text
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import ActionError, ContextOverflow, UsageError
+from mlagentbench.models.builtin_model import CHARACTERS_PER_TOKEN
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Action, Json, Observation, Record
 from mlagentbench.runs.journal import ReplyFault, ReplyLine
-
-if TYPE_CHECKING:
-    from inspect_ai.model import ChatMessage
 
 SHOWN_REPLY = 2_000
 """Characters of an unreadable reply that are sent back to the model."""
@@ -111,9 +109,7 @@ class AutoGptAgent:
                 if not await self._condense():
                     raise
 
-    def _messages(self, last_reply: str, fault: str) -> "list[ChatMessage]":
-        from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
-
+    def _messages(self, last_reply: str, fault: str) -> list[ChatMessage]:
         relevant = self.memory.relevant(self._thoughts, self._relevant)
         recalled = "\n\n".join(map(step_text, relevant))
         left = remaining_budget_text(self._run.limits, self._run.used)
@@ -130,8 +126,6 @@ class AutoGptAgent:
 
     async def _condense(self) -> bool:
         """Have the fast model summarise the older half of the recent turns; False without any."""
-        from inspect_ai.model import ChatMessageUser
-
         turns = self.memory.oldest_half()
         if not turns:
             return False

@@ -7,17 +7,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageUser
 
 from mlagentbench.environment.chunked_text import step_text
+from mlagentbench.models.builtin_model import CHARACTERS_PER_TOKEN
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Record, Step
 
-if TYPE_CHECKING:
-    from inspect_ai.model import ChatMessage
-
-CHARACTERS_PER_TOKEN = 4
-"""An estimate: not every model counts tokens beforehand."""
 _WORD = re.compile(r"[^\W\d_]\w{2,}")
 
 
@@ -86,10 +83,7 @@ class Memory:
         best = sorted(range(len(texts)), key=lambda place: -scores[place])[:count]
         return [self.older[place].step for place in sorted(best) if scores[place] > 0]
 
-    def messages(self) -> "list[ChatMessage]":
-        """The memory as messages."""
-        from inspect_ai.model import ChatMessageAssistant, ChatMessageUser
-
+    def messages(self) -> list[ChatMessage]:
         messages: list[ChatMessage] = []
         if self.summary:
             told = prompt("agents/autogpt_summary", summary=self.summary)

@@ -7,7 +7,18 @@ the replies and steps of the journal until it is where it was.
 
 from typing import TYPE_CHECKING, Any
 
+from inspect_ai.agent import agent_bridge
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    GenerateConfig,
+    GenerateFilter,
+    Model,
+    ModelOutput,
+    ModelUsage,
+)
 from inspect_ai.solver import Solver, solver
+from inspect_ai.tool import ToolChoice, ToolInfo
 
 from mlagentbench.agents.conversation import reply_message
 from mlagentbench.agents.resumable import ResumableRun
@@ -20,8 +31,6 @@ from mlagentbench.records import Action
 from mlagentbench.runs.journal import ReplyLine
 
 if TYPE_CHECKING:
-    from inspect_ai.model import ChatMessage, GenerateConfig, GenerateFilter, Model, ModelOutput
-    from inspect_ai.tool import ToolChoice, ToolInfo
     from langchain_core.tools import BaseTool
 
 TURNS_WITHOUT_LIMIT = 10_000
@@ -43,7 +52,6 @@ def langchain(
 
 async def act(environment: Environment) -> None:
     """Run LangChain's agent until it stops calling tools or the run ends."""
-    from inspect_ai.agent import agent_bridge
     from langchain.agents import create_agent
     from langchain_openai import ChatOpenAI
     from langgraph.errors import GraphRecursionError
@@ -90,24 +98,22 @@ def _tool(run: ResumableRun, spec: ActionSpec) -> "BaseTool":
     )
 
 
-def _asking(run: ResumableRun) -> "GenerateFilter":
+def _asking(run: ResumableRun) -> GenerateFilter:
     """A filter for Inspect's bridge that returns the run's replies, those of the journal first."""
 
     async def ask(
-        model: "Model",
-        messages: "list[ChatMessage]",
-        tools: "list[ToolInfo]",
-        _tool_choice: "ToolChoice | None",
-        _config: "GenerateConfig",
-    ) -> "ModelOutput":
+        model: Model,
+        messages: list[ChatMessage],
+        tools: list[ToolInfo],
+        _tool_choice: ToolChoice | None,
+        _config: GenerateConfig,
+    ) -> ModelOutput:
         return _output(model.name, await run.ask(messages, tools=tools))
 
     return ask
 
 
-def _output(model: str, line: ReplyLine) -> "ModelOutput":
-    from inspect_ai.model import ChatCompletionChoice, ModelOutput, ModelUsage
-
+def _output(model: str, line: ReplyLine) -> ModelOutput:
     choice = {"message": reply_message(line), "stop_reason": line.stop_reason}
     return ModelOutput(
         model=model,

@@ -62,7 +62,6 @@ class Tree(Record):
     nodes: tuple[Node, ...] = ()
 
     def with_node(self, node: Node) -> "Tree":
-        """The tree with one more node."""
         return Tree(nodes=(*self.nodes, node))
 
     @property

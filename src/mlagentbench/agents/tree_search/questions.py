@@ -103,7 +103,6 @@ class SearchState(Record):
         return "no score" if node.score is None else f"validation {self.metric}={node.score:g}"
 
     def _full_text(self, node: Node) -> str:
-        """A node with its code and output."""
         files = (f"```python {file.name}\n{file.text.strip()}\n```" for file in node.files)
         return "\n".join(
             [

@@ -158,7 +158,6 @@ class TreeAgent:
         )
 
     def _patience(self) -> float:
-        """The time limit of the next solution."""
         left = self._left().time
         if left is None:
             return math.inf

@@ -90,7 +90,6 @@ class Workbench:
         return path.read_text(encoding="utf-8") if path.is_file() else None
 
     async def run_solution(self, arguments: str, patience: float) -> Step:
-        """Run the solution in the workspace."""
         given = {"script_name": self._layout.run, "arguments": arguments}
         return await self.execute(Action(name=execute_script.name, arguments=given), patience)
 
@@ -112,7 +111,6 @@ class Workbench:
         return step
 
     def submission(self) -> Entry | None:
-        """The submission in the workspace now."""
         if self._last is None:
             return None
         return entry_at(self._environment.store, self._last.snapshot, self._submission)

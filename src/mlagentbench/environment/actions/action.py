@@ -36,7 +36,7 @@ from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
 if TYPE_CHECKING:
-    from inspect_ai.tool import Tool
+    from inspect_ai.tool import Tool, ToolParams
 
     from mlagentbench.environment.actions.repl import Repl
     from mlagentbench.environment.actions.submission import SubmissionCheck
@@ -91,7 +91,6 @@ class ActionContext:
     """The time limit in seconds that the agent sets for a command of this step."""
 
     def command_time(self) -> float:
-        """The time limit of a command of this step."""
         return self.budget.command_time(min(self.task.spec.limits.command_time, self.patience))
 
     async def read(self, path: str) -> bytes:
@@ -179,16 +178,7 @@ class ActionSpec:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """JSON schema of the arguments."""
         return self.arguments.model_json_schema()
-
-    def usage(self) -> str:
-        """A description of the action: name, purpose, arguments."""
-        lines = [f"{self.name}: {self.description}"]
-        for name, info in self.arguments.model_fields.items():
-            optional = "" if info.is_required() else " (optional)"
-            lines.append(f"    {name}{optional}: {info.description}")
-        return "\n".join(lines)
 
     def example(self) -> str:
         """The arguments as JSON, each with its description as the value."""
@@ -218,7 +208,6 @@ class ActionSpec:
 
 
 def action(name: str, ends_run: bool = False) -> Callable[[Callable[..., Any]], ActionSpec]:
-    """Make a function an action of that name."""
     return lambda function: ActionSpec(name, function, ends_run)
 
 
@@ -252,11 +241,6 @@ class Actions:
         return result if isinstance(result, Observation) else Observation(text=result)
 
 
-def describe(specs: Iterable[ActionSpec]) -> str:
-    """The list of actions for a prompt."""
-    return "\n".join(f"- {spec.usage()}" for spec in specs)
-
-
 class Executes(Protocol):
     """Executes actions, like an Environment."""
 
@@ -274,7 +258,7 @@ def as_tool(environment: Executes, spec: ActionSpec) -> "Tool":
     The end of the run ends the sample, which is then scored.
     """
     from inspect_ai._util.exception import TerminateSampleError
-    from inspect_ai.tool import ToolDef, ToolError, ToolParams
+    from inspect_ai.tool import ToolDef, ToolError
 
     async def execute(**kwargs: Any) -> str:
         try:
@@ -289,13 +273,18 @@ def as_tool(environment: Executes, spec: ActionSpec) -> "Tool":
         execute,
         name=spec.tool_name,
         description=spec.description,
-        parameters=ToolParams(
-            properties=spec.parameters.get("properties", {}),
-            required=spec.parameters.get("required", []),
-        ),
+        parameters=tool_parameters(spec),
         parallel=False,
         max_output=0,
     ).as_tool()
+
+
+def tool_parameters(spec: ActionSpec) -> "ToolParams":
+    """The arguments of an action as those of an Inspect tool."""
+    from inspect_ai.tool import ToolParams
+
+    schema = spec.parameters
+    return ToolParams(properties=schema.get("properties", {}), required=schema.get("required", []))
 
 
 def _folded(name: str) -> str:

@@ -92,7 +92,7 @@ class Command:
         stdin: bytes,
         max_output: int,
         on_output: Callable[[bytes], None] | None,
-        on_too_much: Callable[[], None],
+        on_too_much: Callable[["Command"], None],
     ) -> None:
         self.limit: LimitHit | None = None
         self.output = bytearray()
@@ -127,7 +127,7 @@ class Command:
         if self._on_output is not None:
             self._on_output(data)
         if self._left <= 0:
-            self._on_too_much()
+            self._on_too_much(self)
 
     async def run(self, **fields: Json) -> Answer:
         await self._request.send(kind="run", **fields)

@@ -217,18 +217,9 @@ def _hidden_packages(*shown: Path, venv: Path | None) -> tuple[Path, ...]:
 
 @lru_cache(maxsize=32)
 def _package_directories(root: Path) -> tuple[Path, ...]:
-    found = []
-    pending = [str(root)]
-    while pending:
-        try:
-            entries = list(os.scandir(pending.pop()))
-        except OSError:
-            continue
-        for entry in entries:
-            if entry.name in _NO_PACKAGES_BELOW or not entry.is_dir(follow_symlinks=False):
-                continue
-            if entry.name in _PACKAGE_DIRECTORIES:
-                found.append(Path(entry.path))
-            else:
-                pending.append(entry.path)
+    found: list[Path] = []
+    for folder, folders, _files in os.walk(root):
+        packages = [Path(folder, name) for name in folders if name in _PACKAGE_DIRECTORIES]
+        found += [path for path in packages if not path.is_symlink()]
+        folders[:] = set(folders) - _NO_PACKAGES_BELOW - set(_PACKAGE_DIRECTORIES)
     return tuple(found)

@@ -257,26 +257,15 @@ class LimitWatch:
 
 def directory_size(directory: Path, skipped: Iterable[str] = ()) -> int:
     """Bytes of all files in a directory, without following links; hard links count once."""
-    skipped = frozenset(skipped)
     total = 0
     linked: set[tuple[int, int]] = set()
-    pending = [directory]
-    while pending:
-        place = pending.pop()
-        try:
-            entries = list(os.scandir(place))
-        except OSError:
-            continue
-        for entry in entries:
-            if place == directory and entry.name in skipped:
-                continue
-            try:
-                status = entry.stat(follow_symlinks=False)
-            except OSError:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                pending.append(Path(entry.path))
-            elif status.st_nlink == 1 or (status.st_dev, status.st_ino) not in linked:
-                linked.add((status.st_dev, status.st_ino))
-                total += max(status.st_size, status.st_blocks * 512)
+    for folder, folders, files in os.walk(directory):
+        skip = frozenset(skipped) if folder == str(directory) else frozenset()
+        folders[:] = set(folders) - skip
+        for name in set(files) - skip:
+            with contextlib.suppress(OSError):
+                status = os.lstat(f"{folder}/{name}")
+                if status.st_nlink == 1 or (status.st_dev, status.st_ino) not in linked:
+                    linked.add((status.st_dev, status.st_ino))
+                    total += max(status.st_size, status.st_blocks * 512)
     return total

@@ -249,7 +249,14 @@ class BubblewrapSandbox:
         restarted = await self._revive()
         instance = self._running()
         try:
-            command = self._new_command(instance, stdin, on_output, max_output)
+            too_much = limit_hit(self.spec.limits, "output size")
+            command = Command(
+                instance.control,
+                stdin=stdin,
+                max_output=max_output,
+                on_output=on_output,
+                on_too_much=lambda of: self._end(of, too_much),
+            )
         except ExecutorGone:
             return await self._execute(request, stdin, timeout, on_output, max_output)
         async with self._timed(command, timeout):
@@ -274,23 +281,6 @@ class BubblewrapSandbox:
                 exceeded = await self._watch.at_end(result, answer.filled)
                 result = result.model_copy(update={"limit": exceeded})
             return result
-
-    def _new_command(
-        self,
-        instance: Instance,
-        stdin: bytes,
-        on_output: Callable[[bytes], None] | None,
-        max_output: int,
-    ) -> Command:
-        too_much = limit_hit(self.spec.limits, "output size")
-        command = Command(
-            instance.control,
-            stdin=stdin,
-            max_output=max_output,
-            on_output=on_output,
-            on_too_much=lambda: self._end(command, too_much),
-        )
-        return command
 
     @contextlib.asynccontextmanager
     async def _timed(self, command: Command, timeout: float | None) -> AsyncIterator[None]:
@@ -362,7 +352,6 @@ class BubblewrapSandbox:
         return await self._asked(lambda control: read_file(control, path, max_bytes))
 
     async def write(self, path: str, contents: bytes) -> None:
-        """Write a complete file, creating its parents."""
         await self._asked(lambda control: write_file(control, path, contents))
 
     async def _asked(self, ask: Callable[[socket.socket], Awaitable[T]]) -> T:
@@ -412,7 +401,6 @@ class BubblewrapSandbox:
         return not now or stayed_at_rest(self._at_rest, now)
 
     def thaw(self) -> None:
-        """Let the processes continue."""
         signal_tree(self.identity.pid, signal.SIGCONT)
 
 
@@ -459,7 +447,6 @@ def signal_tree(root: int, number: signal.Signals) -> None:
 
 
 def descendants_of(root: int) -> set[int]:
-    """The pids of all descendants of `root`."""
     if not _KERNEL_LISTS_CHILDREN:
         return {child.pid for child in psutil.Process(root).children(recursive=True)}
     found: set[int] = set()

@@ -64,7 +64,6 @@ class SandboxProcess:
             return None
 
     async def write(self, data: bytes) -> None:
-        """Write all of the bytes."""
         left = memoryview(data)
         while left:
             try:
@@ -75,7 +74,6 @@ class SandboxProcess:
                 raise await self._ended() from None
 
     async def read_exactly(self, size: int) -> bytes:
-        """Exactly that many bytes."""
         received = bytearray()
         while len(received) < size:
             try:
