@@ -40,7 +40,7 @@ class InspectSandbox:
         """How commands are isolated from the host, for disclosure."""
         if self._provider == "local":
             return "none: commands run as the user; only wall time is limited"
-        return f"{self._provider}: as configured there; of our limits only wall time is held"
+        return f"{self._provider}: as configured there; only wall time is limited"
 
     async def run(
         self,

@@ -160,7 +160,7 @@ async def test_every_attempt_since_the_idea_was_new_is_shown(open_environment: O
 async def test_a_solution_that_takes_too_long_is_stopped(
     open_environment: OpenRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tree_module, "SHORTEST", 1.0)
+    monkeypatch.setattr(tree_module, "MIN_RUN_SECONDS", 1.0)
     slow = solution("slow", 1, 0.1, extra="import time; time.sleep(60)")
     model = Listener(slow, solution("faster", 2, 0.2))
     async with open_environment(
