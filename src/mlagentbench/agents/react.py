@@ -142,7 +142,7 @@ class ReactAgent:
         name = call.function if spec is None else spec.name
         step = await self._run.execute(Action(name=name, arguments=call.arguments))
         await self._best.note(step)
-        return f"{step.observation.text}\n\n{self._standing()}"
+        return f"{step.observation.text}\n\n{self._status()}"
 
     def _note_unreadable(self, line: ReplyLine, calls: list[ToolCall]) -> None:
         form: ReplyFault = "cut off" if line.stop_reason == "max_tokens" else "no tool call"
@@ -159,9 +159,9 @@ class ReactAgent:
         self._idle_replies = 0
         said = f"{IDLE_REPLIES} replies in a row did nothing: this cost a step."
         await self._run.note_step(UNUSABLE_REPLY, Observation(text=said, status="error"))
-        return f" {said}\n\n{self._standing()}"
+        return f" {said}\n\n{self._status()}"
 
-    def _standing(self) -> str:
+    def _status(self) -> str:
         left = remaining_budget_text(self._run.limits, self._run.used)
         return f"[Left: {left}. {self._best.status()}]"
 

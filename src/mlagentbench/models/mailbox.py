@@ -27,7 +27,7 @@ from mlagentbench.models.question import Question, ReplyMetadata, current_questi
 
 BY_HAND = "hand"
 """Who answered, unless the reply says so."""
-LOOK_EVERY = 0.1
+POLL_SECONDS = 0.1
 
 
 class Mailbox(BuiltinModel):
@@ -63,7 +63,7 @@ class Mailbox(BuiltinModel):
         watch = ReplyWatch(folder, name)
         with anyio.move_on_after(self.timeout):
             while (answered := watch.look()) is None:
-                await anyio.sleep(LOOK_EVERY)
+                await anyio.sleep(POLL_SECONDS)
             return answered
         raise RunFailed(
             "model", f"no answer to {folder.path(name, 'request.json')} within {self.timeout:g} s"

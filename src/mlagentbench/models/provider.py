@@ -30,8 +30,8 @@ from mlagentbench.records import Json
 
 PROVIDER = "mlagentbench"
 MODELS: dict[str, type[BuiltinModel]] = {"reader": Reader, "recorded": Recorded, "mailbox": Mailbox}
-MANY = 1000
-NOTHING_ASKED = GenerateConfig()
+UNLIMITED_CONNECTIONS = 1000
+DEFAULT_CONFIG = GenerateConfig()
 
 
 def is_builtin(name: str) -> bool:
@@ -74,7 +74,7 @@ class BuiltinModelAPI(ModelAPI):
         model_name: str,
         base_url: str | None = None,
         api_key: str | None = None,
-        config: GenerateConfig = NOTHING_ASKED,
+        config: GenerateConfig = DEFAULT_CONFIG,
         **model_args: Any,
     ) -> None:
         super().__init__(model_name, base_url, api_key, [], config)
@@ -105,4 +105,4 @@ class BuiltinModelAPI(ModelAPI):
 
     def max_connections(self) -> int:
         """Practically unlimited: no built-in model has a server to protect."""
-        return MANY
+        return UNLIMITED_CONNECTIONS

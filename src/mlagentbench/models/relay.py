@@ -19,8 +19,8 @@ from mlagentbench.models.model_check import require_model
 from mlagentbench.models.model_choice import ModelChoice
 from mlagentbench.records import Json
 
-LOOK_EVERY = 0.2
-SHOW_LIFE_EVERY = 10.0
+POLL_SECONDS = 0.2
+HEARTBEAT_SECONDS = 10.0
 """Seconds; a claim that is not touched for a minute expires."""
 SHOWN_ERROR = 300
 
@@ -88,7 +88,7 @@ class Relay:
             elif self._once:
                 return
             else:
-                await anyio.sleep(LOOK_EVERY)
+                await anyio.sleep(POLL_SECONDS)
 
     def _take(self, worker: str) -> str | None:
         waiting = self._folder.waiting()
@@ -118,15 +118,15 @@ class Relay:
         """Keep the claim alive meanwhile, and release it whatever happens."""
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._show_life, name)
+                group.start_soon(self._heartbeat, name)
                 yield
                 group.cancel_scope.cancel()
         finally:
             self._folder.release(name)
 
-    async def _show_life(self, name: str) -> None:
+    async def _heartbeat(self, name: str) -> None:
         while True:
-            await anyio.sleep(SHOW_LIFE_EVERY)
+            await anyio.sleep(HEARTBEAT_SECONDS)
             self._folder.keep_claim(name)
 
 

@@ -8,7 +8,7 @@ import re
 
 from inspect_ai.solver import Solver, solver
 
-from mlagentbench.agents.external.bridge import FOLDER, MODEL, run_inside
+from mlagentbench.agents.external.bridge import FOLDER, MODEL, run_in_sandbox
 from mlagentbench.agents.runner import as_solver
 from mlagentbench.agents.status_text import problem_with_history
 from mlagentbench.environment.environment import Environment
@@ -59,7 +59,7 @@ def aide(
         }
         python = str(environment.python_env.python)
         arguments = [f"{key}={value}" for key, value in settings.items()]
-        await run_inside(
+        await run_in_sandbox(
             environment,
             [python, f"{FOLDER}/{DRIVER.name}", *arguments],
             files={

@@ -51,7 +51,7 @@ else:
 """
 
 
-async def run_inside(
+async def run_in_sandbox(
     environment: Environment,
     command: Sequence[str],
     *,
@@ -81,7 +81,7 @@ async def run_inside(
             with calls.command:
                 result = await environment.sandbox.run(
                     command,
-                    env=describe(environment),
+                    env=agent_variables(environment),
                     timeout=math.inf,
                     on_output=calls.take_output,
                 )
@@ -98,7 +98,7 @@ async def run_inside(
     raise RunEnded("submitted", how)
 
 
-def describe(environment: Environment) -> dict[str, str]:
+def agent_variables(environment: Environment) -> dict[str, str]:
     """The environment variables that describe the task to the agent.
 
     If a task's programs have a model, the usual variables keep pointing to that.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from inspect_ai.solver import Solver, solver
 
-from mlagentbench.agents.external.bridge import run_inside
+from mlagentbench.agents.external.bridge import run_in_sandbox
 from mlagentbench.agents.runner import as_solver
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import UsageError
@@ -43,7 +43,7 @@ def external(
         archive = None if folder is None else pack(folder)
         if archive is not None:
             environment.note(f"the agent's files have sha256 {hashlib.sha256(archive).hexdigest()}")
-        await run_inside(environment, ["bash", "-c", command], archive=archive)
+        await run_in_sandbox(environment, ["bash", "-c", command], archive=archive)
 
     return as_solver(loop)
 

@@ -172,7 +172,7 @@ class ResearchAgent:
             try:
                 reply = await self._next_reply()
             except ReplyError as error:
-                await self._lose_a_step(error)
+                await self._count_lost_step(error)
             else:
                 await self._environment.execute(reply.action)
                 await self._log(self._environment.steps[-1])
@@ -199,7 +199,7 @@ class ResearchAgent:
 
     async def _prompt(self) -> str:
         steps = [await self._step_text(step) for step in self._recent()]
-        log = await self._from_the_log()
+        log = await self._relevant_log()
         so_far = [prompt("agents/research_log_part", log=log)] if log else []
         specs = self._environment.actions.specs.values()
         return self._with_format(
@@ -234,7 +234,7 @@ class ResearchAgent:
             text = clipped(reply.cut_off, MAX_FABRICATED)
             self._environment.note(f"the model fabricated an observation: {text}")
 
-    async def _lose_a_step(self, error: ReplyError) -> None:
+    async def _count_lost_step(self, error: ReplyError) -> None:
         text = f"Nothing was done: {1 + RETRIES} replies in a row could not be read. {error}"
         await self._environment.note_step(UNUSABLE_REPLY, Observation(text=text, status="error"))
 
@@ -281,9 +281,9 @@ class ResearchAgent:
             return text
         question = prompt("agents/research_observation", action=step.action.name)
         asked = summarise_long(self._recall.at(step.n + 1), text, question)
-        return await self._helped(asked, otherwise=clipped(text, LONG_OBSERVATION))
+        return await self._ask_fast(asked, otherwise=clipped(text, LONG_OBSERVATION))
 
-    async def _helped(self, asked: Awaitable[str], otherwise: str) -> str:
+    async def _ask_fast(self, asked: Awaitable[str], otherwise: str) -> str:
         """The fast model's answer, or a substitute when it cannot or will not answer."""
         try:
             return await asked or otherwise
@@ -310,7 +310,7 @@ class ResearchAgent:
         if not needed or self._is_malformed(step):
             return
         log = self._log_at(step.n + 1)
-        entry = await self._helped(log.condense(await self._step_text(step)), otherwise="")
+        entry = await self._ask_fast(log.condense(await self._step_text(step)), otherwise="")
         if entry in await log.read():
             return
         try:
@@ -318,7 +318,7 @@ class ResearchAgent:
         except ActionError as error:
             self._environment.note(f"the research log lacks step {step.n}: {error}")
 
-    async def _from_the_log(self) -> str:
+    async def _relevant_log(self) -> str:
         """The relevant part of the log, once there are more steps than the model sees."""
         step = self._environment.models.step
         if not self._settings.retrieval or step <= self._settings.steps_in_context:
@@ -326,7 +326,7 @@ class ResearchAgent:
         replies = filter(None, map(self._reply_of, reversed(self._environment.steps)))
         last = next(replies, None)
         plan = "" if last is None else last.texts.get(PLAN) or last.as_text()
-        return await self._helped(self._log_at(step).retrieve(plan), otherwise="")
+        return await self._ask_fast(self._log_at(step).retrieve(plan), otherwise="")
 
     def _log_at(self, step: int) -> ResearchLog:
         return ResearchLog(self._recall.at(step), self._environment.sandbox)

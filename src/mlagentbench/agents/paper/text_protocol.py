@@ -94,7 +94,7 @@ def parse_reply(text: str, fields: Sequence[str]) -> ParsedReply:
 
     Raises ReplyError, and nothing else.
     """
-    text = _whole_characters(text)
+    text = _cleaned(text)
     if not text.strip():
         raise ReplyError("The reply is empty, or holds nothing but thinking.", "empty")
     names = (*fields, ACTION, ACTION_INPUT)
@@ -114,7 +114,7 @@ def parse_reply(text: str, fields: Sequence[str]) -> ParsedReply:
     )
 
 
-def _whole_characters(text: str) -> str:
+def _cleaned(text: str) -> str:
     """The reply without its thinking and with repaired surrogate pairs."""
     if _SURROGATE.search(text):
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

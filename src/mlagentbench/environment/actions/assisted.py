@@ -11,10 +11,10 @@ from mlagentbench.environment.actions.action import ActionContext, action
 from mlagentbench.environment.actions.edit_blocks import (
     apply_replacements,
     code_block,
+    complete_file,
     diff,
     fence_for,
     is_python,
-    whole_file,
 )
 from mlagentbench.environment.actions.files import LineNumber
 from mlagentbench.environment.asking import EDIT, FAST
@@ -33,7 +33,7 @@ SURROUNDINGS = 30
 MOST_REFLECTED = 20_000
 """The most characters of past steps to reflect on."""
 ANSWER = "The person answers: "
-NOBODY = "Nobody answered. Go on with what you know."
+NO_ANSWER = "Nobody answered. Go on with what you know."
 
 
 @action("Understand File")
@@ -77,7 +77,7 @@ async def edit_script(
     else:
         reply = await asked("actions/edit_script_new" if script.is_new else "actions/edit_script")
         fits = is_python if save_name.endswith(".py") else None
-        after = _read_answer(partial(whole_file, fits=fits), reply)
+        after = _read_answer(partial(complete_file, fits=fits), reply)
     return await _save(at, script, save_name, after)
 
 
@@ -179,7 +179,7 @@ async def request_help(at: ActionContext, request: str) -> str:
         raise ActionError("nobody can be asked in this run")
     with at.budget.halted(), suspend_working_limit():
         answer = (await at.ask_person(request)).strip()
-    return f"{ANSWER}{answer}" if answer else NOBODY
+    return f"{ANSWER}{answer}" if answer else NO_ANSWER
 
 
 class Script(Record):
@@ -220,7 +220,7 @@ async def _ask_editor(
     )
     output = await at.models.ask([ChatMessageUser(content=asked)], role=EDIT)
     if output.stop_reason == "max_tokens":
-        raise _of_no_use("it was cut off because it is too long; ask for a smaller change")
+        raise _unusable_answer("it was cut off because it is too long; ask for a smaller change")
     return output.completion
 
 
@@ -228,10 +228,10 @@ def _read_answer(read: Callable[[str], str], reply: str) -> str:
     try:
         return read(reply)
     except ActionError as fault:
-        raise _of_no_use(str(fault)) from fault
+        raise _unusable_answer(str(fault)) from fault
 
 
-def _of_no_use(reason: str) -> ActionError:
+def _unusable_answer(reason: str) -> ActionError:
     return ActionError(f"The edit model's answer is of no use, no file was changed: {reason}")
 
 

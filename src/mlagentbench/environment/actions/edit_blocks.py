@@ -70,7 +70,7 @@ def code_block(reply: str, fits: Callable[[str], bool] | None = None) -> str:
     return readings[0] if fits is None else next(filter(fits, readings), readings[0])
 
 
-def whole_file(reply: str, fits: Callable[[str], bool] | None = None) -> str:
+def complete_file(reply: str, fits: Callable[[str], bool] | None = None) -> str:
     """The text in a reply's code block, which must not be empty."""
     text = code_block(reply, fits)
     if not text.strip():

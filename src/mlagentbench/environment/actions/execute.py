@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 
 from mlagentbench.environment.actions.action import ActionContext, action
-from mlagentbench.environment.actions.repl import EMPTY_AGAIN
+from mlagentbench.environment.actions.repl import NEW_SESSION
 from mlagentbench.environment.chunked_text import clipped
 from mlagentbench.environment.workspace import is_valid_argument
 from mlagentbench.errors import ActionError
@@ -94,7 +94,7 @@ async def python_repl(at: ActionContext, command: str) -> Observation:
     seconds = min(REPL_SECONDS, at.command_time())
     answer = await at.repl.run(command, seconds, REPL_BYTES, at.on_output)
     at.notes.restarted = answer.restarted
-    text = (_empty_again(at.steps) if answer.emptied else "") + displayed(
+    text = (_new_session_note(at.steps) if answer.emptied else "") + displayed(
         at, answer.output.decode("utf-8", "replace"), answer.output
     )
     if answer.lost is not None:
@@ -109,7 +109,7 @@ async def python_repl(at: ActionContext, command: str) -> Observation:
     )
 
 
-def _empty_again(steps: Sequence[Step]) -> str:
+def _new_session_note(steps: Sequence[Step]) -> str:
     """Says that the session is new, and what was run in earlier ones.
 
     The history is not run again: that could take hours, and would repeat its changes to files.
@@ -120,7 +120,7 @@ def _empty_again(steps: Sequence[Step]) -> str:
         if step.action.name == python_repl.name
     ]
     history = clipped("\n".join(f">>> {command}" for command in commands), SHOWN_HISTORY)
-    return f"{EMPTY_AGAIN}[Earlier calls, not run again:]\n{history}\n[This call:]\n"
+    return f"{NEW_SESSION}[Earlier calls, not run again:]\n{history}\n[This call:]\n"
 
 
 @action("Final Answer", ends_run=True)

@@ -14,7 +14,7 @@ from mlagentbench.sandbox.base import CommandResult, LimitHit, Sandbox
 
 SERVER_SECONDS = 1e7
 """Practically no time limit: the server runs as long as the run."""
-EMPTY_AGAIN = "[The Python session is new: variables and imports of earlier calls are gone.]\n"
+NEW_SESSION = "[The Python session is new: variables and imports of earlier calls are gone.]\n"
 _SESSION_ALIVE = (repl_server.OK, repl_server.RAISED, repl_server.TIME, repl_server.OUTPUT)
 
 

@@ -50,7 +50,7 @@ KILL_GRACE = 5.0
 STOP_TIMEOUT = 5.0
 ANSWER_TIMEOUT = 60.0
 """Seconds within which any file is read or written."""
-BOOKING_TIME = 0.001
+ACCOUNTING_DELAY = 0.001
 _LONGEST = 1e7
 _KERNEL_LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
 T = TypeVar("T")
@@ -349,25 +349,25 @@ class BubblewrapSandbox:
 
     async def read(self, path: str, max_bytes: int = MAX_READ) -> bytes:
         """The bytes of a file; raises OSError with EFBIG if there are more than `max_bytes`."""
-        return await self._asked(lambda control: read_file(control, path, max_bytes))
+        return await self._request(lambda control: read_file(control, path, max_bytes))
 
     async def write(self, path: str, contents: bytes) -> None:
-        await self._asked(lambda control: write_file(control, path, contents))
+        await self._request(lambda control: write_file(control, path, contents))
 
-    async def _asked(self, ask: Callable[[socket.socket], Awaitable[T]]) -> T:
+    async def _request(self, ask: Callable[[socket.socket], Awaitable[T]]) -> T:
         """Ask the executor; if the sandbox is broken, once more in a new one."""
         await self._revive()
         instance = self._running()
         try:
-            return await self._answered(ask, instance)
+            return await self._request_once(ask, instance)
         except ExecutorGone:
             await self._restart(instance)
         try:
-            return await self._answered(ask, self._running())
+            return await self._request_once(ask, self._running())
         except ExecutorGone as error:
             raise RunFailed("sandbox", f"the executor does not answer: {error}") from error
 
-    async def _answered(self, ask: Callable[[socket.socket], Awaitable[T]], of: Instance) -> T:
+    async def _request_once(self, ask: Callable[[socket.socket], Awaitable[T]], of: Instance) -> T:
         """Ask with a timeout: programs in the sandbox can stop the executor."""
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT):
@@ -393,7 +393,7 @@ class BubblewrapSandbox:
             stopped = all(one.stopped or one.ended for one in self._at_rest.values())
             if (stopped and self._at_rest == before) or time.monotonic() > deadline:
                 return
-            time.sleep(BOOKING_TIME)
+            time.sleep(ACCOUNTING_DELAY)
 
     def stayed_frozen(self) -> bool:
         """Whether nothing has run since `freeze`; also true if every process has ended."""
