@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
 import anyio
@@ -55,24 +56,17 @@ def _find(choice: ModelChoice) -> Model:
     return get_model(choice.name, memoize=False, **choice.arguments)
 
 
+@dataclass
 class Relay:
     """Workers that answer one mailbox with one model, or with others in some roles."""
 
-    def __init__(
-        self,
-        folder: MailFolder,
-        model: Model,
-        roles: Mapping[str, Model] | None = None,
-        *,
-        once: bool,
-        say: Say,
-    ) -> None:
-        self.answered = 0
-        self._folder = folder
-        self._model = model
-        self._roles = roles or {}
-        self._once = once
-        self._say = say
+    folder: MailFolder
+    model: Model
+    roles: Mapping[str, Model] = field(default_factory=dict)
+    _: KW_ONLY
+    once: bool
+    say: Say
+    answered: int = 0
 
     async def work(self, workers: int) -> None:
         """Answer up to this many requests at the same time."""
@@ -85,33 +79,33 @@ class Relay:
             name = self._take(worker)
             if name is not None:
                 await self._answer(name)
-            elif self._once:
+            elif self.once:
                 return
             else:
                 await anyio.sleep(POLL_SECONDS)
 
     def _take(self, worker: str) -> str | None:
-        waiting = self._folder.waiting()
-        return next((name for name in waiting if self._folder.claim(name, worker)), None)
+        waiting = self.folder.waiting()
+        return next((name for name in waiting if self.folder.claim(name, worker)), None)
 
     async def _answer(self, name: str) -> None:
         started = anyio.current_time()
         async with self._claimed(name):
             try:
-                request = self._folder.read(name)
+                request = self.folder.read(name)
             except UsageError as error:
-                self._folder.answer(name, MailReply(error=str(error)))
-                self._say(str(error))
+                self.folder.answer(name, MailReply(error=str(error)))
+                self.say(str(error))
                 return
             if request is None:
                 return
-            reply = await ask(self._roles.get(request.role, self._model), request)
-            if self._folder.answer(name, reply):
+            reply = await ask(self.roles.get(request.role, self.model), request)
+            if self.folder.answer(name, reply):
                 self.answered += 1
                 took = anyio.current_time() - started
-                self._say(f"{_place(request)}: {_summary(reply)} ({took:.1f} s)")
+                self.say(f"{_place(request)}: {_summary(reply)} ({took:.1f} s)")
             else:
-                self._say(f"{_place(request)}: withdrawn, the answer is no longer needed")
+                self.say(f"{_place(request)}: withdrawn, the answer is no longer needed")
 
     @asynccontextmanager
     async def _claimed(self, name: str) -> AsyncIterator[None]:
@@ -122,12 +116,12 @@ class Relay:
                 yield
                 group.cancel_scope.cancel()
         finally:
-            self._folder.release(name)
+            self.folder.release(name)
 
     async def _heartbeat(self, name: str) -> None:
         while True:
             await anyio.sleep(HEARTBEAT_SECONDS)
-            self._folder.keep_claim(name)
+            self.folder.keep_claim(name)
 
 
 async def ask(model: Model, request: MailRequest) -> MailReply:

@@ -1,5 +1,6 @@
 """Validate Submission: check the format and, with feedback, tell the score on held-out data."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from mlagentbench.environment.actions.action import ActionContext, action
@@ -15,25 +16,17 @@ from mlagentbench.tasks.task import Task
 CHECK_SECONDS = 600.0
 
 
+@dataclass
 class SubmissionCheck:
     """Checks the submission in a snapshot with the task's grade.py, in a fresh sandbox."""
 
-    def __init__(
-        self,
-        task: Task,
-        python_env: PythonEnv,
-        call_task: CallTask,
-        public: Path,
-        feedback: Feedback | None = None,
-        told: int = 0,
-    ) -> None:
-        self.task = task
-        self.python_env = python_env
-        self.call_task = call_task
-        self.public = public
-        self.feedback = feedback
-        self.told = told
-        """The number of times a metric was told in this run."""
+    task: Task
+    python_env: PythonEnv
+    call_task: CallTask
+    public: Path
+    feedback: Feedback | None = None
+    told: int = 0
+    """The number of times a metric was told in this run."""
 
     async def check_format(self, store: ObjectStore, snapshot: str) -> None:
         """Raise InvalidSubmissionReported unless the submission can be graded."""

@@ -53,28 +53,44 @@ Scores = dict[int, float]
 """The matching papers by index, with their BM25 scores."""
 
 
+class FieldIndex:
+    """The words of one field of all papers."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.words = [words_of(text) for text in texts]
+        self._mean_length = sum(map(len, self.words)) / max(1, len(self.words))
+        self._counts: dict[str, dict[int, int]] = {}
+        for number, words in enumerate(self.words):
+            for word, count in Counter(words).items():
+                self._counts.setdefault(word, {})[number] = count
+
+    def scores(self, word: str) -> Scores:
+        counts = self._counts.get(word, {})
+        rarity = math.log(1 + (len(self.words) - len(counts) + 0.5) / (len(counts) + 0.5))
+        found = {}
+        for number, count in counts.items():
+            length = 1 - B + B * len(self.words[number]) / self._mean_length
+            found[number] = rarity * count * (K1 + 1) / (count + K1 * length)
+        return found
+
+
 class PaperSearch:
     """An index over papers."""
 
     def __init__(self, papers: Sequence[PaperRecord]) -> None:
         self.papers = papers
         self._number = {paper.id: number for number, paper in enumerate(papers)}
-        self._words: dict[str, list[list[str]]] = {
-            "ti": [words_of(paper.title) for paper in papers],
-            "au": [words_of(" ".join(paper.authors)) for paper in papers],
-            "abs": [words_of(paper.abstract) for paper in papers],
+        titles = [paper.title for paper in papers]
+        authors = [" ".join(paper.authors) for paper in papers]
+        abstracts = [paper.abstract for paper in papers]
+        everything = map(" ".join, zip(titles, authors, abstracts, strict=True))
+        texts: dict[str, Iterable[str]] = {
+            "ti": titles,
+            "au": authors,
+            "abs": abstracts,
+            "all": everything,
         }
-        self._words["all"] = [
-            [*title, *authors, *abstract]
-            for title, authors, abstract in zip(*self._words.values(), strict=True)
-        ]
-        self._postings = {field: _postings(texts) for field, texts in self._words.items()}
-        self._lengths = {
-            field: [len(text) for text in texts] for field, texts in self._words.items()
-        }
-        self._mean_length = {
-            field: sum(lengths) / max(1, len(lengths)) for field, lengths in self._lengths.items()
-        }
+        self._fields = {field: FieldIndex(of_field) for field, of_field in texts.items()}
 
     def answer(self, query: Mapping[str, str]) -> bytes:
         """The Atom feed for the parameters of a request; raises BadQuery."""
@@ -127,37 +143,18 @@ class PaperSearch:
         field, sign, value = part.partition(":")
         if not sign or part.startswith('"'):
             field, value = "all", part
-        if field not in self._words:
-            raise BadQuery(f"unknown field {field!r}; known: {', '.join(self._words)}")
+        if field not in self._fields:
+            raise BadQuery(f"unknown field {field!r}; known: {', '.join(self._fields)}")
         words = words_of(value)
         if not words:
             return {}
-        scores = self._scores(field, words[0])
+        index = self._fields[field]
+        scores = index.scores(words[0])
         for word in words[1:]:
-            scores = _combined(scores, "AND", self._scores(field, word))
-        if len(words) > 1:
-            texts = self._words[field]
-            scores = {
-                number: score for number, score in scores.items() if _holds(texts[number], words)
-            }
-        return scores
-
-    def _scores(self, field: str, word: str) -> Scores:
-        postings = self._postings[field].get(word, {})
-        lengths, mean = self._lengths[field], self._mean_length[field]
-        rarity = math.log(1 + (len(lengths) - len(postings) + 0.5) / (len(postings) + 0.5))
-        return {
-            number: rarity * count * (K1 + 1) / (count + K1 * (1 - B + B * lengths[number] / mean))
-            for number, count in postings.items()
-        }
-
-
-def _postings(texts: Iterable[list[str]]) -> dict[str, dict[int, int]]:
-    found: dict[str, dict[int, int]] = {}
-    for number, text in enumerate(texts):
-        for word, count in Counter(text).items():
-            found.setdefault(word, {})[number] = count
-    return found
+            scores = _combined(scores, "AND", index.scores(word))
+        if len(words) == 1:
+            return scores
+        return {n: score for n, score in scores.items() if _holds(index.words[n], words)}
 
 
 def _holds(text: list[str], phrase: list[str]) -> bool:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import SCRATCH
@@ -21,12 +22,11 @@ from mlagentbench.sandbox.base import Identity
 _PROGRAM = GUEST / "guardian.py"
 
 
-class Started:
+class Started(NamedTuple):
     """A bubblewrap process that the guardian has started; `handle` is its pidfd."""
 
-    def __init__(self, pid: int, handle: int) -> None:
-        self.pid = pid
-        self.handle = handle
+    pid: int
+    handle: int
 
 
 class Guardian:
