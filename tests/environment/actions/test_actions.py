@@ -353,10 +353,10 @@ async def test_final_answer_ends_the_run(environment: Environment) -> None:
 
 def test_actions_describe_themselves() -> None:
     for spec in STANDARD_ACTIONS:
-        assert spec.description
+        assert spec.usage().startswith(f"{spec.name}: ")
         for name, schema in spec.parameters.get("properties", {}).items():
             assert schema["description"]
-            assert f'"{name}": "[{schema["description"]}]"' in spec.example().replace('\\"', '"')
+            assert f"    {name}" in spec.usage()
     assert len({spec.tool_name for spec in STANDARD_ACTIONS}) == len(STANDARD_ACTIONS)
     assert STANDARD_ACTIONS[1].parameters["required"] == ["file_name"]
 
@@ -384,7 +384,7 @@ def test_arguments_are_checked_by_type() -> None:
 
     assert isinstance(count, ActionSpec)
     assert count.check({"number": "3"}) == {"number": 3, "names": None}
-    assert count.parameters["properties"]["names"]["description"] == "Of what, in order."
+    assert count.usage().endswith("names (optional): Of what, in order.")
     with pytest.raises(ActionError, match="number: input should be a valid integer"):
         count.check({"number": "three"})
 

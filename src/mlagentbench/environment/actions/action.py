@@ -180,6 +180,14 @@ class ActionSpec:
     def parameters(self) -> dict[str, Json]:
         return self.arguments.model_json_schema()
 
+    def usage(self) -> str:
+        """A description of the action for a prompt: name, purpose, arguments."""
+        lines = [f"{self.name}: {self.description}"]
+        for name, info in self.arguments.model_fields.items():
+            optional = "" if info.is_required() else " (optional)"
+            lines.append(f"    {name}{optional}: {info.description}")
+        return "\n".join(lines)
+
     def example(self) -> str:
         """The arguments as JSON, each with its description as the value."""
         fields = self.arguments.model_fields.items()
