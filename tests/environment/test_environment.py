@@ -11,8 +11,11 @@ import anyio
 import pytest
 from small_task import OpenRun
 
-from mlagentbench.environment.current_environment import current_environment, publish
-from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.environment import (
+    Environment,
+    current_environment,
+    set_current_environment,
+)
 from mlagentbench.errors import RunEnded, RunFailed, UsageError
 from mlagentbench.records import Action, BudgetLimits, Observation, Outcome, Step
 from mlagentbench.runs.journal import EndLine, read_journal, read_lines
@@ -269,7 +272,7 @@ async def test_the_current_environment_is_published(open_environment: OpenRun) -
     with pytest.raises(UsageError, match="there is no Environment here"):
         current_environment()
     async with open_environment() as environment:
-        publish(environment)
+        set_current_environment(environment)
         assert current_environment() is environment
 
 

@@ -19,7 +19,7 @@ from mlagentbench.cli.tasks import tasks_group
 from mlagentbench.cli.verb_group import Verb, VerbGroup
 from mlagentbench.cli.view import view
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.fs import PERSONS_DISK, disk_trouble
+from mlagentbench.fs import DISK_FIXES, disk_trouble
 
 OBJECTS_BETWEEN_COLLECTIONS = 100_000
 """With Python's own 700, looking for garbage while Inspect's modules load takes a second."""
@@ -88,7 +88,7 @@ def main() -> None:
         _complain(f"failed ({error.cause}): {error.detail}")
         sys.exit(1)
     except OSError as error:
-        if error.errno not in PERSONS_DISK:
+        if error.errno not in DISK_FIXES:
             raise
         where = f"{error.filename}: " if error.filename else ""
         _complain(f"{where}{disk_trouble(error)}")

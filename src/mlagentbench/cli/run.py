@@ -166,7 +166,7 @@ def _run(request: "SuiteRequest", record: Path | None, as_json: bool) -> int:
     from mlagentbench.cli.console import progress_console, say
     from mlagentbench.cli.suite_printing import print_suite
     from mlagentbench.launch.suite import run_suite
-    from mlagentbench.models.record_replies import record_outcome, require_recordable
+    from mlagentbench.models.recording import record_outcome, require_recordable
 
     require_recordable(record)
     outcome = run_suite(request, progress_console(as_json))

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from mlagentbench.environment.services.tool_model import (
     READER,
+    CachedReplies,
     InspectTool,
-    KeptReplies,
     RecordedTool,
     ToolModel,
     tool_model_name,
@@ -66,7 +66,7 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> GradeRecord:
     started = time.monotonic()
     outputs = run.outputs / f"step-{number}"
     tool_name = tool_model_name(task, facts.roles, facts.model)
-    tool = None if tool_name is None else KeptReplies(_asked(tool_name, record), run.replies)
+    tool = None if tool_name is None else CachedReplies(_asked(tool_name, record), run.replies)
     store = ObjectStore(run.objects)
     scored = await score_snapshot(task, data, python_env, store, snapshot, outputs, tool)
     if record.origin == "legacy":

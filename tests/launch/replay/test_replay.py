@@ -101,7 +101,7 @@ async def run_and_submit(environment: Environment) -> None:
     await environment.execute(do("Python REPL", command="print(kept)"))
     await environment.note_step(UNUSABLE_REPLY, Observation(text="no action", status="error"))
     await environment.execute(do("Execute Script", script_name="train.py"))
-    environment.hand_in(environment.steps[-1])
+    environment.submit_step(environment.steps[-1])
     await environment.execute(do("Write File", file_name="submission.csv", content="broken"))
     with pytest.raises(RunEnded):
         await environment.execute(do("Final Answer", final_answer="done"))

@@ -33,7 +33,7 @@ from mlagentbench.models.provider_answers import (
     refuses,
     with_a_reply,
 )
-from mlagentbench.models.question import Answered
+from mlagentbench.models.question import ReplyMetadata
 from mlagentbench.runs.directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class _Asking:
         if output.usage is not None:
             self.input_tokens += output.usage.input_tokens
             self.output_tokens += output.usage.output_tokens
-        by = Answered.of(output).answered_by
+        by = ReplyMetadata.of(output).answered_by
         if by is not None and by not in self.answered_by:
             self.answered_by.append(by)
         answered = with_a_reply(output)

@@ -24,6 +24,6 @@ def record(
       mlagentbench runs record RUN --to replies.jsonl
       mlagentbench runs record RUN --to replies.jsonl --answered-by "two colleagues"
     """
-    from mlagentbench.models.record_replies import record_directories
+    from mlagentbench.models.recording import record_directories
 
     typer.echo(record_directories(runs, to, answered_by))

@@ -128,7 +128,7 @@ async def _replay_steps(
             if number == len(parts):
                 taken_back = source.taken_back()
                 if taken_back is not None and taken_back <= len(environment.steps):
-                    environment.hand_in(environment.steps[taken_back - 1])
+                    environment.submit_step(environment.steps[taken_back - 1])
                 environment.finish(source.outcome.outcome if source.outcome else UNFINISHED)
     return compared
 
