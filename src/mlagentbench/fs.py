@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mlagentbench.errors import RunFailed
-
 SCRATCH = "mlagentbench-"
 """How the names of scratch directories begin; then comes the pid of who made them."""
 
@@ -71,28 +69,11 @@ def signed_by(handle: int) -> str:
     return os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
 
 
-def append_line(path: Path, line: bytes) -> None:
-    """Add a line to a file, which is on disk then; a last line that a crash tore is ended first.
-
-    RunFailed when it does not fit: then the file is as it was.
-    """
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        try:
-            size = os.fstat(handle).st_size
-            torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-            rest = memoryview((b"\n" if torn else b"") + line + b"\n")
-            try:
-                while rest:
-                    rest = rest[os.write(handle, rest) :]
-                os.fsync(handle)
-            except OSError:
-                os.ftruncate(handle, size)
-                raise
-        finally:
-            os.close(handle)
-    except OSError as error:
-        raise RunFailed("harness", f"cannot write {path}: {disk_trouble(error)}") from error
+def write_all(target: int, contents: bytes | memoryview) -> None:
+    """Write all bytes to a descriptor, in as many calls as it takes."""
+    view = memoryview(contents)
+    while view:
+        view = view[os.write(target, view) :]
 
 
 def fsync_directory(path: Path) -> None:

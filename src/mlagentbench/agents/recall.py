@@ -7,7 +7,6 @@ go its whole way again instead, and is told what was said in its order, whatever
 like: see resumable.py.
 """
 
-import hashlib
 from collections import defaultdict, deque
 
 from mlagentbench.agents.conversation import reply_message
@@ -16,6 +15,7 @@ from mlagentbench.errors import ContextOverflow
 from mlagentbench.models.provider_answers import refuses
 from mlagentbench.models.question import prompt_text
 from mlagentbench.runs.journal import ReplyLine
+from mlagentbench.runs.objects import object_hash
 
 
 def said_again(lines: deque[ReplyLine]) -> ReplyLine | None:
@@ -50,7 +50,7 @@ class Recall:
         from inspect_ai.model import ChatMessageUser, GenerateConfig
 
         messages = [ChatMessageUser(content=prompt)]
-        asked = hashlib.sha256(prompt_text(messages).encode("utf-8", "replace")).hexdigest()
+        asked = object_hash(prompt_text(messages).encode("utf-8", "replace"))
         line = said_again(self._said[step or self._models.step, role, asked])
         if line is not None:
             return line

@@ -185,6 +185,11 @@ def require_own(run: RunDirectory, record: RunRecord) -> None:
     """A UsageError for what no agent of this harness did."""
     if record.origin != "run":
         raise UsageError(f"{run.path} was imported or replayed; only runs of agents can go on")
+    if record.branched_from is not None and not run.journal.exists():
+        raise UsageError(
+            f"{run.path}: the branch has no journal, since branching was interrupted; run the same "
+            "branch command again"
+        )
 
 
 def agent_of(run: RunDirectory, record: RunRecord, file: str | None) -> AgentInfo:

@@ -24,8 +24,7 @@ from mlagentbench.report.site.pages.text_diffs import (
     cut,
     workspace_change,
 )
-from mlagentbench.runs.joined_objects import JoinedObjects
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.objects import JoinedObjects, ObjectStore
 from mlagentbench.runs.results import find_run, read_files
 from mlagentbench.statistics.cell_marks import who
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypeVar
 from pydantic import Field, ValidationError
 
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.fs import append_line
 from mlagentbench.records import Record
+from mlagentbench.runs.chain import append_line, payloads
 from mlagentbench.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -240,19 +240,19 @@ class KeptReplies:
 
 
 def read_replies(file: Path) -> list[KeptReply]:
-    """The replies in a file; torn lines are left out."""
+    """The replies in a file; damaged lines are left out."""
     return list(_lines(file, KeptReply))
 
 
 def read_noted(file: Path) -> list[NotedReply]:
-    """What programs of an agent's were told; torn lines are left out."""
+    """What programs of an agent's were told; damaged lines are left out."""
     return list(_lines(file, NotedReply))
 
 
 def _lines(file: Path, kind: type[R]) -> Iterator[R]:
-    for line in file.read_bytes().splitlines() if file.is_file() else ():
+    for payload in payloads(file):
         with suppress(ValidationError):
-            yield kind.model_validate_json(line)
+            yield kind.model_validate_json(payload)
 
 
 def request_key(model: str, request: ChatRequest) -> str:
