@@ -6,6 +6,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from chains import change_record, faults, write_lines
 from number_task import GRADE, write_number_task
 from rich.console import Console
 from typer.testing import CliRunner
@@ -17,8 +18,9 @@ from mlagentbench.grading.regrade import score_runs
 from mlagentbench.launch.branch import Changes, branch_run
 from mlagentbench.launch.resume import GoingOn, resume_runs
 from mlagentbench.launch.suite import SuiteRequest, run_suite
+from mlagentbench.runs.chain import line_hash, payload_of, whole_lines
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.journal import EventLine, encode_line, read_journal, read_lines
+from mlagentbench.runs.journal import EventLine, read_journal, read_lines
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.results import (
     SuiteOutcome,
@@ -93,7 +95,8 @@ def test_a_run_whose_budget_was_used_up_goes_on_when_it_is_raised(
     record = read_record(run)
     changed = {"python_env": "0" * 64, "packages": record.disclosure.packages | {"numpy": "0.1"}}
     other = record.disclosure.model_copy(update=changed)
-    run.run_json.write_text(record.model_copy(update={"disclosure": other}).model_dump_json())
+    change_record(run, record.model_copy(update={"disclosure": other}))
+    before = run.journal.read_bytes()
     outcome = resume(run, said, max_steps=7)
     assert run.journal.read_bytes().startswith(before)
     history = read_journal(run.journal)
@@ -170,7 +173,7 @@ def test_a_run_goes_on_with_its_own_task_alone_and_in_its_own_directory(
 def test_only_runs_of_agents_go_on(start: Start, said: list[str]) -> None:
     run = start("nop")
     replayed = read_record(run).model_copy(update={"origin": "replay", "replay_of": "elsewhere"})
-    run.run_json.write_text(replayed.model_dump_json())
+    change_record(run, replayed)
     for another in (lambda: resume(run, said), lambda: branch(run, 0, 1)):
         with pytest.raises(UsageError, match="was imported or replayed; only runs of agents can"):
             another()
@@ -183,11 +186,11 @@ def test_an_agent_of_ones_own_and_a_recording_must_be_named_again(
     record = read_record(run)
     run.journal.unlink()
     own = record.disclosure.model_copy(update={"agent": "mine"})
-    run.run_json.write_text(record.model_copy(update={"disclosure": own}).model_dump_json())
+    change_record(run, record.model_copy(update={"disclosure": own}))
     with pytest.raises(UsageError, match=r"its agent mine is none of ours; .* --agent FILE.py"):
         resume(run, said)
     recorded = record.disclosure.model_copy(update={"recording": "0123456789abcdef"})
-    run.run_json.write_text(record.model_copy(update={"disclosure": recorded}).model_dump_json())
+    change_record(run, record.model_copy(update={"disclosure": recorded}))
     with pytest.raises(UsageError, match=r"answered by the recording 0123456789ab, .* -M file="):
         resume(run, said)
 
@@ -195,11 +198,13 @@ def test_an_agent_of_ones_own_and_a_recording_must_be_named_again(
 def test_branches_share_the_history_and_go_on_with_seeds_of_their_own(start: Start) -> None:
     parent = start("baseline")
     first, second = branch(parent, step=0, runs=2)
-    shared = parent.journal.read_bytes().splitlines()[0]
+    [shared, *_] = whole_lines(parent.journal)
     for run in (first, second):
-        assert run.journal.read_bytes().splitlines()[0] == shared
+        assert payload_of(whole_lines(run.journal)[0]) == payload_of(shared)
+        assert faults(run) == []
         record = read_record(run)
         assert record.branched_from is not None and not record.branched_from.mixed
+        assert record.branched_from.parent_hash == line_hash(shared)
         assert record.branched_from.run == parent.relative.as_posix()
         assert summarise(run, "out").cluster == summarise(parent, "out").cluster
     seeds = {read_record(run).seed for run in (parent, first, second)}
@@ -221,7 +226,7 @@ def test_another_agent_takes_over_with_an_edited_observation(tmp_path: Path, sta
     parent = start("oracle")
     first, *others = read_lines(parent.journal)
     other_actions = first.model_copy(update={"actions": ("Read File",)})
-    parent.journal.write_bytes(b"".join(map(encode_line, [other_actions, *others])))
+    write_lines(parent, [other_actions, *others])
     changes = Changes(agent="baseline", observation="x" * 20_000)
     [run] = branch(parent, 1, 1, changes, max_steps=12)
     history = read_journal(run.journal, ObjectStore(run.objects))

@@ -152,14 +152,17 @@ def test_a_half_written_journal_is_a_run_that_did_not_end(out: Path) -> None:
 def test_records_that_cannot_be_read_are_told_apart(out: Path) -> None:
     runs = runs_of(out)
     record = json.loads(runs[0].run_json.read_text())
-    runs[0].run_json.write_text(json.dumps(record | {"v": 2}))
+    runs[0].run_json.write_text(json.dumps(record | {"v": 1}))
     runs[1].run_json.write_text(json.dumps(record)[:100])
     runs[2].run_json.write_text(json.dumps(record | {"colour": "red"}))
     runs[3].run_json.unlink()
     collection = collect([out])
     assert len(collection.runs) == 4
     reasons = [unreadable.reason for unreadable in collection.unreadable]
-    assert "format version 2, this is version 1" in reasons[0]
+    assert reasons[0] == (
+        f"{runs[0].path}: run.json has format 1, and mlagentbench 0.2.0 reads format 2; read this "
+        "run with mlagentbench 0.1.0"
+    )
     assert "cut off or damaged" in reasons[1]
     assert "colour: Extra inputs" in reasons[2]
     assert "run.json is missing" in reasons[3]
