@@ -211,7 +211,17 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 def test_whole_files_are_chained_alike(run: RunDirectory) -> None:
     again = chained(payloads(run.journal), first_hash(run.journal))
     assert again == run.journal.read_bytes()
-    assert payload_of(b'{"never":"sealed"}') == b'{"never":"sealed"}'
+    for never in (b'{"never":"sealed"}', b"[1]", b"no JSON", b""):
+        assert payload_of(never) == never
+
+
+def test_a_line_that_a_program_rewrote_is_read_and_found(run: RunDirectory) -> None:
+    for file in (run.journal, run.grades):
+        values = [json.loads(raw) for raw in whole_lines(file)]
+        file.write_text("".join(f"{json.dumps(one, indent=None)}\n" for one in values))
+        assert fault(file) == "line 1 carries no hash of the line before it"
+    assert [line.n for line in read_lines(run.journal)] == [0, 1, 2, 3]
+    assert json.loads(next(payloads(run.grades))) == {"score": 0.5}
 
 
 @pytest.mark.parametrize(

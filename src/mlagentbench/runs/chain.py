@@ -14,6 +14,7 @@ is cut off before the next line is appended.
 
 import fcntl
 import hashlib
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -30,6 +31,8 @@ READ_BY = {1: "0.1.0", 2: "0.2.0"}
 """The version of mlagentbench that reads each format."""
 TOKEN = "none"
 """The holder's token, as long as runs have no leases."""
+SEAL = {"before", "token", "journal", "check"}
+"""What the chain adds to what a line carries."""
 TAIL = 1 << 13
 _SEAL = re.compile(
     rb',"before":"(?P<before>[0-9a-f]{64})","token":"(?P<token>[^"\\]*)"'
@@ -85,9 +88,17 @@ def sealed(payload: bytes, before: str, token: str = TOKEN, journal: str | None 
 
 
 def payload_of(raw: bytes) -> bytes:
-    """The JSON object that a line carries; all of a line that was never sealed."""
+    """The JSON object that a line carries, also of a line that was rewritten; else all of it."""
     seal = _seal_of(raw)
-    return raw if seal is None else raw[: len(raw) - len(seal[0])] + b"}"
+    if seal is not None:
+        return raw[: len(raw) - len(seal[0])] + b"}"
+    try:
+        values = json.loads(raw)
+    except ValueError:
+        return raw
+    if not isinstance(values, dict) or not SEAL & values.keys():
+        return raw
+    return json.dumps({name: values[name] for name in values if name not in SEAL}).encode()
 
 
 def chained(payloads: Iterable[bytes], first: str) -> bytes:
