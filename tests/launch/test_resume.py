@@ -25,6 +25,7 @@ from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.results import (
     SuiteOutcome,
     find_run,
+    read_grades,
     read_record,
     read_run,
     run_directories,
@@ -98,7 +99,7 @@ def test_a_run_whose_budget_was_used_up_goes_on_when_it_is_raised(
     change_record(run, record.model_copy(update={"disclosure": other}))
     before = run.journal.read_bytes()
     outcome = resume(run, said, max_steps=7)
-    assert run.journal.read_bytes().startswith(before)
+    assert run.journal.read_bytes().startswith(before) and faults(run) == []
     history = read_journal(run.journal)
     [noted] = [line.detail for line in history.events if line.event == "note"]
     assert "goes on with another numpy" in noted and "python environment" in noted
@@ -126,6 +127,8 @@ def test_a_run_that_only_lacks_its_grade_is_graded(
     [result] = resume(run, said).results
     assert result.grade is not None and result.grade.valid and result.failure is None
     assert run.journal.read_bytes() == before
+    score_runs([run.path], "all", said.append)
+    assert len(read_grades(run)) == 4 and faults(run) == []
 
 
 def test_a_run_that_cannot_be_graded_is_named_and_the_others_are_graded(
@@ -220,6 +223,35 @@ def test_branches_share_the_history_and_go_on_with_seeds_of_their_own(start: Sta
     made_again = read_run(anew).grade
     assert anew.path == first.path and made_again is not None and grades[1] is not None
     assert made_again.score == grades[1].score
+
+
+def test_an_altered_run_is_neither_resumed_nor_branched(start: Start, said: list[str]) -> None:
+    run = start(max_steps=1)
+    contents = run.journal.read_bytes()
+    changed = contents.replace(b'"seconds":', b'"seconds":1', 1)
+    assert changed != contents
+    run.journal.write_bytes(changed)
+    for another in (lambda: resume(run, said, max_steps=7), lambda: branch(run, 0, 1)):
+        with pytest.raises(UsageError, match=r"line \d does not match its own hash: .*a backup"):
+            another()
+    assert said == []
+
+
+def test_an_interrupted_branch_is_made_whole_by_the_same_command(
+    start: Start, said: list[str]
+) -> None:
+    parent = start("baseline")
+    [made] = branch(parent, step=0, runs=1)
+    record = made.run_json.read_bytes()
+    shutil.rmtree(made.path)
+    made.create()
+    made.run_json.write_bytes(record)
+    with pytest.raises(UsageError, match="branching was interrupted; run the same branch command"):
+        resume(made, said)
+    [again] = branch(parent, step=0, runs=1)
+    assert again.path == made.path and made.run_json.read_bytes() == record
+    assert payload_of(whole_lines(made.journal)[0]) == payload_of(whole_lines(parent.journal)[0])
+    assert faults(made) == [] and read_run(made).grade is not None
 
 
 def test_another_agent_takes_over_with_an_edited_observation(tmp_path: Path, start: Start) -> None:

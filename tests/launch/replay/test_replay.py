@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from chains import rechain
 from number_task import STARTER, write_number_task
 from scripted_model import scripted
 from typer.testing import CliRunner
@@ -25,6 +26,7 @@ from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, RunLine, read_lines
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.results import read_record
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.task import Task, load_folder
 
@@ -51,7 +53,7 @@ time.sleep(600)
 def task(tmp_path: Path, kept_home: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
     monkeypatch.setenv("MLAGENTBENCH_HOME", str(kept_home))
     task = load_folder(write_number_task(tmp_path))
-    ensure_ready(task, "mini")
+    ensure_ready(task, "mini", call=call_task)
     return task
 
 
@@ -148,6 +150,7 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
     values["disclosure"]["python_packages"]["numpy"] = "0.2"
     values["disclosure"]["packages"]["numpy"] = "0.1"
     run.run_json.write_text(json.dumps(values))
+    rechain(run)
 
     result = CliRunner().invoke(app, ["replay", str(run.path), "--html", "--json"])
     assert result.exit_code == 1, result.output
@@ -172,6 +175,7 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
 
     lines = run.journal.read_bytes().splitlines(keepends=True)
     run.journal.write_bytes(b"".join(line for line in lines if b'"kind":"reply"' not in line))
+    rechain(run)
     (task.folder / "grade.py").write_text("import a_package_that_is_not_here\n")
     strict = replayed(run, tolerance=0.0)
     assert "grading failed here: " in strict.scores[0].reason
