@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from mlagentbench.tasks.task import Task, load_task
 
-__version__ = "0.2.0"
+__version__ = "0.1.0"
 
 _HOMES = {
     "Environment": "mlagentbench.environment.environment",
