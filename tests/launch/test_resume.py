@@ -97,8 +97,9 @@ def test_a_run_whose_budget_was_used_up_goes_on_when_it_is_raised(
     changed = {"python_env": "0" * 64, "packages": record.disclosure.packages | {"numpy": "0.1"}}
     other = record.disclosure.model_copy(update=changed)
     change_record(run, record.model_copy(update={"disclosure": other}))
-    before = run.journal.read_bytes()
+    before, first = run.journal.read_bytes(), run.run_json.read_bytes()
     outcome = resume(run, said, max_steps=7)
+    assert run.run_json.read_bytes() == first
     assert run.journal.read_bytes().startswith(before) and faults(run) == []
     history = read_journal(run.journal)
     [noted] = [line.detail for line in history.events if line.event == "note"]

@@ -195,7 +195,7 @@ def test_the_open_file_is_not_read_again(
     def never(*_: object) -> object:
         raise AssertionError("read again")
 
-    monkeypatch.setattr(chain.os, "pread", never)
+    monkeypatch.setattr("os.pread", never)
     monkeypatch.setattr(Path, "read_bytes", never)
     file.append(b'{"n":1}')
     monkeypatch.undo()

@@ -20,6 +20,7 @@ from mlagentbench.environment.services.tool_model import (
     RecordedTool,
     ToolModel,
     read_noted,
+    read_replies,
 )
 from mlagentbench.environment.services.tool_services import (
     ENVIRONMENT,
@@ -30,6 +31,7 @@ from mlagentbench.environment.services.tool_services import (
 )
 from mlagentbench.errors import RunFailed
 from mlagentbench.records import BudgetLimits
+from mlagentbench.runs.chain import require_chain
 from mlagentbench.sandbox.base import SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.tasks.task import SUITE
@@ -225,6 +227,8 @@ def test_kept_replies_are_the_same_without_the_model(tmp_path: Path) -> None:
     file.write_bytes(file.read_bytes()[:-5])
     assert ask_all(KeptReplies(CountingTool(), file), "a", "a")[1].text == "reply 1"
     assert not any(reply.cached is False for reply in ask_all(KeptReplies(Gone(), file), "a", "a"))
+    require_chain(file)
+    assert len(read_replies(file)) == 3
 
 
 def test_a_replay_gives_each_step_what_was_said_then(tmp_path: Path) -> None:
@@ -232,6 +236,7 @@ def test_a_replay_gives_each_step_what_was_said_then(tmp_path: Path) -> None:
     assert not ask_all(NotedReplies(CountingTool(), file))
     assert file.is_file(), "that nobody asked is known, too"
     ask_all(NotedReplies(CountingTool(), file), "a", "b", "a")
+    require_chain(file)
     noted = read_noted(file)
     recorded = RecordedTool("gone", noted)
     recorded.go_to(noted[1].at, noted[2].at)
