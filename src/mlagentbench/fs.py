@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mlagentbench.errors import RunFailed
-
 SCRATCH = "mlagentbench-"
 """How the names of scratch directories begin; the pid of their process follows."""
 
@@ -72,28 +70,11 @@ def signed_by(handle: int) -> str:
     return os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
 
 
-def append_line(path: Path, line: bytes) -> None:
-    """Append a line to a file and fsync it; a torn last line is terminated first.
-
-    Raises RunFailed when the line does not fit; the file is then unchanged.
-    """
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        try:
-            size = os.fstat(handle).st_size
-            torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-            rest = memoryview((b"\n" if torn else b"") + line + b"\n")
-            try:
-                while rest:
-                    rest = rest[os.write(handle, rest) :]
-                os.fsync(handle)
-            except OSError:
-                os.ftruncate(handle, size)
-                raise
-        finally:
-            os.close(handle)
-    except OSError as error:
-        raise RunFailed("harness", f"cannot write {path}: {disk_trouble(error)}") from error
+def write_all(target: int, contents: bytes | memoryview) -> None:
+    """Write all bytes to a descriptor, in as many calls as it takes."""
+    view = memoryview(contents)
+    while view:
+        view = view[os.write(target, view) :]
 
 
 @contextmanager

@@ -170,6 +170,8 @@ class BranchPoint(Record):
 
     run: str
     step: int
+    parent_hash: str | None = None
+    """The hash of the line of that run's journal that ends the step."""
     edited: str | None = None
     """The hash of the text that replaces that step's observation, if one does."""
     mixed: bool = False
@@ -177,9 +179,9 @@ class BranchPoint(Record):
 
 
 class RunRecord(Record):
-    """`run.json`: what this run is, written once when it is created."""
+    """`run.json`: what this run is, written before all else in its directory, never rewritten."""
 
-    v: Literal[1] = 1
+    v: Literal[2] = 2
     task_path: str
     epoch: Annotated[int, Field(ge=1)]
     seed: int

@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from chains import faults, rechain
 from command_line import Run
 
 from mlagentbench.environment.services.tool_model import read_cached_replies, request_key
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.results import collect
+from mlagentbench.runs.results import collect, run_directories
 
 pytestmark = pytest.mark.slow
 
@@ -52,6 +53,9 @@ def test_a_run_is_graded_with_the_model_and_again_without(tmp_path: Path, run: R
     as_if_answered_by(RunDirectory(tmp_path / "out", Path(result.path)), "openai/not-here")
     replayed = run("runs", "replay", f"out/{result.path}").stdout
     assert "reproduced; 2 steps: 2 same; 1 of 1 scores agree" in replayed
+    for out in (tmp_path / "out", tmp_path / "out" / "replays"):
+        for one in run_directories(out):
+            assert one.replies.exists() and faults(one) == []
 
 
 def as_if_answered_by(run: RunDirectory, model: str) -> None:
@@ -61,4 +65,5 @@ def as_if_answered_by(run: RunDirectory, model: str) -> None:
         line.model_copy(update={"model": model, "key": request_key(model, line.request)})
         for line in read_cached_replies(run.replies)
     ]
-    run.replies.write_text("".join(f"{line.model_dump_json()}\n" for line in kept))
+    run.replies.write_bytes(b"".join(line.model_dump_json().encode() + b"\n" for line in kept))
+    rechain(run)

@@ -6,7 +6,6 @@ its role and its complete prompt are the same. An agent with a memory has to rep
 instead, with the recorded replies in order, whatever its prompts are: see resumable.py.
 """
 
-import hashlib
 from collections import defaultdict, deque
 
 from inspect_ai.model import ChatMessageUser, GenerateConfig
@@ -17,6 +16,7 @@ from mlagentbench.errors import ContextOverflow
 from mlagentbench.models.provider_answers import refuses
 from mlagentbench.models.question import prompt_text
 from mlagentbench.runs.journal import ReplyLine
+from mlagentbench.runs.objects import object_hash
 
 
 def next_recorded_reply(lines: deque[ReplyLine]) -> ReplyLine | None:
@@ -49,7 +49,7 @@ class Recall:
         Raises what Models.ask raises.
         """
         messages = [ChatMessageUser(content=prompt)]
-        asked = hashlib.sha256(prompt_text(messages).encode("utf-8", "replace")).hexdigest()
+        asked = object_hash(prompt_text(messages).encode("utf-8", "replace"))
         line = next_recorded_reply(self._replies[step or self._models.step, role, asked])
         if line is not None:
             return line

@@ -116,6 +116,8 @@ def _counts(collection: Collection) -> Iterator[str]:
         yield f"and {len(collection.unreadable) - MOST_NAMED} more; the report lists them"
     for log in collection.unreadable_logs[:MOST_NAMED]:
         yield f"log not readable: {log.path}: {log.reason}"
+    for altered in [run for run in collection.runs if run.summary.altered][:MOST_NAMED]:
+        yield f"altered: {altered.directory}: {'; '.join(altered.summary.altered)}"
 
 
 def _print_json(written: WrittenReport) -> None:

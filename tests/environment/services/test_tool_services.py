@@ -22,6 +22,7 @@ from mlagentbench.environment.services.tool_model import (
     Message,
     RecordedTool,
     ToolModel,
+    read_cached_replies,
     read_logged_replies,
 )
 from mlagentbench.environment.services.tool_services import (
@@ -33,6 +34,7 @@ from mlagentbench.environment.services.tool_services import (
 )
 from mlagentbench.errors import RunFailed
 from mlagentbench.records import BudgetLimits
+from mlagentbench.runs.chain import require_chain
 from mlagentbench.sandbox.base import SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.tasks.task import SUITE
@@ -277,6 +279,8 @@ def test_kept_replies_are_the_same_without_the_model(tmp_path: Path) -> None:
     assert not any(
         reply.cached is False for reply in ask_all(CachedReplies(Gone(), file), "a", "a")
     )
+    require_chain(file)
+    assert len(read_cached_replies(file)) == 3
 
 
 def test_a_replay_gives_each_step_what_was_said_then(tmp_path: Path) -> None:
@@ -284,6 +288,7 @@ def test_a_replay_gives_each_step_what_was_said_then(tmp_path: Path) -> None:
     assert not ask_all(LoggedReplies(CountingTool(), file))
     assert file.is_file(), "that nobody asked is known, too"
     ask_all(LoggedReplies(CountingTool(), file), "a", "b", "a")
+    require_chain(file)
     noted = read_logged_replies(file)
     recorded = RecordedTool("gone", noted)
     recorded.select_step(noted[1].at, noted[2].at)

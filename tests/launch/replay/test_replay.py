@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
+from chains import rechain
 from number_task import STARTER, write_number_task
 from scripted_model import scripted
 from typer.testing import CliRunner
@@ -152,6 +153,7 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
     values["disclosure"]["python_packages"]["numpy"] = "0.2"
     values["disclosure"]["packages"]["numpy"] = "0.1"
     run.run_json.write_text(json.dumps(values))
+    rechain(run)
 
     result = CliRunner().invoke(app, ["runs", "replay", str(run.path), "--html", "--json"])
     assert result.exit_code == 1, result.output
@@ -176,6 +178,7 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
 
     lines = run.journal.read_bytes().splitlines(keepends=True)
     run.journal.write_bytes(b"".join(line for line in lines if b'"kind":"reply"' not in line))
+    rechain(run)
     (task.folder / "grade.py").write_text("import a_package_that_is_not_here\n")
     strict = replayed(run, tolerance=0.0)
     assert "grading failed here: " in strict.scores[0].reason

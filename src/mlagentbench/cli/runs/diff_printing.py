@@ -26,7 +26,7 @@ from mlagentbench.report.site.pages.text_diffs import (
     workspace_change,
 )
 from mlagentbench.report.site.series import who_ran
-from mlagentbench.runs.joined_objects import JoinedObjects
+from mlagentbench.runs.objects import JoinedObjects
 
 SIGNS: dict[PairKind, str] = {
     "same": "=",

@@ -23,8 +23,7 @@ from mlagentbench.report.site.pages.text_diffs import (
     workspace_change,
 )
 from mlagentbench.report.text import shown_path, this_command
-from mlagentbench.runs.joined_objects import JoinedObjects
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.objects import JoinedObjects, ObjectStore
 from mlagentbench.runs.results import find_run, read_files
 from mlagentbench.statistics.cell_marks import who
 

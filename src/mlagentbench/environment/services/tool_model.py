@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypeVar
 from pydantic import Field, ValidationError
 
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.fs import append_line
 from mlagentbench.records import Record
+from mlagentbench.runs.chain import append_line, payloads
 from mlagentbench.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -240,19 +240,19 @@ class CachedReplies:
 
 
 def read_cached_replies(file: Path) -> list[CachedReply]:
-    """The replies in a file, without torn lines."""
+    """The replies in a file, without damaged lines."""
     return list(_lines(file, CachedReply))
 
 
 def read_logged_replies(file: Path) -> list[LoggedReply]:
-    """The logged replies in a file, without torn lines."""
+    """The logged replies in a file, without damaged lines."""
     return list(_lines(file, LoggedReply))
 
 
 def _lines(file: Path, kind: type[R]) -> Iterator[R]:
-    for line in file.read_bytes().splitlines() if file.is_file() else ():
+    for payload in payloads(file):
         with suppress(ValidationError):
-            yield kind.model_validate_json(line)
+            yield kind.model_validate_json(payload)
 
 
 def request_key(model: str, request: ChatRequest) -> str:
