@@ -16,12 +16,8 @@ from mlagentbench.environment.services.tool_model import (
 from mlagentbench.environment.services.tool_services import run_services, serving
 from mlagentbench.environment.workspace import Workspace, sandbox_spec, workspace_of
 from mlagentbench.errors import RunFailed
-from mlagentbench.grading.grade import (
-    Scored,
-    fresh_directory,
-    score_snapshot,
-    score_submission,
-)
+from mlagentbench.grading.grade import Scored, score_snapshot, score_submission
+from mlagentbench.grading.program import fresh_directory
 from mlagentbench.records import Json, Record
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.objects import ObjectStore
