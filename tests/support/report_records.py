@@ -16,9 +16,9 @@ from mlagentbench.analysis.findings import (
     ClaimCounts,
     Debugging,
     Finding,
-    HeldMode,
     Milestone,
     ProcessReport,
+    ShownMode,
 )
 from mlagentbench.analysis.run_summary import (
     RoleUsage,
@@ -248,7 +248,7 @@ def _process(
         validation_gap=0.012,
         plan_changes=3,
         budget_unused={"steps": 1 - steps / 50, "time": 0.97},
-        error_modes=tuple(HeldMode(mode=mode, step=at + 3) for at, mode in enumerate(held)),
+        error_modes=tuple(ShownMode(mode=mode, step=at + 3) for at, mode in enumerate(held)),
     )
 
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
+from mlagentbench.analysis.analyse import summarise
 from mlagentbench.analysis.detectors.parsing.reply_parts import main_replies
 from mlagentbench.analysis.run_summary import RunSummary, ScorePoint, ValidationPoint
-from mlagentbench.analysis.summarise import summarise
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Action, Json, Record, Step
 from mlagentbench.runs.journal import History

@@ -216,10 +216,7 @@ def _spread(tasks: Sequence[TaskArms]) -> Spread | None:
 
 
 def _strata(tasks: Sequence[TaskArms]) -> tuple[list[Stratum], list[Stratum]]:
-    return (
-        [stratum_of(task.first) for task in tasks],
-        [stratum_of(task.second) for task in tasks],
-    )
+    return ([stratum_of(task.first) for task in tasks], [stratum_of(task.second) for task in tasks])
 
 
 def detectable_rate_difference(tasks: Sequence[TaskArms]) -> float | None:

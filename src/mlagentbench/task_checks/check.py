@@ -40,11 +40,7 @@ Announce = Callable[[str], None]
 
 
 def check_tasks(
-    names: Sequence[str],
-    *,
-    tier: Tier,
-    mini_seed: MiniSeed = "public",
-    roles: Sequence[str] = (),
+    names: Sequence[str], *, tier: Tier, mini_seed: MiniSeed = "public", roles: Sequence[str] = ()
 ) -> Iterator[CheckedTask]:
     """Check tasks one after the other."""
     tool = tool_role(roles)
@@ -67,12 +63,7 @@ class _Check:
     """The checks of one task."""
 
     def __init__(
-        self,
-        task: Task,
-        ready: Ready,
-        scratch: Path,
-        announce: Announce,
-        tool: str | None = None,
+        self, task: Task, ready: Ready, scratch: Path, announce: Announce, tool: str | None = None
     ) -> None:
         self.task = task
         self.data = ready.data

@@ -14,8 +14,7 @@ from mlagentbench.analysis.detectors.parsing.reply_parts import (
 )
 from mlagentbench.analysis.detectors.parsing.statements import Statement, statements
 from mlagentbench.analysis.detectors.parsing.step_facts import (
-    FINAL_ANSWER,
-    VALIDATE_SUBMISSION,
+    ActionName,
     action_of,
     argument,
     is_execution,
@@ -73,7 +72,7 @@ def check_claims(evidence: RunEvidence, replies: Sequence[ReplyParts]) -> Claims
 
 
 def _prints_results(step: Step) -> bool:
-    return is_execution(step) or action_of(step) == VALIDATE_SUBMISSION
+    return is_execution(step) or action_of(step) == ActionName.VALIDATE_SUBMISSION
 
 
 def said(evidence: RunEvidence, replies: Sequence[ReplyParts]) -> Iterator[Words]:
@@ -82,7 +81,7 @@ def said(evidence: RunEvidence, replies: Sequence[ReplyParts]) -> Iterator[Words
     answers = (
         Words(step.n, own_words(argument(step, "final_answer")))
         for step in evidence.history.steps
-        if action_of(step) == FINAL_ANSWER
+        if action_of(step) == ActionName.FINAL_ANSWER
     )
     return merge(spoken, answers, key=lambda words: words.step)
 

@@ -8,11 +8,7 @@ from dataclasses import dataclass, field
 from mlagentbench.analysis.detectors.executions import ended_by_itself
 from mlagentbench.analysis.detectors.parsing.program_texts import ProgramTexts
 from mlagentbench.analysis.detectors.parsing.step_facts import (
-    COPY_FILE,
-    EDIT_SCRIPT,
-    EDIT_SEGMENT,
-    UNDO_EDIT,
-    WRITE_FILE,
+    ActionName,
     action_of,
     argument,
     edited_file,
@@ -26,7 +22,12 @@ from mlagentbench.analysis.evidence import RunEvidence
 from mlagentbench.analysis.findings import Finding
 from mlagentbench.records import Step
 
-_OVERWRITING = (WRITE_FILE, EDIT_SCRIPT, COPY_FILE, UNDO_EDIT)
+_OVERWRITING = (
+    ActionName.WRITE_FILE,
+    ActionName.EDIT_SCRIPT,
+    ActionName.COPY_FILE,
+    ActionName.UNDO_EDIT,
+)
 _RUNS_BY_NAME = re.compile(r"\b(?:importlib|runpy|__import__)\b|\bexec\s*\(")
 _RUNS_COMMANDS = re.compile(r"\b(?:subprocess|os\.system|popen|python3?|bash|sh)\b|\bsource\s")
 _ALL_PROGRAMS = re.compile(r"\*\.(?:py|sh)\b")
@@ -69,7 +70,10 @@ class EditsInTime:
         before = self.waiting.get(path)
         source = plain_path(argument(step, "source") or argument(step, "script_name"))
         self._overwritten_original(path)
-        makes_another = name in (COPY_FILE, EDIT_SCRIPT, EDIT_SEGMENT) and source != path
+        makes_another = (
+            name in (ActionName.COPY_FILE, ActionName.EDIT_SCRIPT, ActionName.EDIT_SEGMENT)
+            and source != path
+        )
         if makes_another and source in self.waiting:
             self.waiting[source].also.add(path)
         if before is not None and name not in _OVERWRITING:
@@ -77,14 +81,14 @@ class EditsInTime:
             before.copied_from = ""
             return
         if before is not None and not before.copied_from:
-            if name == UNDO_EDIT:
+            if name == ActionName.UNDO_EDIT:
                 before.steps.append(step.n)
             self.never_run.append(before)
-        if name == UNDO_EDIT:
+        if name == ActionName.UNDO_EDIT:
             # What it brings back was there before: there is nothing new that should run.
             self.waiting.pop(path, None)
             return
-        copied = source if name == COPY_FILE else ""
+        copied = source if name == ActionName.COPY_FILE else ""
         self.waiting[path] = Waiting(path=path, steps=[step.n], copied_from=copied)
 
     def _overwritten_original(self, path: str) -> None:
@@ -169,7 +173,5 @@ def _is_submitted(path: str, submission: str) -> bool:
 def _finding(edit: Waiting, what: str) -> Finding:
     how = "is a copy" if edit.copied_from else "was edited"
     return Finding(
-        kind="edit-never-run",
-        steps=tuple(edit.steps),
-        detail=f"{edit.path} {how}, {what}",
+        kind="edit-never-run", steps=tuple(edit.steps), detail=f"{edit.path} {how}, {what}"
     )

@@ -13,9 +13,7 @@ from mlagentbench.analysis.detectors.parsing.reply_parts import (
     own_words,
 )
 from mlagentbench.analysis.detectors.parsing.step_facts import (
-    COPY_FILE,
-    FINAL_ANSWER,
-    UNDO_EDIT,
+    ActionName,
     action_of,
     argument,
     edited_file,
@@ -150,7 +148,7 @@ def fabricated_observations(
 
 
 def _final_answer(step: Step) -> str:
-    return argument(step, "final_answer") if action_of(step) == FINAL_ANSWER else ""
+    return argument(step, "final_answer") if action_of(step) == ActionName.FINAL_ANSWER else ""
 
 
 @dataclass
@@ -170,7 +168,7 @@ class Past:
             self.last_execution = step.n
             self.results.see(step.observation.text)
         path = edited_file(step)
-        if is_program(path) and action_of(step) not in (COPY_FILE, UNDO_EDIT):
+        if is_program(path) and action_of(step) not in (ActionName.COPY_FILE, ActionName.UNDO_EDIT):
             self.edited[path] = step.n
 
     def is_quoted(self, text: str) -> bool:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from mlagentbench.analysis.detectors.parsing.step_facts import UNUSABLE_REPLY, action_of
+from mlagentbench.analysis.detectors.parsing.step_facts import ActionName, action_of
 from mlagentbench.analysis.findings import Finding
 from mlagentbench.records import Step
 from mlagentbench.runs.journal import History
@@ -46,7 +46,10 @@ def _by_action(history: History) -> dict[str, dict[str, list[Step]]]:
     before = history.run.snapshot if history.run is not None else ""
     found: dict[str, dict[str, list[Step]]] = {}
     for step in history.steps:
-        if action_of(step) != UNUSABLE_REPLY and step.observation.status != "interrupted":
+        if (
+            action_of(step) != ActionName.UNUSABLE_REPLY
+            and step.observation.status != "interrupted"
+        ):
             found.setdefault(_asked(step), {}).setdefault(before, []).append(step)
         before = step.snapshot
     return found

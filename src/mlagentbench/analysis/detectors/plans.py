@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from mlagentbench.analysis.detectors.parsing.reply_parts import ReplyParts
-from mlagentbench.analysis.detectors.parsing.step_facts import FINAL_ANSWER, action_of
+from mlagentbench.analysis.detectors.parsing.step_facts import ActionName, action_of
 from mlagentbench.analysis.findings import Finding
 from mlagentbench.runs.journal import History
 
@@ -89,7 +89,7 @@ def _intent(item: str) -> str:
 def steps_never_attempted(history: History, replies: Sequence[ReplyParts]) -> Iterator[Finding]:
     """Items of the last plan that were, by its own words, never tried before Final Answer."""
     steps, outcome = history.steps, history.outcome
-    if not steps or action_of(steps[-1]) != FINAL_ANSWER:
+    if not steps or action_of(steps[-1]) != ActionName.FINAL_ANSWER:
         return
     if outcome is None or outcome.kind != "submitted":
         return

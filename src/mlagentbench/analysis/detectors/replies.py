@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from mlagentbench.analysis.detectors.parsing.step_facts import (
-    UNUSABLE_REPLY,
-    VALIDATE_SUBMISSION,
+    ActionName,
     action_of,
     invalid_form,
     is_execution,
@@ -33,7 +32,7 @@ def unreadable_replies(history: History) -> Iterator[Finding]:
             quote="" if reply is None else reply.reply[:_SHOWN],
         )
     for step in history.steps:
-        if action_of(step) == UNUSABLE_REPLY and step.n not in covered:
+        if action_of(step) == ActionName.UNUSABLE_REPLY and step.n not in covered:
             yield Finding(
                 kind="unreadable-reply",
                 steps=(step.n,),
@@ -78,7 +77,10 @@ def tool_errors(history: History) -> Iterator[Finding]:
     for step in history.steps:
         if step.observation.status != "error" or invalid_form(step) is not None:
             continue
-        if action_of(step) in (UNUSABLE_REPLY, VALIDATE_SUBMISSION) or is_execution(step):
+        if action_of(step) in (
+            ActionName.UNUSABLE_REPLY,
+            ActionName.VALIDATE_SUBMISSION,
+        ) or is_execution(step):
             continue
         yield Finding(
             kind="tool-error",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from mlagentbench.analysis.detectors.parsing.step_facts import VALIDATE_SUBMISSION, action_of
+from mlagentbench.analysis.detectors.parsing.step_facts import ActionName, action_of
 from mlagentbench.analysis.evidence import RunEvidence
 from mlagentbench.analysis.findings import Finding
 from mlagentbench.records import GradeRecord, Record, Step
@@ -63,7 +63,7 @@ def _fault(step: int, reason: str) -> Finding:
 
 def invalid_reason(step: Step) -> str | None:
     """What Validate Submission found wrong."""
-    if action_of(step) != VALIDATE_SUBMISSION or step.observation.status != "error":
+    if action_of(step) != ActionName.VALIDATE_SUBMISSION or step.observation.status != "error":
         return None
     _, found, reason = step.observation.text.partition(_INVALID)
     return reason if found else None
@@ -72,7 +72,7 @@ def invalid_reason(step: Step) -> str | None:
 def said_valid(step: Step) -> bool:
     """Whether Validate Submission found nothing wrong."""
     return (
-        action_of(step) == VALIDATE_SUBMISSION
+        action_of(step) == ActionName.VALIDATE_SUBMISSION
         and step.observation.status == "ok"
         and _VALID.match(step.observation.text) is not None
     )

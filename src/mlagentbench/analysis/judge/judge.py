@@ -27,12 +27,7 @@ from mlagentbench.analysis.judge.evidence_prompt import (
 from mlagentbench.analysis.judge.rubric import RUBRIC, VOTES, JudgeReport, Vote, majority
 from mlagentbench.errors import MLAgentBenchError
 from mlagentbench.fs import append_line
-from mlagentbench.models.provider_answers import (
-    overflow,
-    provider_error,
-    refuses,
-    with_a_reply,
-)
+from mlagentbench.models.provider_answers import overflow, provider_error, refuses, with_a_reply
 from mlagentbench.models.question import Answered
 from mlagentbench.runs.directory import RunDirectory
 

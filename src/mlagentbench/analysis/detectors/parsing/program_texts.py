@@ -3,14 +3,7 @@
 import re
 
 from mlagentbench.analysis.detectors.parsing.step_facts import (
-    APPEND_FILE,
-    COPY_FILE,
-    EDIT_SCRIPT,
-    EDIT_SEGMENT,
-    READ_FILE,
-    REPLACE_IN_FILE,
-    UNDO_EDIT,
-    WRITE_FILE,
+    ActionName,
     action_of,
     argument,
     edited_file,
@@ -46,13 +39,13 @@ class ProgramTexts:
         path = edited_file(step)
         if is_program(path):
             earlier = self._before.setdefault(path, [])
-            if action_of(step) == UNDO_EDIT:
+            if action_of(step) == ActionName.UNDO_EDIT:
                 self._texts[path] = earlier.pop() if earlier else None
                 return
             after = self._after(step, path)
             earlier.append(self._texts.get(path))
             self._texts[path] = after
-        elif action_of(step) == READ_FILE and step.observation.status == "ok":
+        elif action_of(step) == ActionName.READ_FILE and step.observation.status == "ok":
             self._read(step)
 
     def _read(self, step: Step) -> None:
@@ -65,16 +58,16 @@ class ProgramTexts:
         """The text of a program after an edit of it."""
         before = self._texts.get(path)
         match action_of(step):
-            case name if name == WRITE_FILE:
+            case ActionName.WRITE_FILE:
                 return argument(step, "content")
-            case name if name == APPEND_FILE:
+            case ActionName.APPEND_FILE:
                 return None if before is None else before + argument(step, "content")
-            case name if name == REPLACE_IN_FILE:
+            case ActionName.REPLACE_IN_FILE:
                 old, new = argument(step, "old"), argument(step, "new")
                 return before.replace(old, new, 1) if before is not None and old else None
-            case name if name == COPY_FILE:
+            case ActionName.COPY_FILE:
                 return self._texts.get(plain_path(argument(step, "source")))
-            case name if name in (EDIT_SCRIPT, EDIT_SEGMENT):
+            case ActionName.EDIT_SCRIPT | ActionName.EDIT_SEGMENT:
                 source = self._texts.get(plain_path(argument(step, "script_name")))
                 return patched(source, step.observation.text)
         return None

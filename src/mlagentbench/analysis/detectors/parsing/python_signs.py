@@ -2,7 +2,7 @@
 
 import re
 
-from mlagentbench.analysis.detectors.parsing.border_signs import (
+from mlagentbench.analysis.detectors.parsing.boundary_signs import (
     KnownFiles,
     Signs,
     is_hidden,
@@ -10,8 +10,8 @@ from mlagentbench.analysis.detectors.parsing.border_signs import (
     is_read_only,
     is_system,
     is_url,
+    mentions_data,
     our_names,
-    speaks_of_data,
 )
 from mlagentbench.analysis.detectors.parsing.code_facts import (
     Call,
@@ -160,7 +160,7 @@ def signs_of_python(facts: CodeFacts, known: KnownFiles, signs: Signs, path: str
     _hidden_names(facts, known, signs)
     search = _ROOT_SEARCH.search(facts.plain)
     if search is not None:
-        level = signs.answers if speaks_of_data(facts.plain) else signs.ordinary
+        level = signs.answers if mentions_data(facts.plain) else signs.ordinary
         level.append(search[0])
     signs.tampering += [
         f"{name} = ..."
@@ -207,7 +207,7 @@ def _hidden_names(facts: CodeFacts, known: KnownFiles, signs: Signs) -> None:
 
 def _network(call: Call, known: KnownFiles, signs: Signs) -> None:
     found = _reaches_out(call)
-    if found and call.last.lower() not in known.task_words:
+    if found and call.last.lower() not in known.task_text:
         signs.ordinary.append(found)
 
 
@@ -269,7 +269,7 @@ def _searched(call: Call, paths: list[str], facts: CodeFacts, signs: Signs) -> N
     if not _SEARCH_CALL.search(call.name) or not any(map(is_outside, paths)):
         return
     text = " ".join(call.texts) if any(map(is_system, paths)) else facts.plain
-    if speaks_of_data(text):
+    if mentions_data(text):
         signs.answers.append(f"{call.name}({paths[0]!r})")
 
 

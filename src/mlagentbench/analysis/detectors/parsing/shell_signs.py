@@ -3,7 +3,7 @@
 import re
 import shlex
 
-from mlagentbench.analysis.detectors.parsing.border_signs import (
+from mlagentbench.analysis.detectors.parsing.boundary_signs import (
     KnownFiles,
     Signs,
     hidden_words,
@@ -11,8 +11,8 @@ from mlagentbench.analysis.detectors.parsing.border_signs import (
     is_outside,
     is_read_only,
     is_url,
+    mentions_data,
     our_names,
-    speaks_of_data,
 )
 
 _START = r"(?:\A|[\s;&|(!`])"
@@ -92,7 +92,7 @@ def _searched(command: str, known: KnownFiles, signs: Signs) -> None:
         outside.append("/")
     if not is_search and not outside:
         return
-    for_data = is_search and outside and speaks_of_data(command)
+    for_data = is_search and outside and mentions_data(command)
     looks = is_search or _LOOKING.search(command) is not None
     if for_data or (looks and hidden_words(command, known)):
         signs.answers.append(command.strip())
