@@ -1,4 +1,4 @@
-"""The text of each program in the workspace, as far as the journal and the starter tell it."""
+"""The text of each program in the workspace, followed through the journal's edits."""
 
 import re
 
@@ -17,7 +17,7 @@ _CUT = re.compile(r"\[(?:Cut off: |Line \d+ of |\.\.\. [\d,]+ (?:of [\d,]+ )?cha
 
 
 class ProgramTexts:
-    """Follows every edit; the text of a program that cannot be followed is unknown."""
+    """Follows every edit; if that fails, the text of the program is unknown."""
 
     def __init__(self, starter: dict[str, str]) -> None:
         self._texts: dict[str, str | None] = {
@@ -27,7 +27,7 @@ class ProgramTexts:
 
     @property
     def names(self) -> list[str]:
-        """Every program that is known to be there."""
+        """Every known program."""
         return list(self._texts)
 
     def text(self, path: str) -> str | None:
@@ -35,7 +35,7 @@ class ProgramTexts:
         return self._texts.get(path)
 
     def follow(self, step: Step) -> None:
-        """Take note of what a step wrote or showed."""
+        """Update the texts by what a step wrote or showed."""
         path = edited_file(step)
         if is_program(path):
             earlier = self._before.setdefault(path, [])
@@ -74,7 +74,7 @@ class ProgramTexts:
 
 
 def patched(text: str | None, observation: str) -> str | None:
-    """A text after the diff that an edit showed; None unless every line fits."""
+    """Apply the diff that an edit showed; None unless every line fits."""
     if " is new:\n\n" in observation[:400]:
         text = ""
     if text is None or _CUT.search(observation):
@@ -109,7 +109,7 @@ def patched(text: str | None, observation: str) -> str | None:
 
 
 def added_lines(observation: str) -> str:
-    """What a diff adds, as a text."""
+    """The lines that a diff adds."""
     return "\n".join(
         line[1:]
         for line in observation.splitlines()

@@ -1,4 +1,4 @@
-"""What a step was, in the codebook's words: an edit of a file, an execution, an invalid action."""
+"""What a step was in terms of the codebook: an edit, an execution, an invalid action."""
 
 import posixpath
 import re
@@ -48,13 +48,13 @@ def _one_spelling(name: str) -> str:
 
 
 def argument(step: Step, name: str) -> str:
-    """An argument that should be a text; "" when it is not there or something else."""
+    """A string argument; "" when it is missing or has another type."""
     value = step.action.arguments.get(name)
     return value if isinstance(value, str) else ""
 
 
 def strings_in(value: Json) -> list[str]:
-    """Every text in a JSON value, from left to right."""
+    """Every string and number in a JSON value, as text, from left to right."""
     found: list[str] = []
     left = [value]
     while left:
@@ -80,7 +80,7 @@ def plain_path(path: str) -> str:
 
 
 def invalid_form(step: Step) -> InvalidForm | None:
-    """What is wrong with the form of the action; older journals say it in the observation only."""
+    """What is wrong with the action's form; older journals say so only in the observation."""
     if step.observation.fault is not None:
         return step.observation.fault
     if step.observation.status != "error" or action_of(step) == ActionName.UNUSABLE_REPLY:
@@ -94,7 +94,7 @@ def invalid_form(step: Step) -> InvalidForm | None:
 
 
 def edited_file(step: Step) -> str:
-    """The file that an edit wrote; "" when the step is no edit."""
+    """The file that an edit wrote; "" when the step is not an edit."""
     if step.observation.status != "ok":
         return ""
     name = action_of(step)
@@ -116,14 +116,14 @@ def is_program(path: str) -> bool:
 
 
 def is_execution(step: Step) -> bool:
-    """Whether code ran: a script, or a piece of Python in the session."""
+    """Whether the step ran code: a script, or Python in the REPL session."""
     if action_of(step) == ActionName.PYTHON_REPL:
         return step.observation.status not in ("refused", "interrupted") and not invalid_form(step)
     return bool(executed_script(step))
 
 
 def executed_script(step: Step) -> str:
-    """The script that Execute Script ran, well or not; "" for every other step."""
+    """The script that Execute Script ran, successfully or not; "" for every other step."""
     if action_of(step) != ActionName.EXECUTE_SCRIPT or invalid_form(step) is not None:
         return ""
     if step.observation.status in ("refused", "interrupted"):
