@@ -28,7 +28,7 @@ CONDITIONS: dict[str, Callable[[Conditions], str]] = {
     "data": lambda conditions: short_hash(conditions.data_hash),
     "mini seed": lambda conditions: conditions.mini_seed or "none",
     "limits": lambda conditions: limits_text(conditions.limits),
-    "limits at first": lambda conditions: first_limits_text(conditions.first_limits),
+    "initial limits": lambda conditions: first_limits_text(conditions.first_limits),
     "sandbox": lambda conditions: conditions.sandbox,
     "feedback": lambda conditions: conditions.feedback,
     "variant": lambda conditions: conditions.variant,

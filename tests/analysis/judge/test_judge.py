@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 from made_journals import MadeStep, made_evidence
 
-from mlagentbench.analysis.judge.answers import AnswerRejected, read_votes
 from mlagentbench.analysis.judge.evidence_prompt import (
-    LEAST_OF_A_STEP,
+    MIN_STEP_CHARACTERS,
     TASK_CHARACTERS,
     ShownJournal,
     judge_prompt,
@@ -15,6 +14,7 @@ from mlagentbench.analysis.judge.evidence_prompt import (
     quoted,
     show,
 )
+from mlagentbench.analysis.judge.judge import AnswerRejected, read_votes
 from mlagentbench.analysis.judge.rubric import RUBRIC, Answer, Vote, majority
 
 NONCE = "5f2b7c8d9e0a1b2c"
@@ -125,7 +125,7 @@ def test_a_long_journal_is_cut_and_says_so() -> None:
 
 
 def test_steps_in_the_middle_are_left_out_where_all_are_too_many() -> None:
-    journal = show(made_evidence(*[FIRST] * 30), max_characters=10 * LEAST_OF_A_STEP)
+    journal = show(made_evidence(*[FIRST] * 30), max_characters=10 * MIN_STEP_CHARACTERS)
     assert [step.n for step in journal.steps] == [1, 2, 3, 4, 5, 26, 27, 28, 29, 30]
     assert journal.cuts[0] == "Steps 6 to 25 are left out for length."
 
