@@ -200,11 +200,8 @@ def main_argument(action: Action) -> str:
     text = _first_argument(action).strip()
     line = text.partition("\n")[0]
     if len(line) > SUBJECT_CHARACTERS:
-        line = line[
-            : line.rfind(" ", 1, SUBJECT_CHARACTERS)
-            if " " in line[1:SUBJECT_CHARACTERS]
-            else SUBJECT_CHARACTERS
-        ]
+        end = line.rfind(" ", 1, SUBJECT_CHARACTERS)
+        line = line[: end if end > 0 else SUBJECT_CHARACTERS]
     return line if line == text else f"{line.rstrip()} …"
 
 

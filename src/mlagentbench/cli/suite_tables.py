@@ -50,7 +50,7 @@ def _heading(lines: Sequence[CellStatistics]) -> tuple[str, str]:
             f"reference {number_text(line.reference)}"
         )
     metric = f"{line.metric}, {line.better} is better"
-    return f"[bold]{line.key.task}[/bold] ({line.data_words}): {metric}", figures
+    return f"[bold]{line.key.task}[/bold] ({line.data_description}): {metric}", figures
 
 
 def _model(name: str, narrow: bool) -> str:

@@ -27,7 +27,7 @@ from mlagentbench.report.site.pages.text_diffs import (
 from mlagentbench.runs.joined_objects import JoinedObjects
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.results import find_run, read_files
-from mlagentbench.statistics.cell_marks import who
+from mlagentbench.statistics.cell_marks import agent_with_model
 
 TEMPLATE = "replay.html"
 AGREEMENTS: tuple[Agreement, ...] = get_args(Agreement)
@@ -127,7 +127,7 @@ def write_replay_page(replay: Replay) -> Path:
 
     view = ReplayPage(
         replay=replay,
-        who=who(replay.agent, replay.model),
+        who=agent_with_model(replay.agent, replay.model),
         verdict=verdict(replay),
         steps=tuple(_step_pages(replay)),
     )
