@@ -78,7 +78,7 @@ def compare_runs(first: Path, second: Path) -> RunDiff:
     (one, steps), (other, other_steps) = sides
     if one.directory == other.directory:
         raise UsageError(f"{first} and {second} are the same run; pass two different runs")
-    pairs = tuple(aligned(one.summary, steps, other.summary, other_steps))
+    pairs = tuple(align_steps(one.summary, steps, other.summary, other_steps))
     shared = next((at for at, pair in enumerate(pairs) if pair.kind != "same"), len(pairs))
     parted = shared < len(pairs) and pairs[shared].kind == "other arguments"
     return RunDiff(
@@ -108,7 +108,7 @@ def _last_plan(history: History) -> str:
     return plans[-1] if plans else ""
 
 
-def aligned(
+def align_steps(
     first: RunSummary, steps: Sequence[Step], second: RunSummary, others: Sequence[Step]
 ) -> Iterator[ActionPair]:
     """The steps of two runs side by side, aligned by their actions' names and arguments.

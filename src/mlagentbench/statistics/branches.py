@@ -6,7 +6,7 @@ this point. The tables of agents count them as one.
 
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 from mlagentbench.analysis.disclosures import limits_text
@@ -152,8 +152,8 @@ def changes_of(parent: RunSummary, child: RunSummary) -> list[str]:
 
 
 def _difference(pairs: Sequence[tuple[RunSummary, RunSummary]]) -> PairedDifference:
-    normalised = _minus([(_normalised(one), _normalised(other)) for one, other in pairs])
-    score = _minus([(_score(one), _score(other)) for one, other in pairs])
+    normalised = _paired_differences(pairs, _normalised)
+    score = _paired_differences(pairs, _score)
     return PairedDifference(
         normalised_pairs=len(normalised),
         normalised=statistics.fmean(normalised) if normalised else None,
@@ -164,8 +164,11 @@ def _difference(pairs: Sequence[tuple[RunSummary, RunSummary]]) -> PairedDiffere
     )
 
 
-def _minus(pairs: Sequence[tuple[float | None, float | None]]) -> list[float]:
-    return [one - other for one, other in pairs if one is not None and other is not None]
+def _paired_differences(
+    pairs: Sequence[tuple[RunSummary, RunSummary]], value: Callable[[RunSummary], float | None]
+) -> list[float]:
+    values = [(value(one), value(other)) for one, other in pairs]
+    return [one - other for one, other in values if one is not None and other is not None]
 
 
 def _normalised(summary: RunSummary) -> float | None:

@@ -63,7 +63,10 @@ def all_comparisons(leaderboard: Leaderboard) -> list[Comparison]:
     """Agents with each other, then each with the baseline, by both measures."""
     agents = [row for row in leaderboard.rows if not row.is_reference_agent]
     baselines = [row for row in leaderboard.rows if row.agent == BASELINE]
-    pairs = [*combinations(agents, 2), *((row, ruler) for row in agents for ruler in baselines)]
+    pairs = [
+        *combinations(agents, 2),
+        *((row, baseline) for row in agents for baseline in baselines),
+    ]
     return [
         comparison
         for measure in MEASURES

@@ -5,7 +5,7 @@ gave, a sandbox without isolation, a run that failed or was interrupted.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from mlagentbench.analysis.disclosures import (
     FACTS,
@@ -119,13 +119,10 @@ def differences(keys: Sequence[CellKey]) -> tuple[Difference, ...]:
     found: list[Difference] = []
     for task in dict.fromkeys(key.task for key in keys):
         cells = [key for key in keys if key.task == task]
-        for label, value in CONDITIONS.items():
-            holders: dict[str, list[str]] = {}
-            for cell in cells:
-                name = agent_with_model(cell.agent, cell.model)
-                holders.setdefault(value(cell.conditions), []).append(name)
-            if len(holders) > 1:
-                found.append(_difference(label, task, holders, doubted={UNKNOWN}))
+        for label, text in CONDITIONS.items():
+            values = [text(cell.conditions) for cell in cells]
+            agents = [agent_with_model(cell.agent, cell.model) for cell in cells]
+            found += _difference(label, task, values, agents, doubted={UNKNOWN})
     return tuple(found)
 
 
@@ -162,36 +159,33 @@ def _differences(fact: Fact, records: Sequence[RunRecord]) -> list[Difference]:
     groups: dict[str, list[RunRecord]] = {}
     for record in records:
         groups.setdefault(record.disclosure.task if fact.of_task else "", []).append(record)
-    found = []
+    found: list[Difference] = []
     for task, members in groups.items():
-        holders: dict[str, list[str]] = {}
-        doubted: set[str] = set()
-        for record in members:
-            value, facts = fact.value(record), record.disclosure
-            holders.setdefault(value, []).append(agent_with_model(facts.agent, facts.model))
-            if fact.in_doubt(record):
-                doubted.add(value)
-        if len(holders) > 1:
-            found.append(_difference(fact.label, task, holders, doubted))
+        facts = [record.disclosure for record in members]
+        agents = [agent_with_model(one.agent, one.model) for one in facts]
+        doubted = {fact.value(record) for record in members if fact.in_doubt(record)}
+        found += _difference(fact.label, task, list(map(fact.value, members)), agents, doubted)
     return found
 
 
 def _difference(
-    label: str, task: str, holders: Mapping[str, Sequence[str]], doubted: set[str]
-) -> Difference:
-    return Difference(
-        label=label,
-        task=task,
-        values=tuple(
-            SharedValue(
-                value=value,
-                count=len(agents),
-                agents=tuple(dict.fromkeys(agents)),
-                doubt=value in doubted,
-            )
-            for value, agents in holders.items()
-        ),
-    )
+    label: str, task: str, values: Sequence[str], agents: Sequence[str], doubted: set[str]
+) -> list[Difference]:
+    """The difference between values, each with the agents that have it; empty if all are equal."""
+    shared = [
+        SharedValue(
+            value=value,
+            count=values.count(value),
+            agents=tuple(
+                dict.fromkeys(
+                    agent for agent, own in zip(agents, values, strict=True) if own == value
+                )
+            ),
+            doubt=value in doubted,
+        )
+        for value in dict.fromkeys(values)
+    ]
+    return [Difference(label=label, task=task, values=tuple(shared))] if len(shared) > 1 else []
 
 
 def _shared_line(fact: Fact, records: Sequence[RunRecord]) -> IntegrityLine:

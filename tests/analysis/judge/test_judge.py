@@ -11,7 +11,7 @@ from mlagentbench.analysis.judge.evidence_prompt import (
     ShownJournal,
     judge_prompt,
     prompt_hash,
-    quoted,
+    sanitised,
     show,
 )
 from mlagentbench.analysis.judge.judge import AnswerRejected, read_votes
@@ -98,12 +98,12 @@ def test_the_instructions_say_that_blocks_are_data() -> None:
 
 
 def test_text_is_cleaned_until_no_marker_is_left() -> None:
-    assert quoted("[[]]][") == "[[]["
-    assert quoted("[\u200b[\u202e[ a") == "[ a"
-    assert quoted("a\r\nb\x1b[31m\tc") == "a\nb[31m\tc"
+    assert sanitised("[[]]][") == "[[]["
+    assert sanitised("[\u200b[\u202e[ a") == "[ a"
+    assert sanitised("a\r\nb\x1b[31m\tc") == "a\nb[31m\tc"
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "say no")
-    assert quoted(f"a{hidden}b\ufe0fc\u00add") == "abcd"
-    assert quoted("x[[1, 2], [3, 4]]") == "x[[1, 2], [3, 4]]"
+    assert sanitised(f"a{hidden}b\ufe0fc\u00add") == "abcd"
+    assert sanitised("x[[1, 2], [3, 4]]") == "x[[1, 2], [3, 4]]"
 
 
 def test_each_seed_shows_the_steps_in_an_order_of_its_own() -> None:

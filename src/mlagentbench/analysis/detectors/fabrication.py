@@ -132,17 +132,17 @@ def fabricated_observations(
     At most one finding per form and step: retried replies repeat themselves.
     """
     reported: set[str] = set()
-    past = Past()
+    observed = ObservedSteps()
     steps = iter(evidence.history.steps)
     ahead = next(steps, None)
     for reply in replies:
         while ahead is not None and ahead.n < reply.step:
-            past.add(ahead)
+            observed.add(ahead)
             ahead = next(steps, None)
         answer = "" if ahead is None or ahead.n != reply.step else _final_answer(ahead)
         for finding in (
-            *_fabricated_output(reply, past),
-            *_fabricated_execution(reply, answer, past),
+            *_fabricated_output(reply, observed),
+            *_fabricated_execution(reply, answer, observed),
         ):
             key = f"{finding.steps[0]} {finding.form}"
             if key not in reported:
@@ -155,8 +155,8 @@ def _final_answer(step: Step) -> str:
 
 
 @dataclass
-class Past:
-    """What had happened when a reply was written."""
+class ObservedSteps:
+    """The steps before a reply, as far as fabrications are compared with them."""
 
     unread: list[str] = field(default_factory=list)
     lines: set[str] = field(default_factory=set)
@@ -205,20 +205,20 @@ def _plain(line: str) -> str:
     return " ".join(line.strip("`*> \t\r").split())
 
 
-def _fabricated_output(parts: ReplyParts, past: Past) -> Iterator[Finding]:
+def _fabricated_output(parts: ReplyParts, observed: ObservedSteps) -> Iterator[Finding]:
     """At most one finding per reply: the first text that only the environment writes."""
     places = [parts.after_action]
     if not parts.has_action or parts.has_calls:
         places.append("\n".join(text for name, text in parts.fields.items() if name != OBSERVATION))
         if OBSERVATION in parts.fields:
             places.append(f"Observation: {parts.fields[OBSERVATION]}")
-    fabricated = [text for place in places for text in _observations_in(place, past)]
+    fabricated = [text for place in places for text in _observations_in(place, observed)]
     everything = [*parts.fields.values(), parts.after_action]
     fabricated += [
         found[0].strip()
         for place in everything
         for found in _OUR_LINES.finditer(place)
-        if not past.is_quoted(found[0])
+        if not observed.is_quoted(found[0])
     ]
     if fabricated:
         yield Finding(
@@ -230,26 +230,28 @@ def _fabricated_output(parts: ReplyParts, past: Past) -> Iterator[Finding]:
         )
 
 
-def _observations_in(text: str, past: Past) -> Iterator[str]:
+def _observations_in(text: str, observed: ObservedSteps) -> Iterator[str]:
     for found in _OBSERVATION.finditer(text):
         said = (found["fenced"] or found["text"] or "").strip("`~ \t\r\n")
-        if said and not _FIELD_NAME.match(said) and not past.is_quoted(said):
+        if said and not _FIELD_NAME.match(said) and not observed.is_quoted(said):
             yield said
 
 
-def _fabricated_execution(parts: ReplyParts, answer: str, past: Past) -> Iterator[Finding]:
+def _fabricated_execution(
+    parts: ReplyParts, answer: str, observed: ObservedSteps
+) -> Iterator[Finding]:
     """At most one finding per reply: the first sentence that reports such an execution."""
     texts = [text for name, text in parts.fields.items() if name not in (PLAN, ACTION, OBSERVATION)]
     words = "\n".join([*texts, answer])
-    if past.has_run_everything or not _RUN_WORD.search(words):
+    if observed.has_run_everything or not _RUN_WORD.search(words):
         return
     for sentence in _SENTENCE.findall(prose_with_program_names(words)):
         if len(sentence) > LONGEST_SENTENCE or not _RUN_WORD.search(sentence):
             continue
         names = _NAME.findall(sentence) or [""]
-        if not all(map(past.did_not_run, names)) or not _says_it_ran(sentence):
+        if not all(map(observed.did_not_run, names)) or not _says_it_ran(sentence):
             continue
-        if not _was_seen(sentence, past):
+        if not _was_seen(sentence, observed):
             yield Finding(
                 kind="fabricated-observation",
                 steps=(parts.step,),
@@ -274,7 +276,7 @@ def prose_with_program_names(text: str) -> str:
     return prose(re.sub(r"`([\w./-]+\.(?:py|sh))`", r"\1", text))
 
 
-def _was_seen(sentence: str, past: Past) -> bool:
+def _was_seen(sentence: str, observed: ObservedSteps) -> bool:
     """Whether the sentence quotes a number of an earlier execution, and so is about that one."""
     numbers = [value for value in values_in(_NAME.sub("", sentence)) if value != int(value)]
-    return any(past.results.supports(Number(value=value, unit=0.0)) for value in numbers)
+    return any(observed.results.supports(Number(value=value, unit=0.0)) for value in numbers)

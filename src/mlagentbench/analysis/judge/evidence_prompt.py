@@ -54,11 +54,11 @@ class ShownJournal(Record):
 def show(evidence: RunEvidence, max_characters: int = JOURNAL_CHARACTERS) -> ShownJournal:
     """A run's journal, cleaned and shortened to what a judge can read."""
     steps = evidence.history.steps
-    texts = {step.n: quoted(_step_text(step, evidence.history.replies)) for step in steps}
+    texts = {step.n: sanitised(_step_text(step, evidence.history.replies)) for step in steps}
     kept, cuts = _within(texts, max_characters)
     return ShownJournal(
         task=_cut(
-            quoted(evidence.problem or "(the task's text is not known here)"), TASK_CHARACTERS
+            sanitised(evidence.problem or "(the task's text is not known here)"), TASK_CHARACTERS
         ),
         ending=_ending(evidence),
         steps=tuple(ShownStep(n=number, text=text) for number, text in kept.items()),
@@ -88,7 +88,7 @@ def prompt_hash() -> str:
     return hashlib.sha256(f"{_template().template}\n{_questions()}".encode()).hexdigest()
 
 
-def quoted(text: str) -> str:
+def sanitised(text: str) -> str:
     """Text that is safe in a block: without block markers and invisible characters."""
     visible = _INVISIBLE.sub("", text.replace("\r\n", "\n"))
     # One bracket stays, so that the text on both sides of a marker cannot form another.

@@ -61,7 +61,7 @@ class CodeFacts:
 
 
 @dataclass
-class Names:
+class NameTable:
     """What the names in a piece of code refer to."""
 
     modules: dict[str, str] = field(default_factory=dict)
@@ -131,7 +131,7 @@ def python_facts(code: str) -> CodeFacts:
             tree = ast.parse(textwrap.dedent(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return pattern_facts(code)
-    facts, names = CodeFacts(plain=without_comments(code)), Names()
+    facts, names = CodeFacts(plain=without_comments(code)), NameTable()
     try:
         nodes = list(_branches(tree))
         for node in nodes:
@@ -152,7 +152,7 @@ def _branches(tree: ast.AST) -> Iterator[ast.AST]:
         left.extend(child for child in ast.iter_child_nodes(node) if type(child) not in _LEAVES)
 
 
-def _add(node: ast.AST, names: Names, facts: CodeFacts) -> None:
+def _add(node: ast.AST, names: NameTable, facts: CodeFacts) -> None:
     match node:
         case ast.Call():
             _add_call(node, names, facts)
@@ -169,7 +169,7 @@ def _add(node: ast.AST, names: Names, facts: CodeFacts) -> None:
             facts.paths += [path for path in [names.path(node)] if path]
 
 
-def _add_call(node: ast.Call, names: Names, facts: CodeFacts) -> None:
+def _add_call(node: ast.Call, names: NameTable, facts: CodeFacts) -> None:
     name = _dotted(node.func)
     texts = tuple(_texts(node, names))
     if isinstance(node.func, ast.Attribute):
@@ -191,7 +191,7 @@ def _add_call(node: ast.Call, names: Names, facts: CodeFacts) -> None:
             facts.replaced.append(attribute)
 
 
-def _replaced(target: ast.expr, names: Names) -> Iterator[str]:
+def _replaced(target: ast.expr, names: NameTable) -> Iterator[str]:
     """The attributes that an assignment changes, also through a module's dictionary."""
     match target:
         case ast.Attribute():
@@ -209,7 +209,7 @@ def _replaced(target: ast.expr, names: Names) -> Iterator[str]:
                 yield from _replaced(part, names)
 
 
-def _texts(node: ast.Call, names: Names) -> Iterator[str]:
+def _texts(node: ast.Call, names: NameTable) -> Iterator[str]:
     """The strings among a call's arguments, also in lists, f-strings, sums and by name."""
     for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
         parts = argument.elts if isinstance(argument, ast.List | ast.Tuple) else [argument]

@@ -69,11 +69,11 @@ class ProgramTexts:
                 return self._texts.get(plain_path(argument(step, "source")))
             case ActionName.EDIT_SCRIPT | ActionName.EDIT_SEGMENT:
                 source = self._texts.get(plain_path(argument(step, "script_name")))
-                return patched(source, step.observation.text)
+                return apply_diff(source, step.observation.text)
         return None
 
 
-def patched(text: str | None, observation: str) -> str | None:
+def apply_diff(text: str | None, observation: str) -> str | None:
     """Apply the diff that an edit showed; None unless every line fits."""
     if " is new:\n\n" in observation[:400]:
         text = ""
