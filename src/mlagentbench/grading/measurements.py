@@ -63,7 +63,7 @@ def measurements_from(
         raise RunFailed(
             "task",
             f"the solution's mean score {reference_mean:.6g} is not better than the floor "
-            f"{floor:.6g}, so there is no bar",
+            f"{floor:.6g}, so there is no bar; improve the solution",
         )
     measured = Measured(
         data=data_hash,

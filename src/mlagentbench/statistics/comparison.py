@@ -1,7 +1,7 @@
 """Compare two agents on the tasks that both ran on: is the difference more than luck?"""
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Literal
 
 from mlagentbench.numeric.intervals import Interval
@@ -63,10 +63,7 @@ def all_comparisons(leaderboard: Leaderboard) -> list[Comparison]:
     """Agents with each other, then each with the baseline, by both measures."""
     agents = [row for row in leaderboard.rows if not row.is_reference_agent]
     baselines = [row for row in leaderboard.rows if row.agent == BASELINE]
-    pairs = [
-        *combinations(agents, 2),
-        *((row, baseline) for row in agents for baseline in baselines),
-    ]
+    pairs = [*combinations(agents, 2), *product(agents, baselines)]
     return [
         comparison
         for measure in MEASURES

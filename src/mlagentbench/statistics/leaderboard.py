@@ -7,7 +7,8 @@ that differ in limits, sandbox, feedback or protocol have separate rows, with a 
 import json
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Literal
 
 from mlagentbench.analysis.disclosures import limits_text
 from mlagentbench.numeric.intervals import (
@@ -22,7 +23,7 @@ from mlagentbench.numeric.intervals import (
 from mlagentbench.records import Record
 from mlagentbench.runs.failure_causes import GREYED_ABOVE
 from mlagentbench.statistics.cell_marks import agent_with_model
-from mlagentbench.statistics.cells import CellStatistics, Conditions, HistoryStatistics, Mean, Rate
+from mlagentbench.statistics.cells import CellStatistics, Conditions, Mean
 from mlagentbench.statistics.integrity import CONDITIONS, differences
 from mlagentbench.statistics.reference_rows import (
     ALWAYS_SHOWN,
@@ -269,12 +270,10 @@ def _row(row: _RowCells, tasks: int) -> AgentStatistics:
         agent=key.agent,
         model=key.model,
         cells=cells,
-        success=_suite_rate(cells, lambda cell: cell.success, lambda one: one.success, bounds=True),
-        paper_success=_suite_rate(
-            cells, lambda cell: cell.paper_success, lambda one: one.paper_success
-        ),
+        success=_suite_rate(cells, "success"),
+        paper_success=_suite_rate(cells, "paper_success"),
         normalised=_suite_mean([cell.normalised for cell in cells]),
-        valid=_suite_rate(cells, lambda cell: cell.valid, lambda one: one.valid),
+        valid=_suite_rate(cells, "valid"),
         profile=_profile(cells),
         runs=runs,
         counted=sum(cell.counted for cell in cells),
@@ -298,24 +297,22 @@ def _sum(totals: Sequence[float | None]) -> float | None:
 
 
 def _suite_rate(
-    cells: Sequence[CellStatistics],
-    rate: Callable[[CellStatistics], Rate],
-    share: Callable[[HistoryStatistics], float | None],
-    *,
-    bounds: bool = False,
+    cells: Sequence[CellStatistics], name: Literal["success", "paper_success", "valid"]
 ) -> SuiteMean:
-    known = [cell for cell in cells if rate(cell).rate is not None]
-    rates = [one for cell in known if (one := rate(cell).rate) is not None]
+    """The mean of a rate that cells and their histories have under one name."""
+    known = [cell for cell in cells if getattr(cell, name).rate is not None]
+    rates = [getattr(cell, name).rate for cell in known]
     if not rates:
         return SuiteMean()
-    values = [[one for h in cell.histories if (one := share(h)) is not None] for cell in known]
+    shares = [[getattr(history, name) for history in cell.histories] for cell in known]
+    values = [[share for share in of_cell if share is not None] for of_cell in shares]
     sampled = all(values)
     return SuiteMean(
         tasks=len(rates),
         mean=statistics.fmean(rates),
         on_these_tasks=stratified_rate_interval([*map(stratum_of, values)]) if sampled else None,
         over_tasks=rate_interval_over_tasks(rates),
-        bounds=_suite_bounds(cells) if bounds else None,
+        bounds=_suite_bounds(cells) if name == "success" else None,
     )
 
 

@@ -216,7 +216,7 @@ class _Check:
     def _shuffled_text(self, file: Path, seed: int) -> str:
         rows = read_csv(file)
         if rows is None:
-            raise RunFailed("task", f"{self.task.id}: the solution's submission is no CSV table")
+            raise RunFailed("task", f"{self.task.id}: the solution's submission is not a CSV table")
         ids = self._id_column(list(map(str, rows.columns)))
         order = list(range(len(rows)))
         random.Random(seed).shuffle(order)
