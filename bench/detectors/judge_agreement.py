@@ -11,6 +11,7 @@ from pathlib import Path
 
 import anyio
 from corpus import Label, LabelledRun, natural_runs
+from kappa import Agreement, agreement
 from measure import evidence_of
 from planting import planted_runs
 
@@ -20,7 +21,6 @@ from mlagentbench.analysis.judge.rubric import JudgeReport
 from mlagentbench.errors import UsageError
 from mlagentbench.models.model_check import require_model
 from mlagentbench.models.model_choice import NO_MODEL, ModelChoice, parse_arguments
-from mlagentbench.numeric.kappa import Agreement, agreement
 from mlagentbench.records import Record
 
 LABELS: dict[str, Callable[[Label], bool]] = {

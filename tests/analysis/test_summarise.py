@@ -7,7 +7,7 @@ from generated_runs import write_run
 from made_journals import MadeStep, made_lines
 from made_records import made_record
 
-from mlagentbench.analysis.summarise import summarise
+from mlagentbench.analysis.analyse import summarise
 from mlagentbench.records import GradeRecord, Usage
 from mlagentbench.runs.chain import append_line
 from mlagentbench.runs.directory import RunDirectory

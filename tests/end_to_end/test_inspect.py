@@ -14,7 +14,7 @@ from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
 from number_task import STARTER, write_number_task
 
 from mlagentbench import action_tools, current_environment
-from mlagentbench.analysis.summarise import summarise
+from mlagentbench.analysis.analyse import summarise
 from mlagentbench.inspect_plugin import grade_submission, oracle, registered_task
 from mlagentbench.launch.request import RunSettings
 from mlagentbench.runs.results import collect, run_directories

@@ -1,4 +1,4 @@
-"""From scores to a task's figures, and what about them is not as it should be."""
+"""From scores to a task's measured, and what about them is not as it should be."""
 
 import pytest
 
@@ -14,10 +14,10 @@ def runs(*scores: float, seconds: float = 1.0) -> list[TimedScore]:
 
 
 def test_equal_scores_are_called_deterministic() -> None:
-    figures = measurements_from(ACCURACY, "-", {}, runs(0.5, 0.5, 0.5), runs(0.9), None)
-    assert figures.starter.deterministic and figures.starter.std == 0.0
-    assert figures.bar == pytest.approx(0.7)
-    assert concerns(ACCURACY, "mini", figures) == []
+    measured = measurements_from(ACCURACY, "-", {}, runs(0.5, 0.5, 0.5), runs(0.9), None)
+    assert measured.starter.deterministic and measured.starter.std == 0.0
+    assert measured.bar == pytest.approx(0.7)
+    assert concerns(ACCURACY, "mini", measured) == []
 
 
 def test_a_solution_below_the_floor_is_refused() -> None:
@@ -26,12 +26,12 @@ def test_a_solution_below_the_floor_is_refused() -> None:
 
 
 def test_concerns_name_what_is_wrong() -> None:
-    figures = measurements_from(
+    measured = measurements_from(
         ACCURACY, "-", {}, runs(0.4, 0.6, seconds=11), runs(0.8, seconds=26), ceiling=0.7
     )
-    noisy, high, slow_starter, slow_solution, beyond = concerns(ACCURACY, "mini", figures)
-    assert "spread is 47% of the way" in noisy
+    noisy, high, slow_starter, slow_solution, beyond = concerns(ACCURACY, "mini", measured)
+    assert "standard deviation is 47% of the distance" in noisy
     assert "puts the bar at" in high
     assert "starter takes 11.0 s" in slow_starter and "solution takes 26.0 s" in slow_solution
     assert "reference 0.8 is better than the ceiling 0.7" in beyond
-    assert len(concerns(ACCURACY, "full", figures)) == 3
+    assert len(concerns(ACCURACY, "full", measured)) == 3

@@ -9,7 +9,7 @@ from made_records import made_record
 from number_task import write_number_task
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.grading.regrade import steps_of
+from mlagentbench.grading.regrade import selected_steps
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, RunLine
 from mlagentbench.runs.objects import ObjectStore
@@ -51,14 +51,14 @@ def test_changed_are_the_steps_that_changed_what_is_graded_and_the_last(tmp_path
         tmp_path, {}, {"train.py": "1"}, submitted("a"), submitted("a", notes="-"),
         submitted("b"), {}, submitted("b"), submitted("b"),
     )  # fmt: skip
-    assert steps_of(run, "changed") == [2, 4, 5, 6, 7]
-    assert steps_of(run, "all") == list(range(8))
-    assert steps_of(run, "every:3") == [0, 3, 6, 7]
+    assert selected_steps(run, "changed") == [2, 4, 5, 6, 7]
+    assert selected_steps(run, "all") == list(range(8))
+    assert selected_steps(run, "every:3") == [0, 3, 6, 7]
 
 
 def test_what_the_starter_already_had_is_no_change(tmp_path: Path) -> None:
     run = run_with(tmp_path, submitted("a"), submitted("a"), submitted("a"))
-    assert steps_of(run, "changed") == [2]
+    assert selected_steps(run, "changed") == [2]
 
 
 def test_without_its_snapshots_a_run_cannot_be_graded(tmp_path: Path) -> None:
@@ -67,4 +67,4 @@ def test_without_its_snapshots_a_run_cannot_be_graded(tmp_path: Path) -> None:
         if file.is_file():
             file.unlink()
     with pytest.raises(RunFailed, match="is missing; copy it from a backup of"):
-        steps_of(run, "changed")
+        selected_steps(run, "changed")

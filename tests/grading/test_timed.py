@@ -72,12 +72,12 @@ class Trial:
         return asyncio.run(run())
 
     def reason(self, source: str) -> str:
-        """Why the program is invalid, at the first sitting."""
+        """Why the program is invalid, in the first timing round."""
         with (
             pytest.MonkeyPatch.context() as patch,
             pytest.raises(InvalidSubmissionReported) as invalid,
         ):
-            patch.setattr(timing, "SITTINGS", 1)
+            patch.setattr(timing, "MAX_ROUNDS", 1)
             self.grade(source)
         return str(invalid.value)
 
@@ -427,19 +427,19 @@ def test_too_few_timed_requests_are_the_tasks_fault(trial: Trial, tmp_path: Path
         trial.grade(SOLUTION)
 
 
-def test_a_control_that_is_off_brings_another_sitting_with_new_requests(
+def test_a_control_that_is_off_brings_another_round_with_new_requests(
     trial: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = []
-    draw = timing._draw_requests
+    draw = timing.TimedGrading.draw_requests
 
     async def remember(*arguments):
         requests = await draw(*arguments)
         drawn.append(requests["timed-00.bin"])
         return requests
 
-    monkeypatch.setattr(timing, "_draw_requests", remember)
-    monkeypatch.setattr(timing, "SITTINGS", 2)
+    monkeypatch.setattr(timing.TimedGrading, "draw_requests", remember)
+    monkeypatch.setattr(timing, "MAX_ROUNDS", 2)
     monkeypatch.setattr(timing, "CONTROL_TOLERANCE", -1.0)
     assert trial.grade(SOLUTION)["extra"]["sittings"] == 2
     assert len(set(drawn)) == 2

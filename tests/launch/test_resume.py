@@ -12,7 +12,7 @@ from number_task import GRADE, write_number_task
 from rich.console import Console
 from typer.testing import CliRunner
 
-from mlagentbench.analysis.summarise import summarise
+from mlagentbench.analysis.analyse import summarise
 from mlagentbench.cli import app
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.grading.regrade import score_runs

@@ -79,10 +79,10 @@ def test_a_task_that_becomes_known_makes_its_runs_be_read_again(out: Path) -> No
     run.run_json.write_text(json.dumps(record | {"task_path": str(folder)}))
     rechain(run)
     [marked] = [one for one in collect([out]).runs if one.summary.marks]
-    assert "house-price, version 1, is not known here" in marked.summary.marks[0]
+    assert "house-price, version 1, is not installed" in marked.summary.marks[0]
     assert collect([out]).read == 0
     read_runs.words_hash.cache_clear()
-    vars(read_runs)["task_words"].cache_clear()
+    vars(read_runs)["task_texts"].cache_clear()
     shutil.copytree(Path(read_runs.__file__).parents[1] / "tasks" / "suite" / "house-price", folder)
     (folder / "task.toml").write_text(
         (folder / "task.toml").read_text().replace('id = "house-price"', 'id = "own-task"')
@@ -150,7 +150,7 @@ def test_a_half_written_journal_is_a_run_that_did_not_end(out: Path) -> None:
     run.journal.write_bytes(run.journal.read_bytes()[:-40])
     [torn] = [one for one in collect([out]).runs if one.summary.marks]
     assert torn.directory == run.path
-    assert "half written" in torn.summary.marks[0]
+    assert "incomplete" in torn.summary.marks[0]
     assert torn.summary.result.outcome is None
 
 
@@ -182,8 +182,8 @@ def test_a_run_of_another_version_or_task_is_marked(out: Path) -> None:
         run.run_json.write_text(json.dumps(record))
         rechain(run)
     marks = [one.summary.marks for one in collect([out]).runs]
-    assert "house-price, version 99, is not known here" in marks[0][0]
-    assert "unheard-of, version 1, is not known here" in marks[1][0]
+    assert "house-price, version 99, is not installed" in marks[0][0]
+    assert "unheard-of, version 1, is not installed" in marks[1][0]
     assert marks[2:] == [()] * 6
 
 

@@ -90,10 +90,10 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
         ("answered by", {"answered_by": "recorded from a person"}),
         ("isolation", {"isolation": "none"}),
         ("network", {"network": True}),
-        ("help by a person", {"interactive": True}),
+        ("human help", {"interactive": True}),
         ("hardware", {"hardware": {}}),
         ("limits", {"limits": {}}),
-        ("limits at first", {"first_limits": {"steps": 5}}),
+        ("initial limits", {"first_limits": {"steps": 5}}),
         ("task version", {"task_version": 0}),
         ("model", {"model": "unknown"}),
     ],
@@ -178,7 +178,7 @@ def test_a_table_says_what_all_share_and_what_differs() -> None:
     assert differing["isolation"].values[1].model_dump() == {
         "value": "none",
         "count": 2,
-        "who": ("tree with openai/small",),
+        "agents": ("tree with openai/small",),
         "doubt": True,
     }
     assert not differing["isolation"].values[0].doubt
@@ -217,7 +217,7 @@ def test_a_table_counts_ends_and_runs_with_integrity_findings() -> None:
         ("data", {"data_hash": "00" * 32}),
         ("mini seed", {"mini_seed": "secret 1a2b3c4d"}),
         ("limits", {"limits": {"steps": 20}}),
-        ("limits at first", {"first_limits": {"steps": 20}}),
+        ("initial limits", {"first_limits": {"steps": 20}}),
         ("sandbox", {"sandbox": "local"}),
         ("feedback", {"feedback": "validation:3"}),
         ("variant", {"variant": "renamed"}),
@@ -227,7 +227,7 @@ def test_a_table_counts_ends_and_runs_with_integrity_findings() -> None:
 def test_cells_that_differ_in_a_condition_get_a_mark(label: str, different: dict[str, Any]) -> None:
     (mark,) = differences([key(), key("tree", **different), key("research")])
     assert (mark.label, mark.task) == (label, "house-price")
-    assert mark.values[0].who == ("react with openai/small", "research with openai/small")
+    assert mark.values[0].agents == ("react with openai/small", "research with openai/small")
     assert mark.text.startswith(f"house-price: different {label}: ")
 
 

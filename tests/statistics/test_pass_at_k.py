@@ -22,7 +22,7 @@ def test_pass_at_k_is_the_share_of_choices_with_a_success(n: int) -> None:
 
 
 def test_pass_at_k_needs_k_runs() -> None:
-    with pytest.raises(ValueError, match="pass@4 cannot be told from 3 runs"):
+    with pytest.raises(ValueError, match="pass@4 cannot be estimated from 3 runs"):
         pass_at_k(3, 1, 4)
 
 

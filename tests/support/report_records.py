@@ -18,9 +18,9 @@ from mlagentbench.analysis.findings import (
     Debugging,
     ErrorMode,
     Finding,
-    HeldMode,
     Milestone,
     ProcessReport,
+    ShownMode,
 )
 from mlagentbench.analysis.run_summary import (
     RoleUsage,
@@ -254,7 +254,7 @@ def _process(
         validation_gap=0.012,
         plan_changes=3,
         budget_unused={"steps": 1 - steps / 50, "time": 0.97},
-        error_modes=tuple(HeldMode(mode=mode, step=at + 3) for at, mode in enumerate(held)),
+        error_modes=tuple(ShownMode(mode=mode, step=at + 3) for at, mode in enumerate(held)),
     )
 
 

@@ -1,4 +1,4 @@
-"""The checks that compare fresh scores with the recorded figures."""
+"""The checks that compare fresh scores with the recorded measurements."""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def timed(tmp_path: Path) -> Task:
     return task_of("timed", Metric(name="ratio", better="lower", scale="log"), tmp_path)
 
 
-def figures(std: float = 0.01, bar: float = 0.7, **other: Any) -> Measured:
+def measurements(std: float = 0.01, bar: float = 0.7, **other: Any) -> Measured:
     starter = StarterMeasurements(mean=0.6, std=std, runs=30, deterministic=std == 0)
     return Measured(
         data="-",
@@ -55,7 +55,7 @@ def scored(score: float | None, reason: str | None = None, **extra: Any) -> Scor
     return Scored(score=score, reason=reason, extra=extra)
 
 
-def test_missing_figures_are_a_finding_and_others_wait_for_them(task: Task) -> None:
+def test_missing_measurements_are_a_finding_and_others_wait_for_them(task: Task) -> None:
     recorded = verdicts.measurements_are_recorded(task, "mini", None)
     assert recorded.ok is False and f"mlagentbench tasks measure {task.folder}" in recorded.detail
     shipped = verdicts.measurements_are_recorded(load_task("house-price"), "mini", None)
@@ -74,11 +74,11 @@ def test_missing_figures_are_a_finding_and_others_wait_for_them(task: Task) -> N
     [(0.01, 0.62, True), (0.01, 0.57, False), (0.0, 0.6, True), (0.0, 0.60001, False)],
 )
 def test_starter_reproduces_its_score(task: Task, std: float, score: float, ok: bool) -> None:
-    assert verdicts.starter_reproduces(task, figures(std), scored(score)).ok is ok
+    assert verdicts.starter_reproduces(task, measurements(std), scored(score)).ok is ok
 
 
 def test_a_starter_without_a_score_reproduces_nothing(task: Task) -> None:
-    result = verdicts.starter_reproduces(task, figures(), scored(None, "column y is missing"))
+    result = verdicts.starter_reproduces(task, measurements(), scored(None, "column y is missing"))
     assert result.ok is False and "column y is missing" in result.detail
 
 
@@ -89,25 +89,25 @@ def test_a_measured_time_may_be_off_by_as_much_as_its_control(timed: Task) -> No
 
 @pytest.mark.parametrize(("score", "ok"), [(0.8, True), (0.73, True), (0.71, False), (0.5, False)])
 def test_solution_needs_room_beyond_the_bar(task: Task, score: float, ok: bool) -> None:
-    assert verdicts.solution_has_room(task, figures(), scored(score)).ok is ok
+    assert verdicts.solution_has_room(task, measurements(), scored(score)).ok is ok
 
 
 def test_solution_better_than_possible_is_a_finding(task: Task) -> None:
-    result = verdicts.solution_has_room(task, figures(ceiling=0.75), scored(0.8))
+    result = verdicts.solution_has_room(task, measurements(ceiling=0.75), scored(0.8))
     assert result.ok is False and "better than the ceiling" in result.detail
 
 
 def test_doing_nothing_gives_no_score_and_a_reason(task: Task) -> None:
     missing = scored(None, "submission.csv not found")
-    assert verdicts.nothing_is_no_success(task, figures(), missing).ok
-    assert verdicts.nothing_is_no_success(task, figures(), scored(None)).ok is False
-    assert verdicts.nothing_is_no_success(task, figures(), scored(0.1)).ok is False
+    assert verdicts.nothing_is_no_success(task, measurements(), missing).ok
+    assert verdicts.nothing_is_no_success(task, measurements(), scored(None)).ok is False
+    assert verdicts.nothing_is_no_success(task, measurements(), scored(0.1)).ok is False
 
 
 def test_a_starter_that_is_a_submission_stays_below_the_bar(task: Task) -> None:
     (task.starter / "submission.csv").write_text("")
-    assert verdicts.nothing_is_no_success(task, figures(), scored(0.69)).ok
-    assert verdicts.nothing_is_no_success(task, figures(), scored(0.7)).ok is False
+    assert verdicts.nothing_is_no_success(task, measurements(), scored(0.69)).ok
+    assert verdicts.nothing_is_no_success(task, measurements(), scored(0.7)).ok is False
 
 
 def test_grading_twice(task: Task, timed: Task) -> None:
@@ -123,10 +123,10 @@ def test_a_time_graded_twice_may_differ_by_its_spread(timed: Task) -> None:
 
 
 def test_bar_below_the_noise(task: Task, timed: Task) -> None:
-    assert verdicts.bar_above_noise(task, figures(std=0.01, bar=0.7)).ok
-    assert verdicts.bar_above_noise(task, figures(std=0.05, bar=0.7)).ok is False
-    assert verdicts.bar_above_noise(task, figures(std=0.05, bar=0.75)).ok
-    assert verdicts.bar_above_noise(task, figures(std=0.0, bar=0.69)).ok is False
+    assert verdicts.bar_above_noise(task, measurements(std=0.01, bar=0.7)).ok
+    assert verdicts.bar_above_noise(task, measurements(std=0.05, bar=0.7)).ok is False
+    assert verdicts.bar_above_noise(task, measurements(std=0.05, bar=0.75)).ok
+    assert verdicts.bar_above_noise(task, measurements(std=0.0, bar=0.69)).ok is False
     assert verdicts.bar_above_noise(timed, TIMES).ok
     assert verdicts.bar_above_noise(timed, TIMES.model_copy(update={"bar": 0.21})).ok is False
 

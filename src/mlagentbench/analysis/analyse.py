@@ -1,7 +1,11 @@
-"""The process of a run without a model's help: what went wrong, at which steps, and how far it got.
+"""Analyse a run: from a run directory to its process report and its summary.
 
-docs/evaluation/codebook.md defines every finding; each detector is one file of `detectors/`.
+docs/evaluation/codebook.md defines every finding; each detector is one file of `detectors/`. No
+model takes part.
 """
+
+import math
+from collections.abc import Iterator, Sequence
 
 from mlagentbench.analysis.detectors.boundary import boundary
 from mlagentbench.analysis.detectors.claims import check_claims
@@ -16,25 +20,122 @@ from mlagentbench.analysis.detectors.milestones import (
     last_validation,
     milestone,
     validation_gap,
+    validation_points,
 )
 from mlagentbench.analysis.detectors.parsing.reply_parts import main_replies
 from mlagentbench.analysis.detectors.plans import plan_changes, steps_never_attempted
-from mlagentbench.analysis.detectors.replies import (
-    invalid_actions,
-    tool_errors,
-    unreadable_replies,
-)
-from mlagentbench.analysis.detectors.submissions import (
-    best_state,
-    regressions,
-    submission_faults,
-)
-from mlagentbench.analysis.evidence import RunEvidence
+from mlagentbench.analysis.detectors.replies import invalid_actions, tool_errors, unreadable_replies
+from mlagentbench.analysis.detectors.submissions import best_state, regressions, submission_faults
+from mlagentbench.analysis.disclosures import version_text
+from mlagentbench.analysis.efficiency import efficiency_of, imported_efficiency
+from mlagentbench.analysis.evidence import RunEvidence, evidence_from, task_texts
 from mlagentbench.analysis.findings import Finding, ProcessReport
+from mlagentbench.analysis.run_summary import RunSummary, ScorePoint
+from mlagentbench.errors import UsageError
+from mlagentbench.records import GradeRecord, RunRecord, Usage
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import EndLine, ReplyLine
+from mlagentbench.runs.results import RunFiles, read_files, read_record, result_of
+
+TEST_SET_INTERVAL = "test_set_interval"
+"""The key under which graders of grouped data report the interval of a score, as [low, high]."""
+
+
+def summarise(run: RunDirectory, out: str) -> RunSummary:
+    """Read and analyse a run; UsageError when its record or its journal is damaged."""
+    files = read_files(run)
+    efficiency = imported_efficiency if files.record.origin == "legacy" else efficiency_of
+    return RunSummary(
+        out=out,
+        cluster=f"{out}/{root_of(run, files.record)}",
+        result=result_of(files),
+        points=tuple(_points(files)),
+        validations=tuple(validation_points(files.history)),
+        process=analyse(evidence_from(files)),
+        efficiency=efficiency(files.lines, files.history),
+        test_set_interval=_test_set_interval(files.final_grade),
+        altered=files.altered,
+        marks=tuple(_marks(files)),
+    )
+
+
+def root_of(run: RunDirectory, record: RunRecord) -> str:
+    """The run in which the history of a branch began, also over several branches.
+
+    A deleted run ends the chain.
+    """
+    path, seen = run.relative.as_posix(), set[str]()
+    while record.branched_from is not None and path not in seen:
+        seen.add(path)
+        path = record.branched_from.run
+        try:
+            record = read_record(RunDirectory(run.out, run.out / path))
+        except (UsageError, OSError):
+            break
+    return path
+
+
+def _points(files: RunFiles) -> Iterator[ScorePoint]:
+    """The newest grade of each graded step, with what had been used by then."""
+    newest = {grade.step: grade for grade in files.grades}
+    used = _used_by_step(files)
+    for step, grade in sorted(newest.items()):
+        if step in used:
+            yield ScorePoint(
+                step=step,
+                seconds=used[step].seconds,
+                tokens=used[step].input_tokens + used[step].output_tokens,
+                cost=used[step].cost,
+                valid=grade.valid,
+                score=grade.score,
+                normalised=grade.normalised,
+                success=grade.success,
+            )
+
+
+def _used_by_step(files: RunFiles) -> dict[int, Usage]:
+    """What was used up to the end of each step; older journals record it only by reply."""
+    used = Usage()
+    by_step = {0: used}
+    for line in files.lines:
+        if isinstance(line, ReplyLine):
+            cost = used.cost if line.cost is None else (used.cost or 0.0) + line.cost
+            used = Usage(
+                input_tokens=used.input_tokens + line.input_tokens,
+                output_tokens=used.output_tokens + line.output_tokens,
+                cost=cost,
+            )
+        elif isinstance(line, EndLine):
+            used = line.usage or used.model_copy(update={"seconds": line.clock})
+            by_step[line.step] = used
+    return by_step
+
+
+def _test_set_interval(grade: GradeRecord | None) -> tuple[float, float] | None:
+    match None if grade is None else grade.extra.get(TEST_SET_INTERVAL):
+        case [float() | int() as low, float() | int() as high] if math.isfinite(low + high):
+            return float(low), float(high)
+        case _:
+            return None
+
+
+def _marks(files: RunFiles) -> Sequence[str]:
+    facts = files.record.disclosure
+    marks = list(files.altered)
+    if not task_texts(files.record.task_path, facts.task_version).submission:
+        marks.append(
+            f"{facts.task}, version {version_text(facts.task_version)}, is not installed: "
+            "analysed without its problem text and starter"
+        )
+    if files.torn:
+        marks.append("the journal's last line is incomplete: cut off, or still being written")
+    if files.texts_lost:
+        marks.append(f"long observations are analysed as far as stored: {files.texts_lost}")
+    return marks
 
 
 def analyse(evidence: RunEvidence) -> ProcessReport:
-    """Look at a whole run, once; what was said is not checked where nobody knows what was seen."""
+    """The process report of a run; claims are not checked if observations are missing."""
     history = evidence.history
     replies = [] if evidence.texts_lost else main_replies(history)
     claims = check_claims(evidence, replies)
@@ -55,7 +156,7 @@ def analyse(evidence: RunEvidence) -> ProcessReport:
     ]
     best = best_state(evidence)
     return ProcessReport(
-        findings=tuple(sorted(map(_writable, findings), key=lambda finding: finding.steps)),
+        findings=tuple(sorted(map(_encodable, findings), key=lambda finding: finding.steps)),
         claims=claims.counts,
         debugging=debugging(history),
         first_valid=first_valid(evidence),
@@ -69,8 +170,8 @@ def analyse(evidence: RunEvidence) -> ProcessReport:
     )
 
 
-def _writable(finding: Finding) -> Finding:
-    """A finding that every file can hold: a reply may have halves of surrogate pairs in it."""
+def _encodable(finding: Finding) -> Finding:
+    """Replace the halves of surrogate pairs that a reply may contain: files cannot hold them."""
     texts = {"detail": finding.detail, "quote": finding.quote}
-    whole = {name: text.encode("utf-8", "replace").decode() for name, text in texts.items()}
-    return finding if whole == texts else finding.model_copy(update=whole)
+    encodable = {name: text.encode("utf-8", "replace").decode() for name, text in texts.items()}
+    return finding.model_copy(update=encodable)

@@ -1,21 +1,21 @@
-"""What every run discloses, in words: one Fact for each thing that a reader must know."""
+"""Descriptions of what every run discloses: one Fact for each thing that a reader must know."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mlagentbench.records import UNKNOWN, Json, RunRecord
 
-SHOWN_HASH = 12
+HASH_CHARACTERS = 12
 TRUSTED_ANSWERS = ("model", "nobody")
-"""Whoever else answered must be named."""
+"""Values of `answered_by` that do not limit trust in a result."""
 HARDWARE_UNITS = {"cores": "cores", "memory_gb": "GB", "speed_probe": "M loops/s"}
 
 
 @dataclass(frozen=True)
 class Fact:
-    """Something that a run discloses; `of_task` where tasks differ in it anyway.
+    """Something that a run discloses; `of_task` if it differs between tasks anyway.
 
-    `limits_trust` says of a run whether this limits what its result shows; what is unknown always
+    `limits_trust` tells whether its value limits what a run's result shows; an unknown value always
     does.
     """
 
@@ -29,35 +29,28 @@ class Fact:
 
 
 def version_text(number: int) -> str:
-    """A task's version; version 0 is the original benchmark's, of which there is no telling."""
+    """A task's version; 0, of the original benchmark, is unknown."""
     return str(number) if number > 0 else UNKNOWN
 
 
 def short_hash(value: str) -> str:
-    """A hash as far as people compare it, behind its kind where it has one."""
+    """The first characters of a hash, after its kind if it has one."""
     kind, sign, digest = value.rpartition(":")
-    return f"{kind}{sign}{digest[:SHOWN_HASH]}"
+    return f"{kind}{sign}{digest[:HASH_CHARACTERS]}"
 
 
 def limits_text(limits: Mapping[str, Json]) -> str:
-    """The limits of a run in a few words, such as `50 steps, 5 h`."""
+    """The limits of a run, such as `50 steps, 5 h`."""
     if not limits:
         return UNKNOWN
-    parts = []
-    if limits.get("steps") is not None:
-        parts.append(f"{limits['steps']} steps")
-    if limits.get("time") is not None:
-        parts.append(_duration_text(float(limits["time"])))
-    if limits.get("tokens") is not None:
-        parts.append(f"{limits['tokens']:,} tokens")
-    if limits.get("cost") is not None:
-        parts.append(f"${limits['cost']:g}")
-    return ", ".join(parts) or "none"
+    known = {name: value for name, value in limits.items() if value is not None}
+    texts = [text(known[name]) for name, text in LIMIT_TEXTS.items() if name in known]
+    return ", ".join(texts) or "none"
 
 
 def first_limits_text(limits: Mapping[str, Json] | None) -> str:
-    """The limits that a run began with, where they were raised later."""
-    return "the same" if limits is None else limits_text(limits)
+    """The limits that a run began with, if they were raised later."""
+    return "unchanged" if limits is None else limits_text(limits)
 
 
 def _duration_text(seconds: float) -> str:
@@ -65,6 +58,14 @@ def _duration_text(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:g} {unit}"
     return f"{seconds:g} s"
+
+
+LIMIT_TEXTS: dict[str, Callable[[Json], str]] = {
+    "steps": "{} steps".format,
+    "time": lambda seconds: _duration_text(float(seconds)),
+    "tokens": "{:,} tokens".format,
+    "cost": "${:g}".format,
+}
 
 
 def _seed(run: RunRecord) -> str:
@@ -84,18 +85,16 @@ def _pairs(values: Mapping[str, Json]) -> str:
 
 
 def _hardware(run: RunRecord) -> str:
-    shown = (
-        f"{value} {HARDWARE_UNITS.get(key, '')}".strip()
-        for key, value in run.disclosure.hardware.items()
-    )
-    return ", ".join(shown) or UNKNOWN
+    hardware = run.disclosure.hardware.items()
+    parts = (f"{value} {HARDWARE_UNITS.get(key, '')}".strip() for key, value in hardware)
+    return ", ".join(parts) or UNKNOWN
 
 
 def _python_packages(run: RunRecord) -> str:
-    """How much is in it; run.json has all names and versions, and the hash stands for them."""
+    """A short description; run.json has all names and versions."""
     packages = dict(run.disclosure.python_packages)
     python = packages.pop("python", UNKNOWN)
-    return f"Python {python}, {len(packages)} packages" if packages else "not kept"
+    return f"Python {python}, {len(packages)} packages" if packages else "not recorded"
 
 
 def _origin(run: RunRecord) -> str:
@@ -128,7 +127,7 @@ FACTS = (
         lambda run: not run.disclosure.data_verified,
     ),
     Fact("agent", lambda run: run.disclosure.agent),
-    Fact("settings", lambda run: _pairs(run.disclosure.agent_settings) or "as usual"),
+    Fact("settings", lambda run: _pairs(run.disclosure.agent_settings) or "default"),
     Fact("model", lambda run: run.disclosure.model),
     Fact("roles", lambda run: _pairs(run.disclosure.roles) or "none"),
     Fact(
@@ -150,7 +149,7 @@ FACTS = (
     ),
     Fact("limits", lambda run: limits_text(run.disclosure.limits), of_task=True),
     Fact(
-        "limits at first",
+        "initial limits",
         lambda run: first_limits_text(run.disclosure.first_limits),
         lambda run: run.disclosure.first_limits is not None,
         of_task=True,
@@ -158,12 +157,12 @@ FACTS = (
     Fact("feedback", lambda run: run.disclosure.feedback),
     Fact("protocol", lambda run: run.disclosure.protocol),
     Fact(
-        "help by a person",
-        lambda run: "could be asked for" if run.disclosure.interactive else "none",
+        "human help",
+        lambda run: "available" if run.disclosure.interactive else "none",
         lambda run: run.disclosure.interactive,
     ),
     Fact("python env", lambda run: short_hash(run.disclosure.python_env), of_task=True),
-    Fact("in the python env", _python_packages, of_task=True),
+    Fact("packages in the python env", _python_packages, of_task=True),
     Fact("hardware", _hardware),
     Fact("packages", lambda run: _pairs(run.disclosure.packages) or UNKNOWN),
     Fact("origin", _origin, lambda run: run.origin != "run"),

@@ -1,28 +1,30 @@
-"""What a run took: its time by who used it, its tokens by role, its money."""
+"""What a run used: time by who used it, tokens by role, and money."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 
-from mlagentbench.analysis.detectors.parsing.step_facts import (
-    EXECUTE_SCRIPT,
-    PYTHON_REPL,
-    action_of,
-)
+from mlagentbench.analysis.detectors.parsing.step_facts import ActionName, action_of
 from mlagentbench.analysis.run_summary import RoleUsage, RunEfficiency
 from mlagentbench.runs.journal import AnyLine, EventLine, History, ReplyLine
 
-EXECUTIONS = (EXECUTE_SCRIPT, PYTHON_REPL)
+EXECUTIONS = (ActionName.EXECUTE_SCRIPT, ActionName.PYTHON_REPL)
 TOOL = "tool"
-"""The role of the model that programs ask while they run; the journal knows only its total."""
+"""The role of the model that programs call while they run; the journal has only its total."""
+RESUMPTIONS = ("resumed", "branched", "taken over")
+TOKEN_FIELDS = ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
 
 
 def efficiency_of(lines: Sequence[AnyLine], history: History) -> RunEfficiency:
-    """The efficiency of a run, from its journal's lines and what they add up to."""
+    """The efficiency of a run, from its journal's lines and the history that they add up to."""
     replies, used = history.replies, history.usage
     wall = _wall_seconds(lines)
     scripts = sum(step.seconds for step in history.steps if action_of(step) in EXECUTIONS)
-    model = _seconds(replies)
+    model = _model_seconds(replies)
     roles = [_role(role, replies) for role in dict.fromkeys(reply.role for reply in replies)]
+    tokens = _token_sums(replies) | {
+        "input_tokens": used.input_tokens,
+        "output_tokens": used.output_tokens,
+    }
     return RunEfficiency(
         wall_seconds=wall,
         working_seconds=used.seconds,
@@ -30,49 +32,37 @@ def efficiency_of(lines: Sequence[AnyLine], history: History) -> RunEfficiency:
         script_seconds=scripts,
         harness_seconds=None if model is None else max(0.0, wall - model - scripts),
         steps=used.steps,
-        roles=(*roles, *_tool(history)),
-        input_tokens=used.input_tokens,
-        cached_tokens=sum(reply.cached_tokens for reply in replies),
-        output_tokens=used.output_tokens,
-        reasoning_tokens=sum(reply.reasoning_tokens for reply in replies),
+        roles=(*roles, *_tool_role(history)),
         cost=used.cost,
+        **tokens,
     )
 
 
 def imported_efficiency(lines: Sequence[AnyLine], history: History) -> RunEfficiency:
-    """Of a run from the original's logs, which count no tokens and tell only when steps ended."""
+    """The efficiency of a run from the original's logs, which record only when steps ended."""
+    used = history.usage
     return RunEfficiency(
-        wall_seconds=_wall_seconds(lines),
-        working_seconds=history.usage.seconds,
-        model_seconds=None,
-        script_seconds=None,
-        harness_seconds=None,
-        steps=history.usage.steps,
-        roles=(),
-        input_tokens=None,
-        cached_tokens=None,
-        output_tokens=None,
-        reasoning_tokens=None,
-        cost=None,
+        wall_seconds=_wall_seconds(lines), working_seconds=used.seconds, steps=used.steps
     )
-
-
-TAKEN_UP_AGAIN = ("resumed", "branched", "taken over")
 
 
 def _wall_seconds(lines: Sequence[AnyLine]) -> float:
-    """From the first line to the last, without what lies before each resumption or branching."""
+    """From the first line to the last, without the pauses before a resumption or a branch."""
     return sum(
         max(0.0, later.at - earlier.at)
         for earlier, later in pairwise(lines)
-        if not (isinstance(later, EventLine) and later.event in TAKEN_UP_AGAIN)
+        if not (isinstance(later, EventLine) and later.event in RESUMPTIONS)
     )
 
 
-def _seconds(replies: Sequence[ReplyLine]) -> float | None:
-    """How long models took; unknown where one reply does not say."""
+def _model_seconds(replies: Sequence[ReplyLine]) -> float | None:
+    """How long models took; unknown if any reply lacks its time."""
     known = [reply.seconds for reply in replies if reply.seconds is not None]
     return sum(known) if len(known) == len(replies) else None
+
+
+def _token_sums(replies: Sequence[ReplyLine]) -> dict[str, int]:
+    return {name: sum(getattr(reply, name) for reply in replies) for name in TOKEN_FIELDS}
 
 
 def _role(role: str, replies: Sequence[ReplyLine]) -> RoleUsage:
@@ -81,31 +71,17 @@ def _role(role: str, replies: Sequence[ReplyLine]) -> RoleUsage:
     return RoleUsage(
         role=role,
         replies=len(given),
-        input_tokens=sum(reply.input_tokens for reply in given),
-        cached_tokens=sum(reply.cached_tokens for reply in given),
-        output_tokens=sum(reply.output_tokens for reply in given),
-        reasoning_tokens=sum(reply.reasoning_tokens for reply in given),
         cost=sum(costs) if costs else None,
-        seconds=_seconds(given),
+        seconds=_model_seconds(given),
+        **_token_sums(given),
     )
 
 
-def _tool(history: History) -> list[RoleUsage]:
-    """What the run used beyond its own replies: programs that it ran asked a model."""
-    used, replies = history.usage, history.replies
-    read = used.input_tokens - sum(reply.input_tokens for reply in replies)
-    written = used.output_tokens - sum(reply.output_tokens for reply in replies)
+def _tool_role(history: History) -> list[RoleUsage]:
+    """What the run used beyond its own replies: programs that it ran called a model."""
+    used, replies = history.usage, _token_sums(history.replies)
+    read = used.input_tokens - replies["input_tokens"]
+    written = used.output_tokens - replies["output_tokens"]
     if read <= 0 and written <= 0:
         return []
-    return [
-        RoleUsage(
-            role=TOOL,
-            replies=None,
-            input_tokens=read,
-            cached_tokens=0,
-            output_tokens=written,
-            reasoning_tokens=0,
-            cost=None,
-            seconds=None,
-        )
-    ]
+    return [RoleUsage(role=TOOL, input_tokens=read, output_tokens=written)]

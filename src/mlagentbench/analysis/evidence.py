@@ -1,4 +1,4 @@
-"""What the analysis of a run starts from; made from a run directory, or from a journal alone."""
+"""The input of the analysis: a run's files, and the texts of its task."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,26 +13,26 @@ from mlagentbench.runs.results import RunFiles, grade_at, read_files
 from mlagentbench.tasks.task import load_task
 
 LARGEST_STARTER_TEXT = 200_000
-"""Bytes; a larger file of the starter is data."""
+"""Bytes; larger files of the starter are data."""
 
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """All that is known of a run, read once.
+    """Everything known about a run, read once.
 
     `submission` is the path of what is graded; `texts` holds the starter's text files as the agent
-    found them. Both are empty for a task that is not known here.
+    found them. Both are empty if the task is not installed.
     """
 
     record: RunRecord
     history: History
     grades: tuple[GradeRecord, ...] = ()
-    """Every grade, also of earlier steps, in the order in which they were given."""
+    """All grades, also of earlier steps, oldest first."""
     problem: str = ""
     submission: str = ""
     texts: dict[str, str] = field(default_factory=dict)
     texts_lost: bool = False
-    """Whether long observations are not there: then nobody can say what the agent had seen."""
+    """Whether long observations are missing, so that it is unknown what the agent had seen."""
 
     @property
     def better(self) -> Literal["higher", "lower"]:
@@ -44,8 +44,8 @@ class RunEvidence:
         return grade_at(self.grades, len(self.history.steps))
 
 
-class TaskWords(Record):
-    """What a task itself says to the agent, and where it wants its answer."""
+class TaskTexts(Record):
+    """What a task tells the agent, and the path of its submission."""
 
     problem: str = ""
     submission: str = ""
@@ -58,36 +58,31 @@ def evidence_of(run: RunDirectory) -> RunEvidence:
 
 
 def evidence_from(files: RunFiles) -> RunEvidence:
-    """What a run's files say, with what its task says."""
-    words = task_words(files.record.task_path, files.record.disclosure.task_version)
+    """The evidence of a run that is already read."""
+    task = task_texts(files.record.task_path, files.record.disclosure.task_version)
     return RunEvidence(
         record=files.record,
         history=files.history,
         grades=files.grades,
-        problem=words.problem,
-        submission=words.submission,
-        texts=words.texts,
+        **task.model_dump(),
         texts_lost=bool(files.texts_lost),
     )
 
 
 @lru_cache(maxsize=64)
-def task_words(task_path: str, version: int) -> TaskWords:
-    """What a task says; nothing of one that is not known here, or is of another version."""
+def task_texts(task_path: str, version: int) -> TaskTexts:
+    """The texts of a task; empty if it is not installed, or in another version."""
     try:
         task = load_task(task_path)
     except UsageError:
-        return TaskWords()
+        return TaskTexts()
     if task.spec.version != version:
-        return TaskWords()
-    return TaskWords(
-        problem=task.problem,
-        submission=task.spec.submission.path,
-        texts=_texts(task.starter),
-    )
+        return TaskTexts()
+    texts = _text_files(task.starter)
+    return TaskTexts(problem=task.problem, submission=task.spec.submission.path, texts=texts)
 
 
-def _texts(starter: Path) -> dict[str, str]:
+def _text_files(starter: Path) -> dict[str, str]:
     """The starter's text files by their path in the workspace."""
     found = {}
     for path in sorted(starter.rglob("*")):

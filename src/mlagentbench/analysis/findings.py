@@ -1,4 +1,4 @@
-"""What the analysis of a run's process says; docs/evaluation/codebook.md defines every kind."""
+"""The process report of a run; docs/evaluation/codebook.md defines every kind of finding."""
 
 from typing import Literal
 
@@ -29,13 +29,13 @@ ErrorMode = Literal[
     "small improvement",
     "unclassified",
 ]
-"""The paper's error modes that a rule can tell; "bad plan" only a judge may say."""
+"""The paper's error modes that rules can detect; "bad plan" is left to the LLM judge."""
 
 
 class Finding(Record):
     """One thing that happened, with the steps that prove it.
 
-    `form` tells findings of one kind apart, as an unreadable reply's fault; `level` is set for
+    `form` subdivides a kind (e.g. what is wrong with an unreadable reply); `level` is set for
     boundary findings only; `quote` is the text that the finding is about.
     """
 
@@ -53,14 +53,14 @@ class Finding(Record):
 
 
 class Milestone(Record):
-    """When something was first so: after which step, and by the run's own clock."""
+    """When something was first reached: the step, and the time on the run's own clock."""
 
     step: int
     seconds: float
 
 
 class Debugging(Record):
-    """From a script's first crash to the first time that it ran again, or to the end."""
+    """From a script's first crash until it ran again, or until the end of the run."""
 
     script: str
     first_step: int
@@ -73,14 +73,14 @@ class Debugging(Record):
 
 
 class ClaimCounts(Record):
-    """How many numbers the agent claimed, by what its earlier observations say of them."""
+    """How many numbers the agent claimed, by whether its earlier observations support them."""
 
     supported: int = 0
     derived: int = 0
     unsupported: int = 0
 
 
-class HeldMode(Record):
+class ShownMode(Record):
     """An error mode of an unsuccessful run, and the step at which it first showed."""
 
     mode: ErrorMode
@@ -88,7 +88,7 @@ class HeldMode(Record):
 
 
 class ProcessReport(Record):
-    """How a run got where it got. `None` is unknown, never zero."""
+    """How a run went. `None` is unknown, never zero."""
 
     findings: tuple[Finding, ...] = ()
     claims: ClaimCounts = ClaimCounts()
@@ -105,7 +105,7 @@ class ProcessReport(Record):
     """How often the plan's items changed; unknown for agents that write no plan."""
     budget_unused: dict[str, float] = {}
     """The share of each limit that was left at the end."""
-    error_modes: tuple[HeldMode, ...] = ()
+    error_modes: tuple[ShownMode, ...] = ()
     """Of an unsuccessful run, in the order in which they first showed."""
 
     @property

@@ -1,4 +1,4 @@
-"""Two runs side by side: where their actions part, what each did, said and used."""
+"""Compare two runs: where their actions diverge, and what each did, planned and used."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -6,22 +6,21 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
+from mlagentbench.analysis.analyse import summarise
 from mlagentbench.analysis.detectors.parsing.reply_parts import main_replies
 from mlagentbench.analysis.run_summary import RunSummary, ScorePoint, ValidationPoint
-from mlagentbench.analysis.summarise import summarise
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Action, Json, Record, Step
 from mlagentbench.runs.journal import History
 from mlagentbench.runs.results import find_run, read_files
 
-SUBJECT = 60
-"""Characters of what an action is about."""
+SUBJECT_CHARACTERS = 60
 
 PairKind = Literal["same", "other arguments", "other action", "only first", "only second"]
 
 
 class DoneAction(Record):
-    """An action as far as the comparison shows it; `point` is the grade after it, if any."""
+    """An action for display; `point` is the grade after it, if any."""
 
     step: int
     name: str
@@ -40,7 +39,7 @@ class ChangedArgument(Record):
 
 
 class ActionPair(Record):
-    """Actions of the two runs that stand beside each other."""
+    """Actions of the two runs that are shown side by side."""
 
     kind: PairKind
     first: DoneAction | None
@@ -57,13 +56,13 @@ class DiffSide(Record):
     snapshot: str | None
     """The workspace at its end."""
     plan: str
-    """The last that the agent wrote into a reply; "" when it wrote none."""
+    """The last plan that the agent wrote; "" when it wrote none."""
 
 
 class RunDiff(Record):
-    """Two runs compared; `shared` says how many steps at the start are the same in both.
+    """Two runs compared; `shared` is the number of equal steps at the start.
 
-    `parting` is what differs in the first action that does, where both did the same kind.
+    `parting` has the arguments that differ in the first differing action, if its name is the same.
     """
 
     first: DiffSide
@@ -74,12 +73,12 @@ class RunDiff(Record):
 
 
 def compare_runs(first: Path, second: Path) -> RunDiff:
-    """Read and compare two runs; a UsageError when one is no run, or when they are the same."""
+    """Read and compare two runs; UsageError when one is not a run, or when they are the same."""
     sides = [_read(first), _read(second)]
     (one, steps), (other, other_steps) = sides
     if one.directory == other.directory:
-        raise UsageError(f"{first} and {second} are the same run; name two")
-    pairs = tuple(aligned(one.summary, steps, other.summary, other_steps))
+        raise UsageError(f"{first} and {second} are the same run; pass two different runs")
+    pairs = tuple(align_steps(one.summary, steps, other.summary, other_steps))
     shared = next((at for at, pair in enumerate(pairs) if pair.kind != "same"), len(pairs))
     parted = shared < len(pairs) and pairs[shared].kind == "other arguments"
     return RunDiff(
@@ -109,12 +108,12 @@ def _last_plan(history: History) -> str:
     return plans[-1] if plans else ""
 
 
-def aligned(
+def align_steps(
     first: RunSummary, steps: Sequence[Step], second: RunSummary, others: Sequence[Step]
 ) -> Iterator[ActionPair]:
-    """The steps of two runs beside each other, by their actions' names and arguments.
+    """The steps of two runs side by side, aligned by their actions' names and arguments.
 
-    What stands between two pairs that are alike stands side by side, too.
+    Steps between two aligned pairs are shown side by side, too.
     """
     found = [(-1, -1), *_alike(steps, others), (len(steps), len(others))]
     for (here, there), (to, other_to) in pairwise(found):
@@ -128,7 +127,7 @@ def aligned(
 
 
 def _alike(steps: Sequence[Step], others: Sequence[Step]) -> Iterator[tuple[int, int]]:
-    """Which steps belong together, in both orders, so that they are alike as much as can be."""
+    """The alignment of steps, in order, with the largest total likeness."""
     keys, other_keys = ([_keys(step.action) for step in side] for side in (steps, others))
     most = [[0] * (len(others) + 1) for _ in range(len(steps) + 1)]
     for here in reversed(range(len(steps))):
@@ -150,11 +149,11 @@ def _alike(steps: Sequence[Step], others: Sequence[Step]) -> Iterator[tuple[int,
 
 
 def _keys(action: Action) -> tuple[str, str, str]:
-    return action.name, _main_argument(action), json.dumps(action.arguments, sort_keys=True)
+    return action.name, _first_argument(action), json.dumps(action.arguments, sort_keys=True)
 
 
 def _likeness(one: tuple[str, str, str], other: tuple[str, str, str]) -> int:
-    """How many agree, of two actions' names, what they are about, and all their arguments."""
+    """How many agree of two actions' names, main arguments and all arguments, in this order."""
     return next((at for at in range(3) if one[at] != other[at]), 3)
 
 
@@ -164,8 +163,8 @@ def _pair(
     same = one is not None and other is not None and one.observation == other.observation
     return ActionPair(
         kind=_kind(one, other),
-        first=_done(one, first),
-        second=_done(other, second),
+        first=_displayed(one, first),
+        second=_displayed(other, second),
         same_observation=same,
     )
 
@@ -184,28 +183,29 @@ def _changed(one: Step, other: Step) -> Iterator[ChangedArgument]:
     arguments, others = one.action.arguments, other.action.arguments
     for name in dict.fromkeys([*arguments, *others]):
         if arguments.get(name) != others.get(name):
-            texts = _text(arguments.get(name)), _text(others.get(name))
-            yield ChangedArgument(name=name, first=texts[0], second=texts[1])
-
-
-def _main_argument(action: Action) -> str:
-    return _text(next(iter(action.arguments.values()), None))
+            first, second = _text(arguments.get(name)), _text(others.get(name))
+            yield ChangedArgument(name=name, first=first, second=second)
 
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
+def _first_argument(action: Action) -> str:
+    return _text(next(iter(action.arguments.values()), None))
+
+
 def main_argument(action: Action) -> str:
-    """What an action is about: its first argument, or the beginning of a long one."""
-    text = _main_argument(action).strip()
+    """An action's first argument, or the beginning of a long one."""
+    text = _first_argument(action).strip()
     line = text.partition("\n")[0]
-    if len(line) > SUBJECT:
-        line = line[: line.rfind(" ", 1, SUBJECT) if " " in line[1:SUBJECT] else SUBJECT]
+    if len(line) > SUBJECT_CHARACTERS:
+        end = line.rfind(" ", 1, SUBJECT_CHARACTERS)
+        line = line[: end if end > 0 else SUBJECT_CHARACTERS]
     return line if line == text else f"{line.rstrip()} …"
 
 
-def _done(step: Step | None, summary: RunSummary) -> DoneAction | None:
+def _displayed(step: Step | None, summary: RunSummary) -> DoneAction | None:
     if step is None:
         return None
     return DoneAction(

@@ -1,4 +1,4 @@
-"""One run in one small record: all that tables, plots and overviews need of it."""
+"""The summary of one run: all that tables, plots and overviews need."""
 
 from mlagentbench.analysis.findings import ProcessReport
 from mlagentbench.records import Record
@@ -6,7 +6,7 @@ from mlagentbench.runs.results import RunResult
 
 
 class ScorePoint(Record):
-    """The grade of the workspace as it was after a step, and what had been used by then."""
+    """The grade of the workspace after a step, and what had been used by then."""
 
     step: int
     seconds: float
@@ -27,39 +27,39 @@ class ValidationPoint(Record):
 
 
 class RoleUsage(Record):
-    """What the model in a role was asked and answered."""
+    """What the model in a role read and wrote."""
 
     role: str
-    replies: int | None
-    """Unknown for the model that programs ask while they run."""
+    replies: int | None = None
+    """Unknown for the model that programs call while they run."""
     input_tokens: int
-    cached_tokens: int
+    cached_tokens: int = 0
     output_tokens: int
-    reasoning_tokens: int
-    cost: float | None
-    seconds: float | None
+    reasoning_tokens: int = 0
+    cost: float | None = None
+    seconds: float | None = None
 
 
 class RunEfficiency(Record):
-    """What a run took. Parts of the time are by the wall clock; unknown ones are `None`.
+    """What a run used; `None` is unknown. All times but `working_seconds` are wall-clock times.
 
     wall = from the first line of the journal to the outcome, without the time between a stop and
-    its resumption; working = the run's own clock, which stands still while a provider makes us
-    wait; scripts = in Execute Script and Python REPL; harness = wall - model - scripts.
+    its resumption; working = the run's own clock, which stops while a provider makes us wait;
+    scripts = in Execute Script and Python REPL; harness = wall - model - scripts.
     """
 
     wall_seconds: float
     working_seconds: float
-    model_seconds: float | None
-    script_seconds: float | None
-    harness_seconds: float | None
+    model_seconds: float | None = None
+    script_seconds: float | None = None
+    harness_seconds: float | None = None
     steps: int
-    roles: tuple[RoleUsage, ...]
-    input_tokens: int | None
-    cached_tokens: int | None
-    output_tokens: int | None
-    reasoning_tokens: int | None
-    cost: float | None
+    roles: tuple[RoleUsage, ...] = ()
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost: float | None = None
 
     @property
     def tokens(self) -> int | None:
@@ -69,27 +69,27 @@ class RunEfficiency(Record):
 
 
 class RunSummary(Record):
-    """A run as far as it has come, analysed."""
+    """A run, finished or not, with its analysis."""
 
     out: str
     """The --out directory, as it was given."""
     cluster: str
-    """Runs branched from one history share it: they are not independent."""
+    """Shared by runs that were branched from one history: they are not independent."""
     result: RunResult
     points: tuple[ScorePoint, ...] = ()
     validations: tuple[ValidationPoint, ...] = ()
     process: ProcessReport = ProcessReport()
     efficiency: RunEfficiency
     test_set_interval: tuple[float, float] | None = None
-    """95 % interval of the final score by resampling the test set's groups, where it has groups."""
+    """95 % interval of the final score from resampling the test set's groups, if it has groups."""
     altered: tuple[str, ...] = ()
-    """Why the hash chains of the run's files do not hold, a sentence a file."""
+    """Why the hash chains of the run's files do not hold, one sentence per file."""
     marks: tuple[str, ...] = ()
-    """What could not be known when the run was read, such as a task that is not known here."""
+    """What was missing when the run was read, such as its task."""
 
 
 class UnreadableRun(Record):
-    """A directory that should be a run, and why it cannot be read."""
+    """A run directory that cannot be read, and why."""
 
     out: str
     path: str

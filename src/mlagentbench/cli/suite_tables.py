@@ -55,7 +55,7 @@ def _heading(lines: Sequence[CellStatistics]) -> tuple[str, str]:
             f"reference {number_text(line.reference)}"
         )
     metric = f"{line.metric}, {line.better} is better"
-    return f"[bold]{line.key.task}[/bold] ({line.data_words}): {metric}", measured
+    return f"[bold]{line.key.task}[/bold] ({line.data_description}): {metric}", measured
 
 
 def _model(name: str, narrow: bool) -> str:

@@ -1,16 +1,18 @@
-"""Grading: what a run submitted, scored away from the agent.
+"""Grade what a run submitted, outside of the agent's sandbox.
 
     snapshot --submission only, regular files--> outputs/step-N/
-    [collect]   agent code that must run, does so in a fresh sandbox that has inputs, no answers
-    grade.py    in a sandbox of its own, sees outputs/step-N/ and private/ (of a timed task also
-                public/), imports nothing of the agent's
-    GradeRecord       the score seen against floor, bar and reference; appended to grades.jsonl
+    [collect]    submitted code runs in a fresh sandbox that has the inputs but not the answers
+    grade.py     runs in its own sandbox; reads outputs/step-N/ and private/ (for a timed task also
+                 public/); never imports submitted code
+    GradeRecord  the score compared with floor, bar and reference; appended to grades.jsonl
 
-An invalid submission is a GradeRecord with a reason. A grader that fails is a RunFailed, never a
+An invalid submission is a GradeRecord with a reason. A failing grader is a RunFailed, never a
 score.
+
+Runs imported from the original's logs are graded only if their predictions fit our full test set:
+the original split its data differently, and often left the test labels in the workspace.
 """
 
-import shutil
 import time
 from pathlib import Path
 
@@ -24,8 +26,7 @@ from mlagentbench.environment.services.tool_model import (
 )
 from mlagentbench.environment.services.tool_services import ToolServices, grading_services
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.grading.imported_runs import WARNING, data_for_imported, require_fit
-from mlagentbench.grading.program import collect_program
+from mlagentbench.grading.program import collect_program, fresh_directory
 from mlagentbench.grading.score import compare_with_bar
 from mlagentbench.grading.timed import collect_timed
 from mlagentbench.records import GradeRecord, Json, Record, RunRecord, ToolUsage
@@ -34,19 +35,26 @@ from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.results import read_record
-from mlagentbench.runs.trees import Entry, NotCollected, entry_at, materialise
+from mlagentbench.runs.trees import NotCollected, entry_at, materialise
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.contract import InvalidSubmissionReported
-from mlagentbench.tasks.data.preparation import PreparedData, prepared_with_hash
+from mlagentbench.tasks.data.preparation import PreparedData, find_prepared, prepared_with_hash
 from mlagentbench.tasks.measured import stored_measurements
 from mlagentbench.tasks.python_env.env import PythonEnv, require_python_env
 from mlagentbench.tasks.task import Task, load_task
 
 GRADING_TIMEOUT = 1800.0
+IMPORTED_NOT_GRADED = (
+    "imported from the original's logs: not graded, because its test data differ from ours"
+)
+IMPORTED_WARNING = (
+    "imported from the original's logs and graded on our test set; "
+    "its labels may have been in the run's workspace"
+)
 
 
 class Scored(Record):
-    """What the task's grader said: a score, or the reason why there is none."""
+    """The result of the task's grader: a score, or the reason why there is none."""
 
     score: float | None = None
     reason: str | None = None
@@ -55,7 +63,7 @@ class Scored(Record):
 
 
 async def grade_run(run: RunDirectory, step: int | None = None) -> GradeRecord:
-    """Grade a run as it was after a step, by default its last, and add the grade to its grades."""
+    """Grade a run as it was after `step` (default: its last) and append the grade to its grades."""
     record = read_record(run)
     task = load_task(record.task_path)
     facts = record.disclosure
@@ -66,11 +74,12 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> GradeRecord:
     started = time.monotonic()
     outputs = run.outputs / f"step-{number}"
     tool_name = tool_model_name(task, facts.roles, facts.model)
-    tool = None if tool_name is None else CachedReplies(_asked(tool_name, record), run.replies)
+    tool = None if tool_name is None else CachedReplies(_tool_model(tool_name, record), run.replies)
     store = ObjectStore(run.objects)
     scored = await score_snapshot(task, data, python_env, store, snapshot, outputs, tool)
     if record.origin == "legacy":
-        scored = _as_imported(run, scored, entry_at(store, snapshot, task.spec.submission.path))
+        has_submission = entry_at(store, snapshot, task.spec.submission.path) is not None
+        scored = _imported_score(run, scored, has_submission)
     measured = stored_measurements(task, facts.tier, data.hash, tool_name)
     comparison = compare_with_bar(task.spec.metric, measured, scored.score)
     grade = GradeRecord(
@@ -85,28 +94,48 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> GradeRecord:
     return grade
 
 
-def _asked(name: str, record: RunRecord) -> ToolModel:
-    """Who answers what is not kept; nobody, where that would ask a model for a replay."""
+def _tool_model(name: str, record: RunRecord) -> ToolModel:
+    """The model that answers new requests; a replay has only its recorded replies."""
     is_replay = record.origin == "replay" and name != READER
     return RecordedTool(name) if is_replay else InspectTool(name)
 
 
 def data_of(run: RunDirectory, record: RunRecord, task: Task) -> PreparedData:
-    """The data that a run worked on; those of an imported run are not here, ours may fit."""
+    """The data that a run worked on; for an imported run, our full data."""
     if record.origin == "legacy":
-        return data_for_imported(run, task)
+        return _data_for_imported(run, task)
     facts = record.disclosure
     if task.spec.version != facts.task_version:
         raise UsageError(
-            f"{run.path}: was run on {task.id} version {facts.task_version}, this is version "
-            f"{task.spec.version}; grade it with the MLAgentBench that ran it"
+            f"{run.path}: was run on version {facts.task_version} of {task.id}, but version "
+            f"{task.spec.version} is installed; grade it with the MLAgentBench that ran it"
         )
     return prepared_with_hash(task, facts.tier, facts.data_hash)
 
 
-def _as_imported(run: RunDirectory, scored: Scored, submission: Entry | None) -> Scored:
-    require_fit(run, scored.reason, submission is not None)
-    return scored.model_copy(update={"extra": {**scored.extra, "warning": WARNING}})
+def _data_for_imported(run: RunDirectory, task: Task) -> PreparedData:
+    if task.spec.kind != "predictions":
+        raise UsageError(
+            f"{run.relative}: {IMPORTED_NOT_GRADED}; {task.id} is graded by running what was "
+            "submitted, and the original's submissions have another form"
+        )
+    data = find_prepared(task, "full")
+    if data is None:
+        raise UsageError(
+            f"{run.relative}: {IMPORTED_NOT_GRADED}; to see whether its submission fits ours, run: "
+            f"mlagentbench tasks prepare {task.address} --tier full"
+        )
+    return data
+
+
+def _imported_score(run: RunDirectory, scored: Scored, has_submission: bool) -> Scored:
+    """The score with a warning. A submission that does not fit our test set cannot be graded; a
+    missing one is a failure of the agent."""
+    if scored.reason is not None and has_submission:
+        raise UsageError(
+            f"{run.relative}: {IMPORTED_NOT_GRADED}; its submission does not fit: {scored.reason}"
+        )
+    return scored.model_copy(update={"extra": {**scored.extra, "warning": IMPORTED_WARNING}})
 
 
 def _snapshot_after(run: RunDirectory, history: History, step: int | None) -> tuple[int, str]:
@@ -148,19 +177,16 @@ async def score_submission(
     submitted: Path,
     tool: ToolModel | None = None,
 ) -> Scored:
-    """Score the submitted files in a directory; they are data here and are never imported."""
+    """Score the submitted files in a directory; they are read as data and never imported."""
     outputs = outputs_of(task, submitted)
     services = None if tool is None else grading_services(task, data.private, tool)
-    if outputs != submitted:
-        fresh_directory(outputs)
-        try:
+    try:
+        if outputs != submitted:
+            fresh_directory(outputs)
             if task.spec.kind == "timed":
                 await collect_timed(task, data, python_env, submitted, outputs)
             else:
                 await collect_program(task, python_env, submitted, data.private, outputs, services)
-        except InvalidSubmissionReported as invalid:
-            return Scored(reason=str(invalid), tool=_used(services))
-    try:
         result = await call_grader(task, data, python_env, outputs)
     except InvalidSubmissionReported as invalid:
         return Scored(reason=str(invalid), tool=_used(services))
@@ -181,7 +207,7 @@ def outputs_of(task: Task, submitted: Path) -> Path:
 
 
 async def call_grader(task: Task, data: PreparedData, python_env: PythonEnv, outputs: Path) -> Json:
-    """Let the task's grade() score outputs, in a sandbox of its own."""
+    """Call the task's grade() on outputs, in its own sandbox."""
     read = {"outputs": outputs, "private": data.private}
     if task.spec.kind == "timed":
         read["public"] = data.public
@@ -195,10 +221,3 @@ def _used(services: ToolServices | None) -> ToolUsage | None:
 def _with_refusals(extra: dict[str, Json], services: ToolServices | None) -> dict[str, Json]:
     refused = services.refusals() if services is not None else None
     return extra if refused is None else {**extra, "warning": refused}
-
-
-def fresh_directory(directory: Path) -> None:
-    """Make a directory that is empty."""
-    if directory.exists():
-        shutil.rmtree(directory)
-    directory.mkdir(parents=True)

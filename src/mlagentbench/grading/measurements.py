@@ -1,12 +1,12 @@
-"""A task's measured figures: how they come from scores, and what about them is not as it should be.
+"""A task's measurements: how they follow from scores, and what is wrong with them.
 
-| figure    | how it is measured                                                                  |
-|-----------|-------------------------------------------------------------------------------------|
-| floor     | the best of the starter's mean and the trivial predictors                           |
-| starter   | mean and standard deviation over its runs, each with the seed of another epoch      |
-| reference | the shipped solution, likewise                                                      |
-| bar       | half of the way from floor to reference, or the starter's noise, if that is further |
-| ceiling   | what no submission can better, where the task knows it                              |
+| measurement | how it is measured                                                            |
+|-------------|-------------------------------------------------------------------------------|
+| floor       | the best of the starter's mean and the trivial predictors                     |
+| starter     | mean and standard deviation over its runs, each with the seed of one epoch    |
+| reference   | the shipped solution, likewise                                                |
+| bar         | halfway from floor to reference, or the starter's noise, whichever is further |
+| ceiling     | the best possible score, where the task knows it                              |
 """
 
 import statistics
@@ -21,13 +21,14 @@ from mlagentbench.records import Record, Tier
 from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, StarterMeasurements
 
 MAX_SPREAD = 0.10
-"""The starter's standard deviation should be at most this share of the way to the reference."""
+"""The starter's standard deviation should be at most this share of the distance from floor to
+reference."""
 MINI_SECONDS = {"starter": 10.0, "solution": 25.0}
 """Wall time on an idle machine that a mini task should stay within."""
 
 
 class TimedScore(Record):
-    """A score, and what it took to get there."""
+    """A score and the time that it took."""
 
     score: float
     seconds: float
@@ -35,7 +36,7 @@ class TimedScore(Record):
 
 
 class MeasuredTask(Record):
-    """What `mlagentbench tasks measure` found out about a task, and where it wrote it."""
+    """The measurements of a task, and the file that they were written to."""
 
     task: str
     tier: Tier
@@ -54,7 +55,7 @@ def measurements_from(
     tool: str | None = None,
     data_bytes: int | None = None,
 ) -> Measured:
-    """The figures of these runs; RunFailed when the solution is no better than the floor."""
+    """The measurements of these runs; RunFailed when the solution does not beat the floor."""
     starter_scores = [run.score for run in starter]
     reference_mean = statistics.fmean(run.score for run in reference)
     floor = metric.best([statistics.fmean(starter_scores), *trivial.values()])
@@ -62,16 +63,14 @@ def measurements_from(
         raise RunFailed(
             "task",
             f"the solution's mean score {reference_mean:.6g} is not better than the floor "
-            f"{floor:.6g}, so there is no bar",
+            f"{floor:.6g}, so there is no bar; improve the solution",
         )
     measured = Measured(
         data=data_hash,
         bytes=data_bytes,
         trivial={name: _rounded(score) for name, score in trivial.items()},
         starter=StarterMeasurements(
-            **_summary(starter),
-            runs=len(starter),
-            deterministic=len(set(starter_scores)) == 1,
+            **_summary(starter), runs=len(starter), deterministic=len(set(starter_scores)) == 1
         ),
         reference=ReferenceMeasurements(**_summary(reference), runs=len(reference), source="ours"),
         bar=_rounded(bar_of(metric, starter_scores, list(trivial.values()), reference_mean)),
@@ -99,44 +98,44 @@ def _summary(runs: Sequence[TimedScore]) -> dict[str, Any]:
 
 
 def _rounded(value: float) -> float:
-    """Ten digits: enough to tell scores apart, few enough to be read."""
+    """Ten significant digits."""
     return float(f"{value:.10g}")
 
 
 def spread_on_scale(metric: Metric, starter: StarterMeasurements) -> float:
-    """The starter's standard deviation on the task's scale (of a logarithm: that of the ratio)."""
+    """The starter's standard deviation on the task's scale (log: relative to its mean)."""
     return starter.std / starter.mean if metric.scale == "log" else starter.std
 
 
 def noise_above_floor(metric: Metric, measured: Measured) -> float:
-    """How far above the floor, on the task's scale, a run of the starter comes by luck alone."""
+    """How far above the floor, on the task's scale, a run of the starter gets by luck alone."""
     return noise_factor(measured.starter.runs) * spread_on_scale(metric, measured.starter)
 
 
 def concerns(metric: Metric, tier: Tier, measured: Measured) -> list[str]:
-    """What a task's author should mend: too much noise, too slow, better than possible."""
+    """What a task's author should fix: too much noise, too slow, better than possible."""
     found = []
     starter, reference = measured.starter, measured.reference
     floor = floor_of(metric, measured)
-    way = on_scale(metric, reference.mean) - on_scale(metric, floor)
-    share = spread_on_scale(metric, starter) / way
+    distance = on_scale(metric, reference.mean) - on_scale(metric, floor)
+    share = spread_on_scale(metric, starter) / distance
     if share > MAX_SPREAD:
         found.append(
-            f"the starter's spread is {share:.0%} of the way from floor to reference; "
-            f"at most {MAX_SPREAD:.0%} is wanted"
+            f"the starter's standard deviation is {share:.0%} of the distance from floor to "
+            f"reference; it should be at most {MAX_SPREAD:.0%}"
         )
-    bar = (on_scale(metric, measured.bar) - on_scale(metric, floor)) / way
+    bar = (on_scale(metric, measured.bar) - on_scale(metric, floor)) / distance
     if bar > 1 - ROOM:
         found.append(
-            f"the starter's noise puts the bar at {bar:.0%} of the way from floor to reference; "
-            f"the solution itself would hardly reach it"
+            f"the starter's noise puts the bar at {bar:.0%} of the distance from floor to "
+            "reference; even the solution would rarely reach it"
         )
     if tier == "mini":
         for name, seconds in (("starter", starter.seconds), ("solution", reference.seconds)):
             if seconds is not None and seconds > MINI_SECONDS[name]:
                 found.append(
-                    f"the {name} takes {seconds:.1f} s; at most {MINI_SECONDS[name]:g} s are wanted"
-                    " in the mini tier (on an idle machine)"
+                    f"the {name} takes {seconds:.1f} s; in the mini tier it should take at most "
+                    f"{MINI_SECONDS[name]:g} s on an idle machine"
                 )
     for name, score in (("floor", floor), ("reference", reference.mean)):
         if measured.ceiling is not None and metric.is_better(score, measured.ceiling):

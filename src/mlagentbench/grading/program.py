@@ -1,13 +1,16 @@
-"""Running a submitted program on hidden inputs: in a fresh sandbox, without answers.
+"""Run a submitted program on hidden inputs, in a fresh sandbox without the answers.
 
-Where the task has an alterations.py, the alterations that it makes are run in the submission's
-place, each in a sandbox of its own.
+If the task has an alterations.py, it derives altered versions of the submission (e.g. with shuffled
+weights) and each of them runs in its own sandbox. The program must not know which version it runs
+in, so alterations are made outside of those sandboxes, from a fresh seed, and run in random order.
 
 OUTPUTS/            what the program wrote; or, with alterations,
 OUTPUTS/NAME/       what the program wrote when it was run on that alteration
 """
 
 import os
+import random
+import secrets
 import shlex
 import shutil
 import stat
@@ -16,9 +19,9 @@ from pathlib import Path
 from mlagentbench.environment.services.tool_services import ENVIRONMENT, ToolServices, serving
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import scratch_directory
-from mlagentbench.grading.alterations import make_alterations
 from mlagentbench.sandbox.base import Bind, CommandResult, Limits, SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.contract import InvalidSubmissionReported
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -27,7 +30,7 @@ INPUTS = "/inputs"
 OUTPUTS = "outputs"
 MAX_DEPTH = 100
 LAST_OUTPUT = 1000
-"""How much of a failed program's output stands in the reason."""
+"""Characters of a failed program's output that the reason quotes."""
 
 
 async def collect_program(
@@ -38,24 +41,49 @@ async def collect_program(
     outputs: Path,
     services: ToolServices | None = None,
 ) -> None:
-    """Run the task's collect command; what it writes, regular files only, goes to `outputs`.
+    """Run the task's collect command and copy the regular files that it writes to `outputs`.
 
-    Raises InvalidSubmissionReported when the program fails or breaks a limit, RunFailed("model",
-    ...) when the model that it uses does not answer.
+    Raises InvalidSubmissionReported when the program fails or exceeds a limit, and
+    RunFailed("model", ...) when the model that it uses does not answer.
     """
     if not task.has_alterations:
         await _collect_one(task, python_env, submitted, private, outputs, services)
         return
     with scratch_directory("altered") as directory:
-        for alteration in await make_alterations(task, python_env, submitted, directory):
-            place = outputs / alteration.name
-            place.mkdir()
+        for alteration in await _make_alterations(task, python_env, submitted, directory):
+            altered_outputs = outputs / alteration.name
+            altered_outputs.mkdir()
             try:
-                await _collect_one(task, python_env, alteration, private, place, services)
+                await _collect_one(task, python_env, alteration, private, altered_outputs, services)
             except InvalidSubmissionReported as invalid:
-                raise InvalidSubmissionReported(
-                    f"alteration {alteration.name}: {invalid}"
-                ) from invalid
+                reason = f"alteration {alteration.name}: {invalid}"
+                raise InvalidSubmissionReported(reason) from invalid
+
+
+async def _make_alterations(
+    task: Task, python_env: PythonEnv, submitted: Path, directory: Path
+) -> list[Path]:
+    """Directories below `directory`, named like their alterations, each laid out like `submitted`.
+
+    Raises InvalidSubmissionReported when the submission cannot be altered.
+    """
+    path, made = task.spec.submission.path, directory / "made"
+    await call_task(
+        task,
+        python_env,
+        "alterations.make",
+        read={"submission": submitted / path},
+        write={"directory": made},
+        seed=secrets.randbits(128),
+    )
+    alterations = []
+    for alteration in sorted(made.iterdir()):
+        home = directory / "alterations" / alteration.name
+        (home / path).parent.mkdir(parents=True)
+        alteration.rename(home / path)
+        alterations.append(home)
+    random.SystemRandom().shuffle(alterations)
+    return alterations
 
 
 async def _collect_one(
@@ -73,7 +101,7 @@ async def _collect_one(
         workspace = directory / "workspace"
         lay_out_submission(task, submitted, workspace)
         (workspace / OUTPUTS).mkdir()
-        _forget_times(workspace)
+        _reset_times(workspace)
         spec = SandboxSpec(
             workspace=workspace,
             python_env=python_env.directory,
@@ -93,7 +121,7 @@ async def _collect_one(
 
 
 def lay_out_submission(task: Task, submitted: Path, workspace: Path) -> None:
-    """A fresh workspace: the submitted files, beside the task's own read-only ones."""
+    """Lay out a fresh workspace: the submitted files and the task's read-only files."""
     shutil.copytree(submitted, workspace)
     for name in task.spec.read_only.paths:
         source, target = task.starter / name, workspace / name
@@ -103,8 +131,8 @@ def lay_out_submission(task: Task, submitted: Path, workspace: Path) -> None:
             shutil.copyfile(source, target)
 
 
-def _forget_times(workspace: Path) -> None:
-    """When a file was written could tell which alteration of a submission it belongs to."""
+def _reset_times(workspace: Path) -> None:
+    """Set all file times to 0: they could tell which alteration of a submission this is."""
     for path in (workspace, *workspace.rglob("*")):
         os.utime(path, (0, 0), follow_symlinks=False)
 
@@ -121,7 +149,7 @@ def _reason(command: str, result: CommandResult, refused: str | None) -> str:
 
 
 def _copy_regular_files(source: Path, target: Path, max_bytes: float) -> None:
-    """Copy what a program left, which may have put anything in the place of its own directories."""
+    """Copy a program's outputs, in which it may have left links, devices or anything else."""
     if source.is_symlink() or not source.is_dir():
         raise InvalidSubmissionReported(f"{source.name} is not a directory any more")
     total = 0
@@ -150,3 +178,10 @@ def _copy_file(source: Path, target: Path, name: Path) -> None:
         shutil.copyfile(source, target, follow_symlinks=False)
     except PermissionError as error:
         raise InvalidSubmissionReported(f"{name} cannot be read") from error
+
+
+def fresh_directory(directory: Path) -> None:
+    """Create an empty directory, replacing an existing one."""
+    if directory.exists():
+        shutil.rmtree(directory)
+    directory.mkdir(parents=True)

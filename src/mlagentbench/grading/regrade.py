@@ -1,4 +1,4 @@
-"""`mlagentbench runs regrade`: grade runs again, also as they were after earlier steps."""
+"""Grade runs again, also as they were after earlier steps."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ CHANGED = "changed"
 
 
 class Regraded(Record):
-    """A run that was graded again, with its new grades, and why there are not all of them."""
+    """The new grades of a run; `failure` says why some are missing."""
 
     run: str
     grades: tuple[GradeRecord, ...]
@@ -29,13 +29,13 @@ class Regraded(Record):
 def score_runs(
     paths: Sequence[Path], steps: str, announce: Callable[[str], None]
 ) -> list[Regraded]:
-    """Grade each run at the steps asked for; all paths and steps are checked before any work.
+    """Grade each run at the given steps, after checking all paths and steps.
 
-    A run that cannot be graded is named, and the others are graded nevertheless.
+    A run that cannot be graded is reported and does not stop the others.
     """
     runs = list(map(find_run, paths))
     for run in runs if steps != CHANGED else ():
-        steps_of(run, steps)
+        selected_steps(run, steps)
     return [_score(run, steps, announce) for run in runs]
 
 
@@ -44,7 +44,7 @@ def _score(run: RunDirectory, steps: str, announce: Callable[[str], None]) -> Re
     failure = None
     try:
         with run.locked():
-            for number in steps_of(run, steps):
+            for number in selected_steps(run, steps):
                 announce(f"grading {run.relative} after step {number}")
                 grades.append(asyncio.run(grade_run(run, number)))
         run.failure.unlink(missing_ok=True)
@@ -60,14 +60,14 @@ def grade_changes(run: RunDirectory, announce: Callable[[str], None]) -> None:
     """Grade every step that changed the submission, unless it was graded before."""
     graded = {grade.step for grade in read_grades(run)}
     with run.locked():
-        for number in steps_of(run, CHANGED):
+        for number in selected_steps(run, CHANGED):
             if number not in graded:
-                announce(f"grading {run.shown_name}, as it was after step {number}")
+                announce(f"grading {run.shown_name} after step {number}")
                 asyncio.run(grade_run(run, number))
 
 
-def steps_of(run: RunDirectory, text: str) -> list[int]:
-    """The steps of a run that `--steps TEXT` stands for."""
+def selected_steps(run: RunDirectory, text: str) -> list[int]:
+    """The steps of a run that `--steps TEXT` selects."""
     history = read_journal(run.journal)
     if history.run is None:
         raise UsageError(f"{run.path}: the run has not started; there is nothing to grade")
@@ -80,24 +80,24 @@ def changed_steps(run: RunDirectory, start: str, steps: Sequence[Step]) -> list[
     """The steps that changed what is graded, and the last one."""
     path = load_task(read_record(run).task_path).spec.submission.path
     store = ObjectStore(run.objects)
-    before = _submitted(store, start, path)
+    before = _submission_hash(store, start, path)
     changed = []
     for step in steps:
-        after = _submitted(store, step.snapshot, path)
+        after = _submission_hash(store, step.snapshot, path)
         if after != before:
             changed.append(step.n)
         before = after
     return sorted({*changed, len(steps)})
 
 
-def _submitted(store: ObjectStore, snapshot: str, path: str) -> str | None:
-    """The hash of what would be submitted; None when there is nothing."""
+def _submission_hash(store: ObjectStore, snapshot: str, path: str) -> str | None:
+    """The hash of the submission in a snapshot; None when there is none."""
     entry = entry_at(store, snapshot, path)
     return None if entry is None else entry.value
 
 
 def chosen_steps(text: str, last: int) -> list[int]:
-    """The step numbers that `last`, `all`, `every:N` or a list like `1,5,9` stands for."""
+    """The step numbers that `last`, `all`, `every:N` or a list like `1,5,9` selects."""
     if text == "last":
         return [last]
     if text == "all":

@@ -1,4 +1,4 @@
-"""What a score is worth: floor, reference, bar, success, and the paper's rule beside it."""
+"""Compare a score with floor, reference and bar: normalised score, success, the paper's rule."""
 
 import math
 import statistics
@@ -9,13 +9,13 @@ from mlagentbench.records import BarComparison
 from mlagentbench.tasks.spec import Measured, Metric
 
 SUCCESS_AT = 0.5
-"""The normalised score from which on a run can be a success."""
+"""The least normalised score of a successful run."""
 
 PAPER_MARGIN = 0.10
-"""The paper's rule: more than this share better than the starter."""
+"""The paper's rule for success: better than the starter by more than this share."""
 
 ROOM = 0.1
-"""How far beyond the bar, in normalised score, a reference solution must lie."""
+"""The normalised score by which a reference solution must exceed the bar."""
 
 
 def floor_of(metric: Metric, measured: Measured) -> float:
@@ -24,7 +24,7 @@ def floor_of(metric: Metric, measured: Measured) -> float:
 
 
 def on_scale(metric: Metric, score: float) -> float:
-    """The score on the task's scale, oriented so that more is better."""
+    """The score on the task's scale; higher is better."""
     value = math.log(score) if metric.scale == "log" else score
     return value if metric.better == "higher" else -value
 
@@ -46,7 +46,7 @@ def normalised(metric: Metric, score: float, floor: float, reference: float) -> 
 def bar_of(
     metric: Metric, starter_scores: Sequence[float], trivial: Sequence[float], reference: float
 ) -> float:
-    """The score from which on a run is a success: half of the way, and above the noise."""
+    """The lowest score of a success: halfway to the reference, and above the starter's noise."""
     floor = metric.best([statistics.fmean(starter_scores), *trivial])
     bottom, top = on_scale(metric, floor), on_scale(metric, reference)
     spread = statistics.stdev(on_scale(metric, score) for score in starter_scores)
@@ -57,7 +57,7 @@ def bar_of(
 def compare_with_bar(
     metric: Metric, measured: Measured | None, score: float | None
 ) -> BarComparison:
-    """See a score, or the lack of one, against the measured figures."""
+    """Compare a score, or the lack of one, with the task's measurements."""
     if measured is None:
         return BarComparison(success_reason="floor and bar were not measured on this data")
     floor, bar, reference = floor_of(metric, measured), measured.bar, measured.reference.mean
@@ -72,7 +72,6 @@ def compare_with_bar(
         )
     reached = score == bar or metric.is_better(score, bar)
     improvement = paper_improvement(metric, measured.starter.mean, score)
-    beyond = measured.ceiling is not None and metric.is_better(score, measured.ceiling)
     return BarComparison(
         floor=floor,
         bar=bar,
@@ -82,12 +81,12 @@ def compare_with_bar(
         success_reason="reaches the bar" if reached else "below the bar",
         paper_improvement=improvement,
         paper_success=None if improvement is None else exceeds_paper_margin(improvement),
-        above_ceiling=beyond,
+        above_ceiling=measured.ceiling is not None and metric.is_better(score, measured.ceiling),
     )
 
 
 def paper_improvement(metric: Metric, starter: float, score: float) -> float | None:
-    """By which share the score is better than the starter's mean, as the paper counts it."""
+    """The relative improvement over the starter's mean, as the paper defines it."""
     if starter == 0:
         return None
     gain = score - starter if metric.better == "higher" else starter - score

@@ -1,25 +1,25 @@
-"""Timed grading: how long a submitted program takes to answer, as a ratio to the starter's.
+"""Timed grading: how long a submitted program takes to answer, relative to the starter.
 
-    requests.make   draws the requests of this sitting, from a seed that did not exist before
-    three servers   the submission, the starter, and the starter once more as a control, each the
-                    task's collect command in a fresh sandbox of its own, beside the public data
+    requests.make   draws the requests of this timing round, from a fresh seed
+    three servers   the submission, the starter, and the starter once more as a control; each runs
+                    the task's collect command in its own fresh sandbox, beside the public data
     warm-up         not timed
     timed           each request to all three in turn, forwards, then backwards
     check           other requests, not timed
 
-Only the server that is asked runs; all processes of the others are stopped, and a submission that
-nevertheless used the processor meanwhile is invalid. The clock is the
-harness's. It starts before the first byte of a request is written and stops after the last byte of
-the reply is read, so that nothing of a request is known before its time counts. A control that is
-off says that the machine was not calm: another sitting follows, with new servers and requests.
+Only the server that is asked runs; all processes of the others are stopped. A submission that used
+the processor while it was stopped is invalid. The harness measures the time, from before the first
+byte of a request is written until the last byte of the reply is read, so a program knows nothing of
+a request before its time counts. If the control differs from the starter, the machine was busy:
+another round follows, with new servers and requests.
 
 OUTPUTS/
   requests/*.bin  submission/*.bin  starter/*.bin  timings.json  and the submitted files
 """
 
 import asyncio
-import os
 import posixpath
+import secrets
 import shlex
 import shutil
 import statistics
@@ -27,12 +27,13 @@ import struct
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import disk_trouble, scratch_directory
-from mlagentbench.grading.program import collect_limits, lay_out_submission
+from mlagentbench.grading.program import collect_limits, fresh_directory, lay_out_submission
 from mlagentbench.guest.mlagentbench_task import CONTROL_TOLERANCE
 from mlagentbench.home import holding
 from mlagentbench.records import Record
@@ -49,17 +50,20 @@ from mlagentbench.tasks.task import Task
 Role = Literal["submission", "starter", "control"]
 
 START_LIMIT = 120.0
-SITTINGS = 3
-LEAST_PAIRS = 9
+MAX_ROUNDS = 3
+MIN_PAIRS = 9
 MAX_REPLY = 256_000_000
-LAST_WORDS = 1000
-"""How much of what a failed program wrote to stderr stands in the reason."""
+STDERR_QUOTED = 1000
+"""Characters of a failed program's stderr that the reason quotes."""
 
 _LENGTH = struct.Struct(">Q")
 
 
 class TimingRecord(Record):
-    """Seconds by timed request, in the same order for all; `timings.json`."""
+    """Seconds by timed request, in the same order for all; `timings.json`.
+
+    `sittings` is the number of timing rounds, under the name that graders of tasks read.
+    """
 
     submission: tuple[float, ...]
     starter: tuple[float, ...]
@@ -79,92 +83,92 @@ class TimedReply(Record):
 async def collect_timed(
     task: Task, data: PreparedData, python_env: PythonEnv, submitted: Path, outputs: Path
 ) -> None:
-    """Time the submitted program against the starter; what they answered goes to `outputs`.
+    """Time the submitted program against the starter and write their replies to `outputs`.
 
-    Raises InvalidSubmissionReported when the submitted program ends, sends what is no frame, or
+    Raises InvalidSubmissionReported when the submitted program ends, sends a malformed frame or
     takes too long; RunFailed("grader", ...) when the starter does.
     """
     shutil.copytree(submitted, outputs, dirs_exist_ok=True)
     async with holding("timing"):
-        timings = await _sit_until_sound(task, data, python_env, submitted, outputs)
+        timings = await TimedGrading(task, data, python_env, submitted, outputs).run()
     (outputs / "timings.json").write_text(timings.model_dump_json(indent=2))
 
 
-async def _sit_until_sound(
-    task: Task, data: PreparedData, python_env: PythonEnv, submitted: Path, outputs: Path
-) -> TimingRecord:
-    """Sit again when the machine was not quiet, or the submission did not keep still."""
-    for sitting in range(1, SITTINGS + 1):
-        last = sitting == SITTINGS
-        requests = await _draw_requests(task, data, python_env, outputs / "requests")
-        try:
-            timings = await _sit(task, data, python_env, submitted, outputs, requests, sitting)
-        except _NotStill as reason:
-            # Once may be the fault of a busy machine, every time is the program's own.
-            if last:
-                raise InvalidSubmissionReported(str(reason)) from None
-            continue
-        if last or not timings.control_is_off():
-            return timings
-    raise AssertionError("the last sitting returns or raises")
+@dataclass(frozen=True)
+class TimedGrading:
+    """The timing rounds of one submission."""
 
+    task: Task
+    data: PreparedData
+    python_env: PythonEnv
+    submitted: Path
+    outputs: Path
 
-async def _draw_requests(
-    task: Task, data: PreparedData, python_env: PythonEnv, directory: Path
-) -> dict[str, bytes]:
-    """New requests by name, in the order in which they are sent."""
-    if directory.exists():
-        shutil.rmtree(directory)
-    directory.mkdir()
-    await call_task(
-        task,
-        python_env,
-        "requests.make",
-        read={"private": data.private},
-        write={"directory": directory},
-        seed=int.from_bytes(os.urandom(16), "big"),
-    )
-    kinds = ("warm-up", "timed", "check")
-    files = [file for kind in kinds for file in sorted(directory.glob(f"{kind}-*.bin"))]
-    if sum(file.name.startswith("timed-") for file in files) < LEAST_PAIRS:
-        raise RunFailed("task", f"{task.id}: requests.py makes fewer than {LEAST_PAIRS} timed ones")
-    return {file.name: file.read_bytes() for file in files}
+    async def run(self) -> TimingRecord:
+        """Repeat the round while the machine is busy or the submission runs when stopped."""
+        for number in range(1, MAX_ROUNDS + 1):
+            is_last = number == MAX_ROUNDS
+            requests = await self.draw_requests()
+            try:
+                timings = await self._time_round(requests, number)
+            except _RanWhileStopped as reason:
+                # Once may be the fault of a busy machine, every time is the program's own.
+                if is_last:
+                    raise InvalidSubmissionReported(str(reason)) from None
+                continue
+            if is_last or not timings.control_is_off():
+                return timings
+        raise AssertionError("the last round returns or raises")
 
+    async def draw_requests(self) -> dict[str, bytes]:
+        """New requests by name, in the order in which they are sent."""
+        directory = self.outputs / "requests"
+        fresh_directory(directory)
+        await call_task(
+            self.task,
+            self.python_env,
+            "requests.make",
+            read={"private": self.data.private},
+            write={"directory": directory},
+            seed=secrets.randbits(128),
+        )
+        kinds = ("warm-up", "timed", "check")
+        files = [file for kind in kinds for file in sorted(directory.glob(f"{kind}-*.bin"))]
+        if sum(file.name.startswith("timed-") for file in files) < MIN_PAIRS:
+            reason = f"{self.task.id}: requests.py makes fewer than {MIN_PAIRS} timed requests"
+            raise RunFailed("task", reason)
+        return {file.name: file.read_bytes() for file in files}
 
-async def _sit(
-    task: Task,
-    data: PreparedData,
-    python_env: PythonEnv,
-    submitted: Path,
-    outputs: Path,
-    requests: dict[str, bytes],
-    sitting: int,
-) -> TimingRecord:
-    """Ask three new servers all requests and keep what they answered."""
-    replies: dict[Role, dict[str, TimedReply]] = {"submission": {}, "starter": {}, "control": {}}
-    async with AsyncExitStack() as stack:
-        directory = stack.enter_context(scratch_directory("timing"))
-        servers = []
-        for role in replies:
-            workspace = directory / role
-            if role == "submission":
-                lay_out_submission(task, submitted, workspace)
-            else:
-                shutil.copytree(task.starter, workspace)
-            server = Server(role, task, python_env, workspace, data.public)
-            servers.append(await stack.enter_async_context(server))
-        for turn, (name, request) in enumerate(requests.items()):
-            for server in _in_turn(servers, turn, name):
-                replies[server.role][name] = await server.answer(name, request)
-        for server in servers:
-            server.require_stillness()
-    for role in ("submission", "starter"):
-        _write_replies(outputs / role, replies[role])
-    timed = {
-        role: tuple(reply.seconds for name, reply in own.items() if name.startswith("timed-"))
-        for role, own in replies.items()
-    }
-    return TimingRecord(**timed, sittings=sitting)
+    async def _time_round(self, requests: dict[str, bytes], number: int) -> TimingRecord:
+        """Send all requests to three new servers and write their replies to `outputs`."""
+        replies: dict[Role, dict[str, TimedReply]] = {
+            "submission": {},
+            "starter": {},
+            "control": {},
+        }
+        async with AsyncExitStack() as stack:
+            directory = stack.enter_context(scratch_directory("timing"))
+            servers = []
+            for role in replies:
+                workspace = directory / role
+                if role == "submission":
+                    lay_out_submission(self.task, self.submitted, workspace)
+                else:
+                    shutil.copytree(self.task.starter, workspace)
+                server = Server(role, self.task, self.python_env, workspace, self.data.public)
+                servers.append(await stack.enter_async_context(server))
+            for turn, (name, request) in enumerate(requests.items()):
+                for server in _in_turn(servers, turn, name):
+                    replies[server.role][name] = await server.answer(name, request)
+            for server in servers:
+                server.require_stillness()
+        for role in ("submission", "starter"):
+            _write_replies(self.outputs / role, replies[role])
+        timed = {
+            role: tuple(reply.seconds for name, reply in own.items() if name.startswith("timed-"))
+            for role, own in replies.items()
+        }
+        return TimingRecord(**timed, sittings=number)
 
 
 def _in_turn(servers: Sequence["Server"], turn: int, name: str) -> Sequence["Server"]:
@@ -176,9 +180,7 @@ def _in_turn(servers: Sequence["Server"], turn: int, name: str) -> Sequence["Ser
 
 def _write_replies(directory: Path, replies: dict[str, TimedReply]) -> None:
     try:
-        if directory.exists():
-            shutil.rmtree(directory)
-        directory.mkdir()
+        fresh_directory(directory)
         for name, reply in replies.items():
             (directory / name).write_bytes(reply.contents)
     except OSError as error:
@@ -187,7 +189,7 @@ def _write_replies(directory: Path, replies: dict[str, TimedReply]) -> None:
 
 
 class Server:
-    """A program that answers requests, in a sandbox of its own, stopped except while it is asked.
+    """A program that answers requests, in its own sandbox, stopped except while it is asked.
 
     A frame is its length (8 bytes, big-endian) and that many bytes.
     """
@@ -238,9 +240,9 @@ class Server:
             raise self._failure(f"sent no reply to {name} within {limit:g} s") from None
         except ProcessEnded as end:
             how = f"was {end.limit}" if end.limit else "ended"
-            words = end.stderr[-LAST_WORDS:].decode("utf-8", "replace").strip()
+            words = end.stderr[-STDERR_QUOTED:].decode("utf-8", "replace").strip()
             raise self._failure(f"{how} instead of replying to {name}\n{words}".strip()) from None
-        except _NotAFrame as error:
+        except _MalformedFrame as error:
             raise self._failure(f"sent a reply to {name} that {error}") from None
         finally:
             self._sandbox.freeze()
@@ -248,36 +250,38 @@ class Server:
         return reply
 
     def require_stillness(self) -> None:
-        """Stopped programs can set themselves going again, but not without using the processor.
+        """Detect a stopped program that resumed itself: it has used the processor.
 
-        Before the first reply, a program may have been stopped while it was still being started.
+        Not before the first reply: a program may have been stopped while it was still starting.
         """
         if self.role == "submission" and self._answered and not self._sandbox.stayed_frozen():
-            raise _NotStill(f"`{self._collect.command}` ran while others were timed")
+            raise _RanWhileStopped(f"`{self._collect.command}` ran while others were timed")
 
     async def _exchange(self, frame: bytes) -> TimedReply:
         start = time.perf_counter()
         await self._process.write(frame)
         size = _LENGTH.unpack(await self._process.read_exactly(_LENGTH.size))[0]
         if size > MAX_REPLY:
-            raise _NotAFrame(f"says to be {size:,} bytes long; at most {MAX_REPLY:,} are allowed")
+            raise _MalformedFrame(
+                f"says to be {size:,} bytes long; at most {MAX_REPLY:,} are allowed"
+            )
         contents = await self._process.read_exactly(size)
         return TimedReply(contents=contents, seconds=time.perf_counter() - start)
 
     def _failure(self, what: str) -> Exception:
-        """Whose fault it is depends on whose program it is."""
+        """A failing submission is invalid; a failing starter is the grader's fault."""
         message = f"`{self._collect.command}` {what}"
         if self.role == "submission":
             return InvalidSubmissionReported(message)
         return RunFailed("grader", f"{self._task.id}: the starter failed: {message}")
 
 
-class _NotStill(Exception):
+class _RanWhileStopped(Exception):
     """The submission ran while it should have been stopped."""
 
 
-class _NotAFrame(Exception):
-    """What came back cannot be a reply."""
+class _MalformedFrame(Exception):
+    """The bytes that came back are not a reply."""
 
 
 def _collect_of(task: Task) -> Collect:
@@ -287,7 +291,7 @@ def _collect_of(task: Task) -> Collect:
 
 
 def _public_binds(public: Path) -> tuple[Bind, ...]:
-    """The public data as the agent had them: read-only, at the top of the workspace."""
+    """The public data as the agent had it: read-only, at the top of the workspace."""
     return tuple(
         Bind(source=entry, target=posixpath.join(WORKSPACE, entry.name))
         for entry in sorted(public.iterdir())

@@ -1,6 +1,6 @@
-"""Intervals: how sure a figure is. All are 95 % intervals unless told otherwise.
+"""Confidence intervals of rates and means, at 95 % by default.
 
-docs/evaluation/statistics.md says which figure has which interval, with the coverage measured.
+docs/evaluation/statistics.md lists which statistic has which interval, and the measured coverage.
 """
 
 import math
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from mlagentbench.records import Record
 
 CONFIDENCE = 0.95
-FEWEST_FOR_T = 5
-"""Below so many values a task's mean has no interval: the points are shown instead."""
+MIN_FOR_T = 5
+"""Below this many values a task's mean has no interval: the points are shown instead."""
 
 
 class Interval(Record):
@@ -20,9 +20,9 @@ class Interval(Record):
 
 
 class Stratum(Record):
-    """The independent values of one task in short: how many, their mean and their variance.
+    """A summary of the independent values of one task: count, mean and unbiased variance.
 
-    The variance is that of a single value, estimated without bias; unknown below two values.
+    The variance is unknown below two values.
     """
 
     n: int
@@ -31,17 +31,17 @@ class Stratum(Record):
 
 
 def stratum_of(values: Sequence[float]) -> Stratum:
-    """Sum up the values of one task, of which there must be at least one."""
+    """Summarise the values of one task, at least one."""
     variance = statistics.variance(values) if len(values) > 1 else None
     return Stratum(n=len(values), mean=statistics.fmean(values), variance=variance)
 
 
 def wilson_interval(successes: float, n: float, confidence: float = CONFIDENCE) -> Interval:
-    """Wilson's score interval of a success rate; (0, 1) when nothing was tried.
+    """Wilson's score interval of a success rate; (0, 1) without runs.
 
-    Where several runs share a history, `n` is the number of histories and each of them adds its
-    share of successes: the variance of such a share is at most that of a single run, so the
-    interval errs on the wide side.
+    If several runs share a history, `n` is the number of histories and each of them adds its share
+    of successes. The variance of a share is at most that of a single run, so the interval is rather
+    too wide.
     """
     return _score_interval(successes, n, statistics.NormalDist().inv_cdf(0.5 + confidence / 2))
 
@@ -65,16 +65,13 @@ def standard_error(values: Sequence[float]) -> float | None:
 
 
 def t_interval(values: Sequence[float]) -> Interval | None:
-    """Student's interval of a mean on the values' own scale; None below five values.
-
-    Also None where all values are equal: nothing is then known of their spread.
-    """
-    return t_interval_of(stratum_of(values)) if len(values) >= FEWEST_FOR_T else None
+    """Student's interval of a mean; None below five values, or if all values are equal."""
+    return t_interval_of(stratum_of(values)) if len(values) >= MIN_FOR_T else None
 
 
 def t_interval_of(stratum: Stratum) -> Interval | None:
-    """As `t_interval`, of values that are only known in short."""
-    if stratum.n < FEWEST_FOR_T or not stratum.variance:
+    """Like `t_interval`, for summarised values."""
+    if stratum.n < MIN_FOR_T or not stratum.variance:
         return None
     half = t_quantile(stratum.n - 1) * math.sqrt(stratum.variance / stratum.n)
     return Interval(low=stratum.mean - half, high=stratum.mean + half)
@@ -91,15 +88,9 @@ def stratified_rate_interval(tasks: Sequence[Stratum]) -> Interval:
     """The interval of the mean of several tasks' success rates, for other runs on these tasks.
 
     Wilson's interval with the number of runs that would be as informative if all tasks were alike:
-    runs on tasks that differ vary less than that, by the ratio of the mean variance within tasks to
-    the variance of all runs thrown together. The ratio is estimated as if one more task had been
-    seen that is like all of them together, so that it never is 0: tasks on which all runs end alike
-    do not make the interval a point.
-
-    With 3, 5 or 8 runs on each of 3, 6 or 15 tasks, whose rates are drawn evenly from 0 to 1, from
-    a U-shaped distribution, or lie mostly near 0, it covered the truth in 94 to 98 % of 6,000 draws
-    each. Combining the tasks' own Wilson intervals by their squared widths (MOVER) came down to
-    85 %. When all tasks have the same rate it is as good as Wilson's own, 92 to 97 %.
+    runs on tasks that differ vary less, by the ratio of the mean variance within tasks to the
+    variance of all pooled runs. The ratio is estimated with one more task that is like the pool, so
+    that it is never 0: tasks on which all runs end alike do not make the interval a point.
     """
     n = [task.n for task in tasks]
     rate = statistics.fmean(task.mean for task in tasks)
@@ -115,11 +106,8 @@ def stratified_rate_interval(tasks: Sequence[Stratum]) -> Interval:
 def stratified_mean_interval(tasks: Sequence[Stratum]) -> Interval | None:
     """The interval of the mean of several tasks' means, for other runs on these tasks.
 
-    Student's, with Welch's and Satterthwaite's degrees of freedom. None where a task has a single
-    value, or where no task shows any spread: nothing is then known of it. Covered the truth in 94
-    to 97 % of 10,000 draws each, for the same numbers of runs and tasks, with normally distributed
-    values whose spread differs between tasks by a factor of up to 10; 92 % where of 15 tasks with 3
-    runs one varies ten times as much as all others.
+    Student's, with Welch's and Satterthwaite's degrees of freedom. None if a task has a single
+    value, or if no task shows any spread.
     """
     spread = combined_spread(tasks, weight=1 / len(tasks))
     if spread is None:
@@ -149,9 +137,9 @@ def combined_spread(strata: Sequence[Stratum], weight: float) -> Spread | None:
 
 
 def rate_interval_over_tasks(rates: Sequence[float]) -> Interval | None:
-    """The interval of the mean rate with the tasks seen as a sample; None below two tasks.
+    """The interval of the mean rate with the tasks as a sample; None below two tasks.
 
-    As Student's, but as a score interval: it stays within 0 and 1 and is no point where all tasks
+    Like Student's, but a score interval: it stays within 0 and 1, and is not a point if all tasks
     have the same rate.
     """
     if len(rates) < 2:
@@ -163,7 +151,7 @@ def rate_interval_over_tasks(rates: Sequence[float]) -> Interval | None:
 
 
 def mean_interval_over_tasks(means: Sequence[float]) -> Interval | None:
-    """Student's interval with the tasks seen as a sample; None without any spread between them."""
+    """Student's interval with the tasks as a sample; None without any spread between them."""
     error = standard_error(means)
     if not error:
         return None

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from mlagentbench.analysis.evidence import task_words
+from mlagentbench.analysis.analyse import summarise
+from mlagentbench.analysis.evidence import task_texts
 from mlagentbench.analysis.judge.judge import current_judgements
 from mlagentbench.analysis.run_summary import UnreadableRun
-from mlagentbench.analysis.summarise import summarise
 from mlagentbench.errors import UsageError
 from mlagentbench.report.cached_summaries import CachedRun
 from mlagentbench.runs.directory import RunDirectory
@@ -71,4 +71,4 @@ def _unreadable(job: ReadJob, reason: str) -> bytes:
 @lru_cache(maxsize=256)
 def words_hash(task_path: str, version: int) -> str:
     """A hash of what a task says to its agents, as it is known here."""
-    return hashlib.sha256(task_words(task_path, version).model_dump_json().encode()).hexdigest()
+    return hashlib.sha256(task_texts(task_path, version).model_dump_json().encode()).hexdigest()

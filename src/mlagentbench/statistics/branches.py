@@ -1,12 +1,12 @@
-"""Families of runs: who was branched from whom, and what the branches gained or lost by it.
+"""Families of runs: which runs were branched from which, and how their scores differ.
 
-All branches of one point share a history, so their differences speak of how a run goes on from
-this very point, and of nothing else: the tables of agents count them as one.
+All branches of one point share a history, so their differences only tell how a run continues from
+this point. The tables of agents count them as one.
 """
 
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 from mlagentbench.analysis.disclosures import limits_text
@@ -15,21 +15,20 @@ from mlagentbench.numeric.intervals import Interval, t_interval
 from mlagentbench.records import BranchPoint, Record
 from mlagentbench.statistics.cell_marks import agent_text, other_roles
 
-SHOWN_HASH = 6
-"""Characters that tell two texts or recordings apart."""
+HASH_SHOWN = 6
 
 
 class RunKey(Record):
-    """Which run: its --out directory and its place below it."""
+    """A run's --out directory and its path below it."""
 
     out: str
     path: str
 
 
 class PairedDifference(Record):
-    """The mean of differences within pairs, on the normalised scale and on the metric's own.
+    """The mean of paired differences, on the normalised scale and on the metric's own.
 
-    Without a valid submission a run stands at the floor of the normalised scale, and has no score.
+    A run without a valid submission has the normalised score 0, the floor's, and no score.
     """
 
     normalised_pairs: int
@@ -41,11 +40,11 @@ class PairedDifference(Record):
 
 
 class BranchSet(Record):
-    """The branches of one point that are alike, each compared with the parent."""
+    """Branches of one point with the same settings, each compared with the parent."""
 
     point: BranchPoint
     name: str
-    """The agent and the model, and what else was changed."""
+    """The agent, the model, and other changes."""
     runs: tuple[RunKey, ...]
     successes: int
     decided: int
@@ -72,23 +71,19 @@ def parent_of(summary: RunSummary) -> RunKey | None:
 
 
 def branch_sets(parent: RunSummary, children: Sequence[RunSummary]) -> list[BranchSet]:
-    """The sets of a parent's branches, by the step that they begin after."""
-    return [_set(parent, runs) for runs in _alike(children)]
+    """The sets of a parent's branches, by the step that they start from."""
+    return [_set(parent, runs) for runs in _by_settings(children)]
 
 
 def set_comparisons(parent: RunSummary, children: Sequence[RunSummary]) -> list[SetComparison]:
-    """Each two sets that begin at one step of the parent."""
+    """All pairs of sets that start from the same step of the parent."""
     found = []
-    for first, second in combinations(_alike(children), 2):
+    for first, second in combinations(_by_settings(children), 2):
         step = _point(first[0]).step
         if step != _point(second[0]).step:
             continue
-        theirs = {run.result.record.seed: run for run in second}
-        pairs = [
-            (run, theirs[run.result.record.seed])
-            for run in first
-            if run.result.record.seed in theirs
-        ]
+        theirs = {_seed(run): run for run in second}
+        pairs = [(run, theirs[_seed(run)]) for run in first if _seed(run) in theirs]
         found.append(
             SetComparison(
                 step=step,
@@ -100,8 +95,12 @@ def set_comparisons(parent: RunSummary, children: Sequence[RunSummary]) -> list[
     return found
 
 
-def _alike(children: Sequence[RunSummary]) -> list[list[RunSummary]]:
-    """Branches grouped by their directory, which says all that they have in common."""
+def _seed(run: RunSummary) -> int | None:
+    return run.result.record.seed
+
+
+def _by_settings(children: Sequence[RunSummary]) -> list[list[RunSummary]]:
+    """Branches grouped by their directory, which encodes their settings."""
     groups: dict[str, list[RunSummary]] = defaultdict(list)
     for child in children:
         groups[child.result.path.rpartition("/")[0]].append(child)
@@ -112,7 +111,7 @@ def _alike(children: Sequence[RunSummary]) -> list[list[RunSummary]]:
 def _point(child: RunSummary) -> BranchPoint:
     point = child.result.record.branched_from
     if point is None:
-        raise ValueError(f"{child.result.path} is no branch")
+        raise ValueError(f"{child.result.path} is not a branch")
     return point
 
 
@@ -137,24 +136,24 @@ def _name(parent: RunSummary, child: RunSummary) -> str:
 
 
 def changes_of(parent: RunSummary, child: RunSummary) -> list[str]:
-    """What a branch does otherwise than its parent, besides its agent and its model."""
+    """How a branch differs from its parent, apart from its agent and its model."""
     facts, before = child.result.record.disclosure, parent.result.record.disclosure
     words = []
     if other_roles(facts) != other_roles(before):
         words += [f"{role}={model}" for role, model in other_roles(facts).items()]
     if facts.recording is not None and facts.recording != before.recording:
-        words.append(f"recording {facts.recording[:SHOWN_HASH]}")
+        words.append(f"recording {facts.recording[:HASH_SHOWN]}")
     if facts.limits != before.limits:
         words.append(f"limits {limits_text(facts.limits)}")
     edited = _point(child).edited
     if edited is not None:
-        words.append(f"observation edited ({edited[:SHOWN_HASH]})")
+        words.append(f"observation edited ({edited[:HASH_SHOWN]})")
     return words
 
 
 def _difference(pairs: Sequence[tuple[RunSummary, RunSummary]]) -> PairedDifference:
-    normalised = _minus([(_normalised(one), _normalised(other)) for one, other in pairs])
-    score = _minus([(_score(one), _score(other)) for one, other in pairs])
+    normalised = _paired_differences(pairs, _normalised)
+    score = _paired_differences(pairs, _score)
     return PairedDifference(
         normalised_pairs=len(normalised),
         normalised=statistics.fmean(normalised) if normalised else None,
@@ -165,8 +164,11 @@ def _difference(pairs: Sequence[tuple[RunSummary, RunSummary]]) -> PairedDiffere
     )
 
 
-def _minus(pairs: Sequence[tuple[float | None, float | None]]) -> list[float]:
-    return [one - other for one, other in pairs if one is not None and other is not None]
+def _paired_differences(
+    pairs: Sequence[tuple[RunSummary, RunSummary]], value: Callable[[RunSummary], float | None]
+) -> list[float]:
+    values = [(value(one), value(other)) for one, other in pairs]
+    return [one - other for one, other in values if one is not None and other is not None]
 
 
 def _normalised(summary: RunSummary) -> float | None:

@@ -1,4 +1,4 @@
-"""What a reader must see beside a cell's figures, in words."""
+"""Marks: what a reader must know beside a cell's numbers."""
 
 import json
 import statistics
@@ -11,15 +11,15 @@ from mlagentbench.runs.failure_causes import cause_of
 
 
 def agent_text(name: str, settings: dict[str, Json]) -> str:
-    """An agent as a person types it, with its settings."""
+    """An agent with its settings, as on the command line."""
     if not settings:
         return name
-    shown = (f"{key}={_setting_text(value)}" for key, value in settings.items())
-    return f"{name}({', '.join(shown)})"
+    texts = (f"{key}={_setting_text(value)}" for key, value in settings.items())
+    return f"{name}({', '.join(texts)})"
 
 
 def agent_of(record: RunRecord) -> str:
-    """A run's agent in tables: one that went on from what is not its own is another row."""
+    """A run's agent in tables; one that continued another agent's history has its own row."""
     facts, taken = record.disclosure, record.branched_from
     name = agent_text(facts.agent, facts.agent_settings)
     return f"{name}, mixed history" if taken is not None and taken.mixed else name
@@ -29,19 +29,19 @@ def _setting_text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def who(agent: str, model: str) -> str:
-    """An agent with its model, in one line."""
+def agent_with_model(agent: str, model: str) -> str:
+    """Such as "react with openai/gpt-5"."""
     return agent if model == "none" else f"{agent} with {model}"
 
 
-def data_words(facts: Disclosure) -> str:
-    """What the data are, such as "mini, public seed"."""
+def data_description(facts: Disclosure) -> str:
+    """A short description of the data, such as "mini, public seed"."""
     seed = "" if facts.mini_seed is None else f", {facts.mini_seed} seed"
     return f"{facts.tier}{seed}{'' if facts.data_verified else ', unverified'}"
 
 
 def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
-    """The marks of runs of one cell."""
+    """The marks of one cell's runs."""
     facts = summaries[0].result.record.disclosure
     grades = [one.result.grade for one in summaries if one.result.grade is not None]
     marks = []
@@ -56,9 +56,9 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
     if not facts.data_verified:
         marks.append("data unverified")
     if facts.interactive:
-        marks.append("a person could be asked")
+        marks.append("human help available")
     marks += [f"{role}: {model}" for role, model in other_roles(facts).items()]
-    marks += _who_answered(summaries)
+    marks += _answered_by(summaries)
     marks += tool_notes(grades)
     marks += _missing(summaries)
     marks += _branched(summaries)
@@ -66,17 +66,17 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
         marks.append("above the known ceiling")
     reasons = {grade.reason for grade in grades if grade.reason is not None}
     warnings = {str(grade.extra["warning"]) for grade in grades if "warning" in grade.extra}
-    said = dict.fromkeys(mark for one in summaries for mark in one.marks)
-    return (*marks, *sorted(reasons), *sorted(warnings), *said)
+    of_runs = dict.fromkeys(mark for one in summaries for mark in one.marks)
+    return (*marks, *sorted(reasons), *sorted(warnings), *of_runs)
 
 
 def other_roles(facts: Disclosure) -> dict[str, str]:
-    """The roles that another model has than the main one."""
+    """The roles with another model than the main one."""
     return {role: model for role, model in sorted(facts.roles.items()) if model != facts.model}
 
 
 def tool_notes(grades: Sequence[GradeRecord]) -> list[str]:
-    """What grading used of the model that the submitted programs ask, apart from the runs."""
+    """What the submitted programs used of their tool model during grading."""
     used = [grade.tool for grade in grades if grade.tool is not None]
     if not used:
         return []
@@ -86,16 +86,16 @@ def tool_notes(grades: Sequence[GradeRecord]) -> list[str]:
     }
     tokens = mean["input_tokens"] + mean["output_tokens"]
     return [
-        f"tool model {used[0].model}; a grading used {mean['calls']:,.0f} replies "
-        f"({mean['cached_calls']:,.0f} of them kept from before), {tokens:,.0f} tokens and "
+        f"tool model {used[0].model}; one grading used {mean['calls']:,.0f} replies "
+        f"({mean['cached_calls']:,.0f} of them stored earlier), {tokens:,.0f} tokens and "
         f"{mean['searches']:,.0f} searches"
     ]
 
 
-def _who_answered(summaries: Sequence[RunSummary]) -> list[str]:
-    """Who answered where it was no model, and how far a recording fitted what was asked."""
-    said = dict.fromkeys(one.result.record.disclosure.answered_by for one in summaries)
-    marks = [f"answers: {by}" for by in said if by not in ("model", "nobody")]
+def _answered_by(summaries: Sequence[RunSummary]) -> list[str]:
+    """Who answered instead of a model, and how many recorded replies matched."""
+    answerers = dict.fromkeys(one.result.record.disclosure.answered_by for one in summaries)
+    marks = [f"answers: {by}" for by in answerers if by not in ("model", "nobody")]
     recorded = [one.result.recorded for one in summaries if one.result.recorded is not None]
     if recorded:
         matched, given = sum(one.matched for one in recorded), sum(one.given for one in recorded)
@@ -108,8 +108,8 @@ def _missing(summaries: Sequence[RunSummary]) -> list[str]:
     reasons = Counter(cause.reason for cause in causes if cause.verdict == "missing")
     if not reasons:
         return []
-    told = ", ".join(reason if n == 1 else f"{reason} ({n})" for reason, n in reasons.items())
-    return [f"{reasons.total()} of {len(summaries)} missing: {told}"]
+    texts = [reason if n == 1 else f"{reason} ({n})" for reason, n in reasons.items()]
+    return [f"{reasons.total()} of {len(summaries)} missing: {', '.join(texts)}"]
 
 
 def _branched(summaries: Sequence[RunSummary]) -> list[str]:

@@ -1,50 +1,53 @@
-"""Competence of one agent with one model on one task: the figures of a cell of the tables."""
+"""Statistics of one agent with one model on one task: the cells of the tables."""
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.numeric.intervals import Interval, standard_error, t_interval, wilson_interval
 from mlagentbench.records import GradeRecord, Json, Record, RunRecord
-from mlagentbench.runs.failure_causes import GREYED_ABOVE, Cause, cause_of
-from mlagentbench.statistics.cell_marks import agent_of, cell_marks, data_words, other_roles
+from mlagentbench.runs.failure_causes import GREYED_ABOVE, cause_of
+from mlagentbench.statistics.cell_marks import agent_of, cell_marks, data_description, other_roles
 from mlagentbench.statistics.pass_at_k import BestOf, best_of_k, pass_at_k
 
 ATTEMPTS = (1, 2, 4, 8)
 """The k of pass@k and best-of-k."""
 
+RunValue = Callable[[RunSummary], float | None]
+"""A number of a run; None if it is unknown."""
+
 
 class Rate(Record):
     """A success rate with its 95 % Wilson interval; no rate without runs.
 
-    `successes` and `n` count runs. Runs branched from one history count once: `rate` is the mean
-    over histories, and so is its interval.
+    `successes` and `n` count runs. Runs branched from one history count once: `rate` and its
+    interval are over histories.
     """
 
-    successes: int
-    n: int
-    rate: float | None
-    interval: Interval
+    successes: int = 0
+    n: int = 0
+    rate: float | None = None
+    interval: Interval = Interval(low=0.0, high=1.0)
 
 
 class Mean(Record):
-    """A mean over runs. Below five runs there is no interval: the points speak for themselves.
+    """A mean over runs. Below five runs there is no interval: the points are shown instead.
 
     Runs branched from one history are one point, their mean; `n` counts points.
     """
 
-    n: int
-    mean: float | None
-    standard_error: float | None
-    interval: Interval | None
-    points: tuple[float, ...]
+    n: int = 0
+    mean: float | None = None
+    standard_error: float | None = None
+    interval: Interval | None = None
+    points: tuple[float, ...] = ()
 
 
 class HistoryStatistics(Record):
-    """The counted runs of a cell that share one history, as the shares and means over them.
+    """The counted runs of a cell that share one history, as shares and means over them.
 
-    All comparisons are made of these: histories are independent of each other, runs need not be.
+    Comparisons use these: histories are independent of each other, runs need not be.
     """
 
     cluster: str
@@ -56,7 +59,7 @@ class HistoryStatistics(Record):
 
 
 class Conditions(Record):
-    """What results must share to stand in one table without a mark."""
+    """What results must share to be in one table without a mark."""
 
     tier: str
     task_version: int
@@ -75,69 +78,69 @@ class CellKey(Record):
 
     task: str
     agent: str
-    """As a person types it, with its settings."""
+    """As on the command line, with its settings."""
     model: str
     conditions: Conditions
     roles: dict[str, str] = {}
-    """The roles that another model has than the main one."""
+    """The roles with another model than the main one."""
 
 
 class CellStatistics(Record):
-    """The figures of a cell. `runs` = counted + missing."""
+    """The statistics of a cell. `runs` = counted + missing; the defaults are those of no runs."""
 
     key: CellKey
-    paths: tuple[str, ...]
+    paths: tuple[str, ...] = ()
     task_path: str = ""
     """The task as it was named to the harness: its id, or its folder."""
     histories: tuple[HistoryStatistics, ...] = ()
     """Of the counted runs."""
-    runs: int
-    counted: int
-    missing: int
-    missing_reasons: dict[str, int]
-    greyed: bool
+    runs: int = 0
+    counted: int = 0
+    missing: int = 0
+    missing_reasons: dict[str, int] = {}
+    greyed: bool = False
     metric: str
     better: str
-    data_words: str
+    data_description: str
     floor: float | None
     bar: float | None
     reference: float | None
-    success: Rate
-    success_bounds: Interval | None
-    """The rate if all missing runs had failed, and if all had succeeded; None when none misses."""
-    paper_success: Rate
-    paper_improvement: Mean
-    valid: Rate
-    score: Mean
+    success: Rate = Rate()
+    success_bounds: Interval | None = None
+    """The rate if all missing runs had failed or succeeded; None without missing runs."""
+    paper_success: Rate = Rate()
+    paper_improvement: Mean = Mean()
+    valid: Rate = Rate()
+    score: Mean = Mean()
     """Over runs with a valid submission, on the metric's own scale."""
-    normalised: Mean
-    """Over all counted runs; without a valid submission a run stands at the floor, which is 0."""
-    best_seen: Mean
+    normalised: Mean = Mean()
+    """Over all counted runs; a run without a valid submission has the floor's score, 0."""
+    best_seen: Mean = Mean()
     """Normalised score of the best graded step, over runs with graded steps."""
-    submitted_of_those: Mean
+    submitted_of_those: Mean = Mean()
     """Normalised score of what the same runs submitted."""
-    pass_at: dict[int, float]
-    """Only where all runs are independent."""
-    best_of: tuple[BestOf, ...]
-    """Only where all runs are independent, and limited in their steps."""
-    test_set_interval: Interval | None
-    """Of the run whose score is the median (the lower of two): how much its score would vary on
-    other test data of this kind. It says nothing of other runs."""
-    tokens: Mean
-    cost: Mean
-    working_seconds: Mean
-    steps: Mean
-    tokens_per_success: float | None
-    """All tokens of counted runs, also of failures, by their successes."""
-    cost_per_success: float | None
+    pass_at: dict[int, float] = {}
+    """Only if all runs are independent."""
+    best_of: tuple[BestOf, ...] = ()
+    """Only if all runs are independent, and limited in their steps."""
+    test_set_interval: Interval | None = None
+    """For the run with the median score (the lower of two): how much its score would vary on other
+    test data of this kind. It says nothing about other runs."""
+    tokens: Mean = Mean()
+    cost: Mean = Mean()
+    working_seconds: Mean = Mean()
+    steps: Mean = Mean()
+    tokens_per_success: float | None = None
+    """All tokens of counted runs, also of failures, per success."""
+    cost_per_success: float | None = None
     total_tokens: float | None = None
-    """Of all counted runs together, and so are the next two; None when unknown for some of them."""
+    """Of all counted runs together, like the next two; None if unknown for some of them."""
     total_cost: float | None = None
     total_seconds: float | None = None
     marks: tuple[str, ...]
-    """What a reader must see beside the figures: who answered, isolation, ceiling, tool model."""
+    """What a reader must know beside the numbers: who answered, isolation, ceiling, tool model."""
     from_measured: bool = False
-    """Nobody ran it: the figures are those that were measured for the task."""
+    """Not run: the statistics follow from the task's measurements."""
 
 
 def rate_of(histories: Sequence[Sequence[float]]) -> Rate:
@@ -164,24 +167,17 @@ def mean_of(histories: Sequence[Sequence[float]]) -> Mean:
 
 
 def cell_statistics(summaries: Sequence[RunSummary]) -> list[CellStatistics]:
-    """The figures of all cells that these runs belong to, in the order of tables."""
+    """The statistics of all cells that these runs belong to, in the order of tables."""
     groups: dict[str, list[RunSummary]] = defaultdict(list)
-    keys: dict[str, CellKey] = {}
     for summary in summaries:
-        key = _key(summary.result.record)
-        text = key.model_dump_json()
-        keys[text] = key
-        groups[text].append(summary)
-    cells = [_cell(keys[text], group) for text, group in groups.items()]
-    return sorted(cells, key=_place)
+        groups[_key(summary.result.record).model_dump_json()].append(summary)
+    return sorted(map(_cell, groups.values()), key=_sort_key)
 
 
-def _place(cell: CellStatistics) -> tuple[str, ...]:
+def _sort_key(cell: CellStatistics) -> tuple[str, ...]:
     key, conditions = cell.key, cell.key.conditions
-    return (
-        key.task, conditions.tier, conditions.data_hash, key.agent, key.model,
-        key.model_dump_json(),
-    )  # fmt: skip
+    place = (key.task, conditions.tier, conditions.data_hash, key.agent, key.model)
+    return (*place, key.model_dump_json())
 
 
 def _key(record: RunRecord) -> CellKey:
@@ -196,6 +192,10 @@ def _key(record: RunRecord) -> CellKey:
     )
 
 
+def _known(runs: Iterable[RunSummary], value: RunValue) -> list[float]:
+    return [number for run in runs if (number := value(run)) is not None]
+
+
 class _Counted:
     """The runs of a cell that count, by their histories."""
 
@@ -206,74 +206,75 @@ class _Counted:
             self.histories[summary.cluster].append(summary)
         self.independent = len(self.histories) == len(self.runs)
 
-    def values(self, value: Callable[[RunSummary], float | None]) -> list[list[float]]:
-        """The values of each history's runs; where they are unknown, they are left out."""
-        known = [
-            [number for run in runs if (number := value(run)) is not None]
-            for runs in self.histories.values()
-        ]
-        return [numbers for numbers in known if numbers]
+    def values(self, value: RunValue) -> list[list[float]]:
+        """The known values of each history's runs, without histories that have none."""
+        return [known for runs in self.histories.values() if (known := _known(runs, value))]
 
-    def rate(self, value: Callable[[RunSummary], float | None]) -> Rate:
+    def rate(self, value: RunValue) -> Rate:
         return rate_of(self.values(value))
 
-    def mean(self, value: Callable[[RunSummary], float | None]) -> Mean:
+    def mean(self, value: RunValue) -> Mean:
         return mean_of(self.values(value))
 
-    def total(self, value: Callable[[RunSummary], float | None]) -> float | None:
-        """Over all runs, each by itself; None when unknown for some of them."""
-        known = [number for run in self.runs if (number := value(run)) is not None]
+    def total(self, value: RunValue) -> float | None:
+        """Over all runs; None if unknown for some of them."""
+        known = _known(self.runs, value)
         return sum(known) if len(known) == len(self.runs) else None
 
     def records(self) -> tuple[HistoryStatistics, ...]:
-        return tuple(_history(cluster, runs) for cluster, runs in self.histories.items())
+        return tuple(
+            HistoryStatistics(
+                cluster=cluster,
+                runs=len(runs),
+                valid=_mean(runs, _valid),
+                success=_mean(runs, _success),
+                paper_success=_mean(runs, _paper_success),
+                normalised=_mean(runs, _normalised),
+            )
+            for cluster, runs in self.histories.items()
+        )
 
 
-def _history(cluster: str, runs: Sequence[RunSummary]) -> HistoryStatistics:
-    def mean(value: Callable[[RunSummary], float | None]) -> float | None:
-        known = [number for run in runs if (number := value(run)) is not None]
-        return statistics.fmean(known) if known else None
-
-    return HistoryStatistics(
-        cluster=cluster, runs=len(runs), valid=mean(_valid), success=mean(_success),
-        paper_success=mean(_paper_success), normalised=mean(_normalised),
-    )  # fmt: skip
+def _mean(runs: Sequence[RunSummary], value: RunValue) -> float | None:
+    known = _known(runs, value)
+    return statistics.fmean(known) if known else None
 
 
-def _cell(key: CellKey, summaries: Sequence[RunSummary]) -> CellStatistics:
+def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
+    first = summaries[0].result.record
+    key, facts = _key(first), first.disclosure
     causes = [(summary, cause_of(summary.result)) for summary in summaries]
     counted = _Counted([one for one, cause in causes if cause.verdict == "counts"])
-    missing = [(one, cause) for one, cause in causes if cause.verdict == "missing"]
+    missing = [(one, cause.reason) for one, cause in causes if cause.verdict == "missing"]
     graded = [one.result.grade for one in summaries if one.result.grade is not None]
     success = counted.rate(_success)
     total_tokens, total_cost = counted.total(_tokens), counted.total(_cost)
-    looked_at = _Counted([run for run in counted.runs if _has_graded_steps(run)])
-    facts = summaries[0].result.record.disclosure
+    graded_often = _Counted([run for run in counted.runs if _has_graded_steps(run)])
     return CellStatistics(
         key=key,
         paths=tuple(summary.result.path for summary in summaries),
-        task_path=summaries[0].result.record.task_path,
+        task_path=first.task_path,
         histories=counted.records(),
         runs=len(summaries),
         counted=len(counted.runs),
         missing=len(missing),
-        missing_reasons=_reasons([cause for _, cause in missing]),
+        missing_reasons=dict(Counter(reason for _, reason in missing).most_common()),
         greyed=len(missing) / len(summaries) > GREYED_ABOVE,
         metric=facts.metric,
         better=facts.better,
-        data_words=data_words(facts),
+        data_description=data_description(facts),
         floor=graded[0].floor if graded else None,
         bar=graded[0].bar if graded else None,
         reference=graded[0].reference if graded else None,
         success=success,
         success_bounds=_bounds(counted.runs, [one for one, _ in missing]),
         paper_success=counted.rate(_paper_success),
-        paper_improvement=counted.mean(_paper_improvement),
+        paper_improvement=counted.mean(lambda run: _grade(run).paper_improvement),
         valid=counted.rate(_valid),
         score=counted.mean(_score),
         normalised=counted.mean(_normalised),
-        best_seen=looked_at.mean(_best_seen),
-        submitted_of_those=looked_at.mean(_normalised),
+        best_seen=graded_often.mean(_best_seen),
+        submitted_of_those=graded_often.mean(_normalised),
         pass_at=_pass_at(counted, success),
         best_of=_best_of(counted, key.conditions.limits.get("steps")),
         test_set_interval=_test_set_interval(counted.runs),
@@ -291,29 +292,23 @@ def _cell(key: CellKey, summaries: Sequence[RunSummary]) -> CellStatistics:
 
 
 def _grade(run: RunSummary) -> GradeRecord:
-    """The grade of a run that counts: by the table of causes it has one."""
+    """The grade of a counted run; runs without a grade are not counted."""
     grade = run.result.grade
     if grade is None:
-        raise ValueError(f"{run.result.path} counts and has no grade")
+        raise ValueError(f"{run.result.path} is counted but has no grade")
     return grade
 
 
 def _valid(run: RunSummary) -> float:
-    return float(_grade(run).valid)
+    return _grade(run).valid
 
 
 def _success(run: RunSummary) -> float | None:
-    success = _grade(run).success
-    return None if success is None else float(success)
+    return _grade(run).success
 
 
 def _paper_success(run: RunSummary) -> float | None:
-    success = _grade(run).paper_success
-    return None if success is None else float(success)
-
-
-def _paper_improvement(run: RunSummary) -> float | None:
-    return _grade(run).paper_improvement
+    return _grade(run).paper_success
 
 
 def _score(run: RunSummary) -> float | None:
@@ -321,7 +316,7 @@ def _score(run: RunSummary) -> float | None:
 
 
 def _normalised(run: RunSummary) -> float | None:
-    """Without a valid submission a run stands at the floor, which is 0 on this scale."""
+    """A run without a valid submission has the floor's score, which is 0 on this scale."""
     grade = _grade(run)
     return None if grade.success is None else grade.normalised or 0.0
 
@@ -349,10 +344,6 @@ def _cost(run: RunSummary) -> float | None:
 
 def _seconds(run: RunSummary) -> float:
     return run.result.usage.seconds
-
-
-def _reasons(missing: Sequence[Cause]) -> dict[str, int]:
-    return dict(Counter(cause.reason for cause in missing).most_common())
 
 
 def _bounds(counted: Sequence[RunSummary], missing: Sequence[RunSummary]) -> Interval | None:
@@ -392,5 +383,5 @@ def _test_set_interval(runs: Sequence[RunSummary]) -> Interval | None:
 
 
 def _per_success(total: float | None, success: Rate) -> float | None:
-    """What a success costs with all the failures it takes; None when unknown for some runs."""
+    """What a success costs, including the failures; None if unknown for some runs."""
     return None if total is None or success.successes == 0 else total / success.successes

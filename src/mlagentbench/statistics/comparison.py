@@ -1,7 +1,7 @@
-"""Two agents on the tasks that both ran on: is the difference more than luck?"""
+"""Compare two agents on the tasks that both ran on: is the difference more than luck?"""
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Literal
 
 from mlagentbench.numeric.intervals import Interval
@@ -35,12 +35,12 @@ class TaskDifference(Record):
 
 
 class Comparison(Record):
-    """The first agent minus the second, as the mean over tasks of the difference of their means.
+    """The first agent minus the second: the mean over tasks of the difference of their means.
 
-    p is from permuting runs between the two agents within each task; runs branched from one
-    history move together. `detectable` is the smallest true difference that this design finds in
-    80 % of the cases: of success rates, for rates around one half; of normalised scores, with the
-    spread that was seen. It is None where no difference can be found, or no spread was seen.
+    p comes from permuting runs between the two agents within each task; runs branched from one
+    history move together. `detectable` is the smallest true difference that this design detects in
+    80 % of the cases: for success rates, around a rate of one half; for normalised scores, with the
+    observed spread. It is None if no difference can be detected, or no spread was observed.
     """
 
     measure: str
@@ -50,20 +50,20 @@ class Comparison(Record):
     tasks: tuple[TaskDifference, ...]
     difference: float
     interval: Interval | None
-    """Newcombe's for rates, Welch's for scores; None where nothing is known of the spread."""
+    """Newcombe's for rates, Welch's for scores; None if the spread is unknown."""
     p: float
     detectable: float | None
     clusters: tuple[int, int]
-    """How many independent histories each has, on all tasks together."""
+    """The number of independent histories of each, over all tasks."""
     note: str = ""
-    """What a reader must know of it, such as that one side was measured and not run."""
+    """A remark, such as that one side was measured and not run."""
 
 
 def all_comparisons(leaderboard: Leaderboard) -> list[Comparison]:
     """Agents with each other, then each with the baseline, by both measures."""
     agents = [row for row in leaderboard.rows if not row.is_reference_agent]
     baselines = [row for row in leaderboard.rows if row.agent == BASELINE]
-    pairs = [*combinations(agents, 2), *((row, ruler) for row in agents for ruler in baselines)]
+    pairs = [*combinations(agents, 2), *product(agents, baselines)]
     return [
         comparison
         for measure in MEASURES
@@ -103,7 +103,7 @@ def compare(first: AgentStatistics, second: AgentStatistics, measure: Measure) -
 
 
 def _arms(first: CellStatistics, second: CellStatistics, measure: Measure) -> TaskArms | None:
-    """The histories with a known success of both; those that both have runs from come first."""
+    """The histories of both with known values; those that both have runs from come first."""
     ours, theirs = _values(first.histories, measure), _values(second.histories, measure)
     if not ours or not theirs:
         return None
@@ -145,12 +145,13 @@ def _runs(cell: CellStatistics) -> int:
 
 
 def _note(first: AgentStatistics, second: AgentStatistics, arms: dict[str, TaskArms]) -> str:
-    """Where one side was not run, and where the two stand under different conditions."""
+    """The tasks that one side was not run on, or that both ran under different conditions."""
     notes = []
     for row in (first, second):
-        made = [cell.key.task for cell in row.cells if cell.from_measured and cell.key.task in arms]
-        if made:
-            notes.append(f"{row.name}: {FROM_MEASURED} ({', '.join(made)})")
+        measured = [cell.key.task for cell in row.cells if cell.from_measured]
+        tasks = [task for task in measured if task in arms]
+        if tasks:
+            notes.append(f"{row.name}: {FROM_MEASURED} ({', '.join(tasks)})")
     differing = [
         cell.key.task
         for cell in first.cells

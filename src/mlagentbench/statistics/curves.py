@@ -1,14 +1,15 @@
-"""Scores against what was used: step functions of one run, and their mean over runs of a cell."""
+"""Scores as a function of resources used: step functions of runs, and their mean over a cell."""
 
 import statistics
 from collections.abc import Sequence
 from typing import Literal
 
-from mlagentbench.analysis.run_summary import RunSummary, ScorePoint
+from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.records import Record
 
 Axis = Literal["steps", "seconds", "tokens", "dollars"]
-"""`seconds` are of the run's own clock, which stands still while a provider makes us wait."""
+"""`seconds` are of the run's own clock, which stops while a provider makes us wait."""
+AXIS_FIELDS = {"steps": "step", "seconds": "seconds", "tokens": "tokens", "dollars": "cost"}
 
 
 class CurvePoint(Record):
@@ -17,36 +18,35 @@ class CurvePoint(Record):
 
 
 class ScoreCurve(Record):
-    """A step function: its value holds until the next point; before the first it is the floor's."""
+    """A step function: its value holds until the next point; before the first it is 0."""
 
     axis: Axis
     points: tuple[CurvePoint, ...]
 
     def at(self, used: float) -> float:
-        """The normalised score when so much had been used."""
+        """The normalised score after using this much."""
         reached = [point.normalised for point in self.points if point.used <= used]
         return reached[-1] if reached else 0.0
 
 
 def run_curve(summary: RunSummary, axis: Axis) -> ScoreCurve | None:
-    """The score of the workspace as it stood; None unless at least two of its steps were graded.
+    """The score of the workspace over time; None unless at least two steps were graded.
 
-    Also None where it is unknown what was used, as dollars without prices. Without a valid
-    submission a workspace stands at the floor, which is 0.
+    Also None if the usage is unknown, as dollars without prices. Without a valid submission the
+    score is that of the floor, 0.
     """
-    used = [_used(point, axis) for point in summary.points]
+    used = [getattr(point, AXIS_FIELDS[axis]) for point in summary.points]
     if len(used) < 2 or None in used or all(point.success is None for point in summary.points):
         return None
     points = tuple(
         CurvePoint(used=amount, normalised=point.normalised or 0.0)
         for amount, point in zip(used, summary.points, strict=True)
-        if amount is not None
     )
     return ScoreCurve(axis=axis, points=points)
 
 
 def best_so_far(curve: ScoreCurve) -> ScoreCurve:
-    """What the best workspace up to then was worth; never less than the floor."""
+    """The score of the best workspace so far; never below the floor."""
     best, points = 0.0, []
     for point in curve.points:
         best = max(best, point.normalised)
@@ -55,22 +55,10 @@ def best_so_far(curve: ScoreCurve) -> ScoreCurve:
 
 
 def mean_curve(curves: Sequence[ScoreCurve]) -> ScoreCurve:
-    """The mean over runs; a run that has ended stays where it ended."""
-    places = sorted({point.used for curve in curves for point in curve.points})
+    """The mean over runs; after its end a run keeps its last score."""
+    positions = sorted({point.used for curve in curves for point in curve.points})
     points = tuple(
         CurvePoint(used=used, normalised=statistics.fmean(curve.at(used) for curve in curves))
-        for used in places
+        for used in positions
     )
     return ScoreCurve(axis=curves[0].axis, points=points)
-
-
-def _used(point: ScorePoint, axis: Axis) -> float | None:
-    match axis:
-        case "steps":
-            return float(point.step)
-        case "seconds":
-            return point.seconds
-        case "tokens":
-            return float(point.tokens)
-        case "dollars":
-            return point.cost

@@ -1,11 +1,11 @@
 """How far results can be trusted and compared: a block per run, a block per table, and marks.
 
-A line is in doubt when it limits what the result shows: data that nobody verified, replies that
-no model gave, a sandbox that keeps nothing apart, a run that did not end by itself.
+A line is in doubt when it limits what the result shows: unverified data, replies that no model
+gave, a sandbox without isolation, a run that failed or was interrupted.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from mlagentbench.analysis.disclosures import (
     FACTS,
@@ -18,7 +18,7 @@ from mlagentbench.analysis.disclosures import (
 from mlagentbench.analysis.findings import Finding
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.records import UNKNOWN, GradeRecord, Outcome, Record, RunRecord
-from mlagentbench.statistics.cell_marks import who
+from mlagentbench.statistics.cell_marks import agent_with_model
 from mlagentbench.statistics.cells import CellKey, Conditions
 
 ENDED_BADLY = ("failed", "interrupted")
@@ -29,17 +29,17 @@ CONDITIONS: dict[str, Callable[[Conditions], str]] = {
     "data": lambda conditions: short_hash(conditions.data_hash),
     "mini seed": lambda conditions: conditions.mini_seed or "none",
     "limits": lambda conditions: limits_text(conditions.limits),
-    "limits at first": lambda conditions: first_limits_text(conditions.first_limits),
+    "initial limits": lambda conditions: first_limits_text(conditions.first_limits),
     "sandbox": lambda conditions: conditions.sandbox,
     "feedback": lambda conditions: conditions.feedback,
     "variant": lambda conditions: conditions.variant,
     "protocol": lambda conditions: conditions.protocol,
 }
-"""What results of one task must share to stand in one table without a mark."""
+"""What results of one task must share to be in one table without a mark."""
 
 
 class IntegrityLine(Record):
-    """One thing that a reader must know of a result."""
+    """One thing that a reader must know about a result."""
 
     label: str
     value: str
@@ -47,17 +47,17 @@ class IntegrityLine(Record):
 
 
 class SharedValue(Record):
-    """A value that some of a table's runs, or cells, have in common."""
+    """A value that some of a table's runs or cells share."""
 
     value: str
     count: int
-    who: tuple[str, ...]
+    agents: tuple[str, ...]
     """The agents, with their models, that have it."""
     doubt: bool = False
 
 
 class Difference(Record):
-    """One thing in which a table's rows differ, on one task or, where `task` is empty, at all."""
+    """Something in which a table's rows differ, on one task or, if `task` is empty, on all."""
 
     label: str
     task: str
@@ -67,19 +67,19 @@ class Difference(Record):
     def text(self) -> str:
         """The difference as a mark beside a table."""
         place = f"{self.task}: " if self.task else ""
-        values = "; ".join(f"{one.value} ({', '.join(one.who)})" for one in self.values)
+        values = "; ".join(f"{one.value} ({', '.join(one.agents)})" for one in self.values)
         return f"{place}different {self.label}: {values}"
 
 
 class TableDisclosure(Record):
-    """The block below a table: what all of its runs share, and what tells them apart."""
+    """The block below a table: what its runs share, and in what they differ."""
 
     shared: tuple[IntegrityLine, ...]
     differing: tuple[Difference, ...]
 
 
 def disclosure_lines(record: RunRecord) -> tuple[IntegrityLine, ...]:
-    """What a run disclosed when it was created."""
+    """What a run disclosed at its start."""
     return tuple(_line(fact.label, fact.value(record), fact.in_doubt(record)) for fact in FACTS)
 
 
@@ -101,7 +101,7 @@ def integrity_lines(summary: RunSummary) -> tuple[IntegrityLine, ...]:
 
 
 def table_disclosure(summaries: Sequence[RunSummary]) -> TableDisclosure:
-    """The block of a table; what belongs to a task is compared within each task only."""
+    """The block of a table; facts about tasks are compared within each task only."""
     if not summaries:
         return TableDisclosure(shared=(), differing=())
     records = [summary.result.record for summary in summaries]
@@ -117,17 +117,14 @@ def table_disclosure(summaries: Sequence[RunSummary]) -> TableDisclosure:
 
 
 def differences(keys: Sequence[CellKey]) -> tuple[Difference, ...]:
-    """In what cells of one task differ that must not stand in one table without a mark."""
+    """The conditions in which cells of one task differ."""
     found: list[Difference] = []
     for task in dict.fromkeys(key.task for key in keys):
         cells = [key for key in keys if key.task == task]
-        for label, value in CONDITIONS.items():
-            holders: dict[str, list[str]] = {}
-            for cell in cells:
-                name = who(cell.agent, cell.model)
-                holders.setdefault(value(cell.conditions), []).append(name)
-            if len(holders) > 1:
-                found.append(_difference(label, task, holders, doubted={UNKNOWN}))
+        for label, text in CONDITIONS.items():
+            values = [text(cell.conditions) for cell in cells]
+            agents = [agent_with_model(cell.agent, cell.model) for cell in cells]
+            found += _difference(label, task, values, agents, doubted={UNKNOWN})
     return tuple(found)
 
 
@@ -160,37 +157,37 @@ def _finding_text(finding: Finding) -> str:
 
 
 def _differences(fact: Fact, records: Sequence[RunRecord]) -> list[Difference]:
-    """The tasks, or the whole table, within which runs differ in a fact."""
+    """The differences in a fact, within each task or within the whole table."""
     groups: dict[str, list[RunRecord]] = {}
     for record in records:
         groups.setdefault(record.disclosure.task if fact.of_task else "", []).append(record)
-    found = []
+    found: list[Difference] = []
     for task, members in groups.items():
-        holders: dict[str, list[str]] = {}
-        doubted: set[str] = set()
-        for record in members:
-            value, facts = fact.value(record), record.disclosure
-            holders.setdefault(value, []).append(who(facts.agent, facts.model))
-            if fact.in_doubt(record):
-                doubted.add(value)
-        if len(holders) > 1:
-            found.append(_difference(fact.label, task, holders, doubted))
+        facts = [record.disclosure for record in members]
+        agents = [agent_with_model(one.agent, one.model) for one in facts]
+        doubted = {fact.value(record) for record in members if fact.in_doubt(record)}
+        found += _difference(fact.label, task, list(map(fact.value, members)), agents, doubted)
     return found
 
 
 def _difference(
-    label: str, task: str, holders: Mapping[str, Sequence[str]], doubted: set[str]
-) -> Difference:
-    return Difference(
-        label=label,
-        task=task,
-        values=tuple(
-            SharedValue(
-                value=value, count=len(who), who=tuple(dict.fromkeys(who)), doubt=value in doubted
-            )
-            for value, who in holders.items()
-        ),
-    )
+    label: str, task: str, values: Sequence[str], agents: Sequence[str], doubted: set[str]
+) -> list[Difference]:
+    """The difference between values, each with the agents that have it; empty if all are equal."""
+    shared = [
+        SharedValue(
+            value=value,
+            count=values.count(value),
+            agents=tuple(
+                dict.fromkeys(
+                    agent for agent, own in zip(agents, values, strict=True) if own == value
+                )
+            ),
+            doubt=value in doubted,
+        )
+        for value in dict.fromkeys(values)
+    ]
+    return [Difference(label=label, task=task, values=tuple(shared))] if len(shared) > 1 else []
 
 
 def _shared_line(fact: Fact, records: Sequence[RunRecord]) -> IntegrityLine:

@@ -1,13 +1,14 @@
-"""Agents over many tasks: mean rates with two kinds of uncertainty, and performance profiles.
+"""Leaderboards: agents over many tasks, with two kinds of uncertainty and performance profiles.
 
-Results on other tiers, seeds, versions of a task or data never share a leaderboard. Results that
-differ in limits, sandbox, feedback or protocol have rows of their own, with a mark that says so.
+Results with different tiers, seeds, task versions or data are never on one leaderboard. Results
+that differ in limits, sandbox, feedback or protocol have separate rows, with a mark.
 """
 
 import json
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Literal
 
 from mlagentbench.analysis.disclosures import limits_text
 from mlagentbench.numeric.intervals import (
@@ -21,18 +22,18 @@ from mlagentbench.numeric.intervals import (
 )
 from mlagentbench.records import Record
 from mlagentbench.runs.failure_causes import GREYED_ABOVE
-from mlagentbench.statistics.cell_marks import who
-from mlagentbench.statistics.cells import CellStatistics, Conditions, HistoryStatistics, Mean, Rate
+from mlagentbench.statistics.cell_marks import agent_with_model
+from mlagentbench.statistics.cells import CellStatistics, Conditions, Mean
 from mlagentbench.statistics.integrity import CONDITIONS, differences
 from mlagentbench.statistics.reference_rows import (
     ALWAYS_SHOWN,
     FROM_MEASURED,
-    RULERS,
+    REFERENCE_AGENTS,
     reference_agent_cells,
 )
 
 ROW_CONDITIONS = ("limits", "sandbox", "feedback", "protocol")
-"""In what results on one leaderboard may differ, with a mark."""
+"""The conditions that may differ on one leaderboard, with a mark."""
 IMPORTED = "imported from the original's logs: task version, data, limits and sandbox unknown"
 APART = "runs of this agent with other data or limits"
 PROFILE_AT = tuple(round(-0.5 + 0.05 * step, 2) for step in range(41))
@@ -41,17 +42,17 @@ PROFILE_AT = tuple(round(-0.5 + 0.05 * step, 2) for step in range(41))
 class SuiteMean(Record):
     """A mean over tasks, each task with the same weight.
 
-    `on_these_tasks` is stratified: how much other runs on these very tasks would vary.
-    `over_tasks` treats the tasks as a sample: how much other tasks of this kind would; None below
-    two tasks.
+    `on_these_tasks` is stratified: how much other runs on the same tasks would vary. `over_tasks`
+    treats the tasks as a sample: how much other tasks of this kind would vary; None below two
+    tasks.
     """
 
-    tasks: int
-    mean: float | None
-    on_these_tasks: Interval | None
-    over_tasks: Interval | None
+    tasks: int = 0
+    mean: float | None = None
+    on_these_tasks: Interval | None = None
+    over_tasks: Interval | None = None
     bounds: Interval | None = None
-    """If all missing runs had failed, or succeeded; None when none misses."""
+    """If all missing runs had failed or succeeded; None without missing runs."""
 
 
 class ProfilePoint(Record):
@@ -62,7 +63,7 @@ class ProfilePoint(Record):
 
 
 class AgentStatistics(Record):
-    """One row of the overview: an agent with its model, over all tasks that it ran on."""
+    """One row of a leaderboard: an agent with its model, over all tasks that it ran on."""
 
     agent: str
     model: str
@@ -72,13 +73,13 @@ class AgentStatistics(Record):
     normalised: SuiteMean
     valid: SuiteMean
     profile: tuple[ProfilePoint, ...]
-    """Empty where single runs are not known, as for measured figures."""
+    """Empty if single runs are unknown, as for rows from measurements."""
     runs: int
     counted: int = 0
     missing: int
     greyed: bool
     tokens: int | None
-    """Of all counted runs together, and so are the next three; unknown for runs imported from the
+    """Of all counted runs together, like the next three; unknown for runs imported from the
     original's logs."""
     cost: float | None
     working_seconds: float
@@ -87,19 +88,19 @@ class AgentStatistics(Record):
     cost_per_success: float | None
     marks: tuple[str, ...]
     is_reference_agent: bool
-    """Whether it is nop, baseline or oracle: a row to measure others by."""
+    """Whether it is nop, baseline or oracle."""
 
     @property
     def name(self) -> str:
         """The agent with its model, in one line."""
-        return who(self.agent, self.model)
+        return agent_with_model(self.agent, self.model)
 
 
 class Leaderboard(Record):
     """Rows that may be compared: they ran the same tasks under the same conditions."""
 
     name: str
-    """What all of it shares, in a few words, such as "mini, public seed, 50 steps"."""
+    """What all rows share, such as "mini, public seed, 50 steps"."""
     conditions: tuple[Conditions, ...]
     """One per task."""
     tasks: tuple[str, ...]
@@ -135,10 +136,10 @@ def _is_imported(cell: CellStatistics) -> bool:
 
 
 def _by_edition(cells: Sequence[CellStatistics]) -> list[list[CellStatistics]]:
-    """Cells apart by version and data of their tasks; the newest, then the most used, come first.
+    """Cells grouped by version and data of their tasks, newest first, then the most used.
 
-    Runs imported from the original's logs do not say what data they ran on: they stand beside the
-    first, with a mark.
+    The data of runs imported from the original's logs are unknown: they join the first group, with
+    a mark.
     """
     runs: Counter[tuple[str, int, str]] = Counter()
     for cell in cells:
@@ -163,14 +164,14 @@ def _edition(cell: CellStatistics) -> tuple[str, int, str]:
 def _leaderboard(kind: str, place: int, cells: Sequence[CellStatistics]) -> Leaderboard:
     common = {task: _common(group) for task, group in _by_task(cells).items()}
     with_reference_agents, unknown = _with_reference_agents(cells, common)
-    figures = [_row(members, len(common)) for members in _by_row(with_reference_agents, common)]
+    rows = [_row(members, len(common)) for members in _by_row(with_reference_agents, common)]
     limits = {limits_text(conditions.limits) for conditions in common.values()}
     name = kind if len(limits) > 1 else f"{kind}, {limits.pop()}"
     return Leaderboard(
         name=name if place == 0 else f"{name}; other versions or data ({place})",
         conditions=tuple(common.values()),
         tasks=tuple(common),
-        rows=tuple(sorted(figures, key=_row_place)),
+        rows=tuple(sorted(rows, key=_row_sort_key)),
         marks=(*_difference_marks(cells), *unknown),
     )
 
@@ -183,7 +184,7 @@ def _by_task(cells: Sequence[CellStatistics]) -> dict[str, list[CellStatistics]]
 
 
 def _common(cells: Sequence[CellStatistics]) -> Conditions:
-    """The conditions of most runs of a task, reference agents counting only if alone."""
+    """The conditions of most runs of a task; reference agents count only if there are no others."""
     ours = [cell for cell in cells if not _is_imported(cell)] or list(cells)
     agents = [cell for cell in ours if not _is_reference_agent(cell)] or ours
     runs: Counter[str] = Counter()
@@ -193,33 +194,33 @@ def _common(cells: Sequence[CellStatistics]) -> Conditions:
 
 
 def _is_reference_agent(cell: CellStatistics) -> bool:
-    return cell.key.agent.partition("(")[0] in RULERS
+    return cell.key.agent.partition("(")[0] in REFERENCE_AGENTS
 
 
 def _with_reference_agents(
     cells: Sequence[CellStatistics], common: dict[str, Conditions]
 ) -> tuple[list[CellStatistics], list[str]]:
-    """The cells with nop and the baseline on every task, and why these are not known of some."""
+    """The cells, with nop and the baseline on every task, and why these are unknown for some."""
     found, unknown = list(cells), []
     for task, group in _by_task(cells).items():
         ran = {cell.key.agent for cell in group}
-        wanted = [ruler for ruler in ALWAYS_SHOWN if ruler not in ran]
+        wanted = [agent for agent in ALWAYS_SHOWN if agent not in ran]
         if not wanted:
             continue
         beside = next(cell for cell in group if cell.key.conditions == common[task])
-        made = reference_agent_cells(beside)
+        measured = reference_agent_cells(beside)
         found += [
             cell
-            for cell, ruler in ((made.nop, "nop"), (made.baseline, "baseline"))
-            if cell is not None and ruler in wanted
+            for cell in (measured.nop, measured.baseline)
+            if cell is not None and cell.key.agent in wanted
         ]
-        if made.unknown is not None:
-            unknown.append(f"no figures of {' and '.join(wanted)}: {made.unknown}")
+        if measured.unknown is not None:
+            unknown.append(f"no scores of {' and '.join(wanted)}: {measured.unknown}")
     return found, unknown
 
 
 def _deviations(cell: CellStatistics, common: dict[str, Conditions]) -> tuple[str, ...]:
-    """In what a cell differs from most others on its task, in words."""
+    """Descriptions of how a cell differs from most others on its task."""
     own, usual = cell.key.conditions, common[cell.key.task]
     if _is_imported(cell):
         return (IMPORTED,)
@@ -228,16 +229,16 @@ def _deviations(cell: CellStatistics, common: dict[str, Conditions]) -> tuple[st
 
 
 class _RowCells(Record):
-    """The cells of one row, at most one a task, and in what they differ from most others."""
+    """The cells of one row, at most one per task, and how they differ from most others."""
 
     cells: tuple[CellStatistics, ...]
     deviations: tuple[str, ...]
 
 
 def _by_row(cells: Sequence[CellStatistics], common: dict[str, Conditions]) -> list[_RowCells]:
-    """Cells by agent and conditions; where a task has several, those with fewer runs stand apart.
+    """Cells by agent and conditions; if a task has several, those with fewer runs get another row.
 
-    That is so for imported runs: those that saw other data are told apart only within a task.
+    This happens for imported runs, whose data differ only within a task.
     """
     rows: dict[str, list[CellStatistics]] = defaultdict(list)
     deviations: dict[str, tuple[str, ...]] = {}
@@ -269,12 +270,10 @@ def _row(row: _RowCells, tasks: int) -> AgentStatistics:
         agent=key.agent,
         model=key.model,
         cells=cells,
-        success=_suite_rate(cells, lambda cell: cell.success, lambda one: one.success, bounds=True),
-        paper_success=_suite_rate(
-            cells, lambda cell: cell.paper_success, lambda one: one.paper_success
-        ),
+        success=_suite_rate(cells, "success"),
+        paper_success=_suite_rate(cells, "paper_success"),
         normalised=_suite_mean([cell.normalised for cell in cells]),
-        valid=_suite_rate(cells, lambda cell: cell.valid, lambda one: one.valid),
+        valid=_suite_rate(cells, "valid"),
         profile=_profile(cells),
         runs=runs,
         counted=sum(cell.counted for cell in cells),
@@ -292,31 +291,28 @@ def _row(row: _RowCells, tasks: int) -> AgentStatistics:
 
 
 def _sum(totals: Sequence[float | None]) -> float | None:
-    """Together; None when one of them is unknown, or there are none."""
+    """None if one of them is unknown, or there are none."""
     known = [one for one in totals if one is not None]
     return sum(known) if known and len(known) == len(totals) else None
 
 
 def _suite_rate(
-    cells: Sequence[CellStatistics],
-    rate: Callable[[CellStatistics], Rate],
-    share: Callable[[HistoryStatistics], float | None],
-    *,
-    bounds: bool = False,
+    cells: Sequence[CellStatistics], name: Literal["success", "paper_success", "valid"]
 ) -> SuiteMean:
-    known = [cell for cell in cells if rate(cell).rate is not None]
-    rates = [one for cell in known if (one := rate(cell).rate) is not None]
+    """The mean of a rate that cells and their histories have under one name."""
+    known = [cell for cell in cells if getattr(cell, name).rate is not None]
+    rates = [getattr(cell, name).rate for cell in known]
     if not rates:
-        return SuiteMean(tasks=0, mean=None, on_these_tasks=None, over_tasks=None)
-    values = [[one for h in cell.histories if (one := share(h)) is not None] for cell in known]
+        return SuiteMean()
+    shares = [[getattr(history, name) for history in cell.histories] for cell in known]
+    values = [[share for share in of_cell if share is not None] for of_cell in shares]
+    sampled = all(values)
     return SuiteMean(
         tasks=len(rates),
         mean=statistics.fmean(rates),
-        on_these_tasks=(
-            stratified_rate_interval([stratum_of(one) for one in values]) if all(values) else None
-        ),
+        on_these_tasks=stratified_rate_interval([*map(stratum_of, values)]) if sampled else None,
         over_tasks=rate_interval_over_tasks(rates),
-        bounds=_suite_bounds(cells) if bounds else None,
+        bounds=_suite_bounds(cells) if name == "success" else None,
     )
 
 
@@ -336,26 +332,22 @@ def _suite_bounds(cells: Sequence[CellStatistics]) -> Interval | None:
 
 
 def _suite_mean(means: Sequence[Mean]) -> SuiteMean:
-    known = [one for one in means if one.mean is not None]
-    values = [one.mean for one in known if one.mean is not None]
+    values = [one.mean for one in means if one.mean is not None]
     if not values:
-        return SuiteMean(tasks=0, mean=None, on_these_tasks=None, over_tasks=None)
-    strata = [_stratum(one) for one in known]
-    sampled = [stratum for stratum in strata if stratum is not None]
+        return SuiteMean()
+    strata = [_stratum(one, one.mean) for one in means if one.mean is not None]
+    sampled = all(stratum.n > 0 for stratum in strata)
     return SuiteMean(
         tasks=len(values),
         mean=statistics.fmean(values),
-        on_these_tasks=(stratified_mean_interval(sampled) if len(sampled) == len(strata) else None),
+        on_these_tasks=stratified_mean_interval(strata) if sampled else None,
         over_tasks=mean_interval_over_tasks(values),
     )
 
 
-def _stratum(mean: Mean) -> Stratum | None:
-    if mean.mean is None or mean.n == 0:
-        return None
+def _stratum(mean: Mean, value: float) -> Stratum:
     error = mean.standard_error
-    variance = None if error is None else error**2 * mean.n
-    return Stratum(n=mean.n, mean=mean.mean, variance=variance)
+    return Stratum(n=mean.n, mean=value, variance=None if error is None else error**2 * mean.n)
 
 
 def _profile(cells: Sequence[CellStatistics]) -> tuple[ProfilePoint, ...]:
@@ -376,15 +368,15 @@ def _profile(cells: Sequence[CellStatistics]) -> tuple[ProfilePoint, ...]:
 def _row_marks(
     cells: Sequence[CellStatistics], deviations: Sequence[str], tasks: int
 ) -> tuple[str, ...]:
-    """What holds for the whole row, and on which tasks it has no runs or none that count."""
+    """Marks of the whole row, and the tasks on which it has no counted runs."""
     ran = [cell for cell in cells if not cell.from_measured]
     everywhere = [
         mark for mark in (ran[0].marks if ran else ()) if all(mark in cell.marks for cell in ran)
     ]
     marks = [*deviations, *everywhere]
-    made = [cell.key.task for cell in cells if cell.from_measured]
-    if made:
-        marks.append(FROM_MEASURED if not ran else f"{FROM_MEASURED}: {', '.join(made)}")
+    measured = [cell.key.task for cell in cells if cell.from_measured]
+    if measured:
+        marks.append(FROM_MEASURED if not ran else f"{FROM_MEASURED}: {', '.join(measured)}")
     if len(cells) < tasks:
         marks.append(f"on {len(cells)} of {tasks} tasks only")
     uncounted = [cell.key.task for cell in ran if cell.success.rate is None]
@@ -393,12 +385,12 @@ def _row_marks(
     return tuple(dict.fromkeys(marks))
 
 
-def _row_place(row: AgentStatistics) -> tuple[bool, float, str, str]:
+def _row_sort_key(row: AgentStatistics) -> tuple[bool, float, str, str]:
     return row.is_reference_agent, -(row.success.mean or 0.0), row.agent, row.model
 
 
 def _difference_marks(cells: Sequence[CellStatistics]) -> list[str]:
-    """In what rows differ; the same difference on many tasks is said once."""
+    """How rows differ; the same difference on many tasks is reported once."""
     found = differences([cell.key for cell in cells])
     tasks: dict[str, list[str]] = defaultdict(list)
     for one in found:

@@ -1,4 +1,4 @@
-"""What several attempts are worth: pass@k, and the best of k runs that share one budget."""
+"""pass@k, and the best of k runs that share the budget of one."""
 
 import math
 import statistics
@@ -11,11 +11,10 @@ from mlagentbench.records import Record
 
 
 class BestOf(Record):
-    """Best of k runs, each cut at a k-th of one run's steps, against one run with all of them.
+    """The best of k runs, each stopped after a k-th of the steps of one run.
 
-    Mean normalised score over all choices of k of the cell's runs. `chosen` takes the run whose own
-    validation score is best, `oracle` the one that is truly best: nobody can do that, so it is an
-    upper bound.
+    Mean normalised score over all choices of k of the cell's runs. `chosen` takes the run with the
+    best validation score, `oracle` the run with the best test score, which is an upper bound.
     """
 
     k: int
@@ -25,35 +24,35 @@ class BestOf(Record):
 
 
 class Attempt(Record):
-    """A run cut off early: what it had by then, and what it knew of that itself."""
+    """A run stopped early: its score by then, and its own validation score."""
 
     normalised: float
     validation: float | None
-    """Larger is better; None where the run had printed no validation score."""
+    """Larger is better; None if the run had printed no validation score."""
 
 
 def pass_at_k(n: int, successes: int, k: int) -> float:
     """The chance that at least one of k runs succeeds, estimated without bias from n runs."""
     if not 1 <= k <= n:
-        raise ValueError(f"pass@{k} cannot be told from {n} runs")
+        raise ValueError(f"pass@{k} cannot be estimated from {n} runs")
     return 1 - math.comb(n - successes, k) / math.comb(n, k)
 
 
 def best_of_k(runs: Sequence[RunSummary], steps: int, k: int) -> BestOf:
-    """The best of k of these runs, each cut at a k-th of `steps`.
+    """The best of k of these runs, each stopped after a k-th of `steps`.
 
-    Unknown, which is None, where a run was not graded at its earlier steps; `mlagentbench runs
-    regrade --steps all` does that.
+    None if a run was not graded at its earlier steps; `mlagentbench runs regrade --steps all` does
+    that.
     """
     cut = steps // k
-    attempts = [_cut_off(run, cut) for run in runs]
+    attempts = [_stopped_at(run, cut) for run in runs]
     known = [attempt for attempt in attempts if attempt is not None]
     chosen = oracle = None
     if known and len(known) == len(attempts):
         oracle = _expected_best([one.normalised for one in known], known, k)
         if k == 1:
             chosen = oracle
-        elif _told_alike(runs, cut):
+        elif _same_metric(runs, cut):
             unknown = -math.inf
             ranks = [unknown if one.validation is None else one.validation for one in known]
             chosen = _expected_best(ranks, known, k)
@@ -61,9 +60,9 @@ def best_of_k(runs: Sequence[RunSummary], steps: int, k: int) -> BestOf:
 
 
 def _expected_best(ranks: Sequence[float], attempts: Sequence[Attempt], k: int) -> float:
-    """The mean score of the attempt that ranks best, over all choices of k attempts.
+    """The mean score of the attempt with the best rank, over all choices of k attempts.
 
-    Of attempts that rank alike, each is equally likely to be taken.
+    Attempts with equal ranks are equally likely to be chosen.
     """
     pairs = sorted(zip(ranks, attempts, strict=True), key=lambda pair: -pair[0])
     all_choices, behind, expected = math.comb(len(pairs), k), len(pairs), 0.0
@@ -75,36 +74,36 @@ def _expected_best(ranks: Sequence[float], attempts: Sequence[Attempt], k: int) 
     return expected
 
 
-def _told_alike(runs: Sequence[RunSummary], cut: int) -> bool:
-    """Whether the runs that told validation scores by then all told the task's metric, by one name.
+def _same_metric(runs: Sequence[RunSummary], cut: int) -> bool:
+    """Whether all runs with validation scores by then printed the task's metric, by one name.
 
-    A run that told another metric alone would otherwise pass for one that told nothing.
+    Otherwise a run that printed only another metric would count as one that printed nothing.
     """
-    speaking = [run for run in runs if any(one.step <= cut for one in run.validations)]
-    told = [{one.metric for one in _told_by(run, cut)} for run in speaking]
-    return all(told) and len(set().union(*told)) == 1
+    reporting = [run for run in runs if any(one.step <= cut for one in run.validations)]
+    metrics = [{one.metric for one in _validations(run, cut)} for run in reporting]
+    return all(metrics) and len(set().union(*metrics)) == 1
 
 
-def _told_by(run: RunSummary, cut: int) -> list[ValidationPoint]:
-    """Its validation scores up to a step; of another metric nobody knows whether more is better."""
+def _validations(run: RunSummary, cut: int) -> list[ValidationPoint]:
+    """The validation scores in the task's metric up to a step."""
     metric = run.result.record.disclosure.metric
     return [
         one for one in run.validations if one.step <= cut and is_same_metric(one.metric, metric)
     ]
 
 
-def _cut_off(run: RunSummary, cut: int) -> Attempt | None:
-    """The run as it would have ended at a step; None where it was not graded by then."""
+def _stopped_at(run: RunSummary, cut: int) -> Attempt | None:
+    """The run as it would have ended at a step; None if it was not graded by then."""
     grade = run.result.grade
     points = [point for point in run.points if point.step <= cut]
-    looked_at = any(point.step > 0 for point in points)
-    if grade is None or grade.success is None or not looked_at:
+    was_graded = any(point.step > 0 for point in points)
+    if grade is None or grade.success is None or not was_graded:
         return None
     better = 1.0 if run.result.record.disclosure.better == "higher" else -1.0
-    told = [better * one.value for one in _told_by(run, cut)]
-    return Attempt(normalised=_last_valid(points), validation=told[-1] if told else None)
+    scores = [better * one.value for one in _validations(run, cut)]
+    return Attempt(normalised=_last_valid(points), validation=scores[-1] if scores else None)
 
 
 def _last_valid(points: Sequence[ScorePoint]) -> float:
-    """The normalised score of the last valid workspace; without one, the floor's."""
+    """The normalised score of the last valid workspace; without one, that of the floor."""
     return next((point.normalised or 0.0 for point in reversed(points) if point.valid), 0.0)

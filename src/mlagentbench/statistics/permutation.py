@@ -1,8 +1,8 @@
-"""Comparing two agents: a permutation test, its difference with an interval, and its power.
+"""Statistical comparison of two agents: a permutation test, the difference's interval, and power.
 
-If two agents were equally good, it would be chance which of a task's runs is whose. So the runs of
-each task are dealt out anew, in all possible ways or in many random ones, and the difference that
-was seen is held against the differences that arise in this way.
+If two agents were equally good, it would be chance which of a task's runs belongs to whom. So the
+runs of each task are reassigned to the agents, in all possible ways or in many random ones, and the
+observed difference is compared with the differences that result.
 """
 
 import math
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 SIGNIFICANT = 0.05
 POWER = 0.80
 EXACT = 20_000
-"""Up to so many ways of dealing out, all of them are looked at."""
+"""Up to this many permutations, all of them are evaluated."""
 DRAWS = 9_999
 SEED = 20_240_519
 ROUNDING = 1e-9
 
 
 class TaskArms(Record):
-    """The runs of two agents on one task: one value for each history that an agent ran from.
+    """The runs of two agents on one task: one value for each history of an agent.
 
-    Where both agents have runs from the same history, the values of these come first in both, in
-    the same order, and `shared` says how many they are. They are only ever swapped as a pair.
+    The values of histories that both agents have runs from come first in both, in the same order;
+    `shared` is their number. They are only swapped as a pair.
     """
 
     first: tuple[float, ...]
@@ -55,7 +55,7 @@ class TaskArms(Record):
 
 
 class PermutationTest(Record):
-    """The mean over tasks of the differences, and how often chance alone gives as much."""
+    """The mean difference over tasks, and how often chance alone yields one as large."""
 
     difference: float
     p: float
@@ -64,23 +64,24 @@ class PermutationTest(Record):
 
 
 def permutation_test(tasks: Sequence[TaskArms]) -> PermutationTest:
-    """Test two-sidedly that both agents do equally well on every task.
+    """Two-sided test that both agents do equally well on every task.
 
-    Exact where there are at most 20,000 ways to deal the runs out; otherwise from 9,999 random ones
-    with a fixed seed, the seen one counting as one of them.
+    Exact for at most 20,000 permutations; otherwise from 9,999 random ones with a fixed seed, plus
+    the observed one.
     """
     import numpy as np
 
     rng = np.random.default_rng(SEED)
-    dealt = [_dealt_differences(task, rng) for task in tasks]
+    permuted = [_permuted_differences(task, rng) for task in tasks]
     seen = [task.difference for task in tasks]
     difference = statistics.fmean(seen)
+    together = _mean_over_tasks(permuted, rng)
     return PermutationTest(
         difference=difference,
-        p=_share_beyond(_together(dealt, rng), difference, exact=_ways(tasks) <= EXACT),
+        p=_share_beyond(together, difference, exact=_permutations(tasks) <= EXACT),
         task_p=tuple(
-            _share_beyond(ways, one, exact=_ways([task]) <= EXACT)
-            for ways, one, task in zip(dealt, seen, tasks, strict=True)
+            _share_beyond(ways, one, exact=_permutations([task]) <= EXACT)
+            for ways, one, task in zip(permuted, seen, tasks, strict=True)
         ),
     )
 
@@ -92,30 +93,30 @@ def _share_beyond(differences: "Array", seen: float, *, exact: bool) -> float:
     return beyond / len(differences) if exact else (beyond + 1) / (len(differences) + 1)
 
 
-def _together(dealt: Sequence["Array"], rng: "np.random.Generator") -> "Array":
-    """The mean over tasks of what was dealt, in all combinations or in random ones."""
+def _mean_over_tasks(permuted: Sequence["Array"], rng: "np.random.Generator") -> "Array":
+    """The mean over tasks of permuted differences, in all combinations or in random ones."""
     import numpy as np
 
-    if math.prod(map(len, dealt)) <= EXACT:
+    if math.prod(map(len, permuted)) <= EXACT:
         total = np.zeros(1)
-        for one in dealt:
+        for one in permuted:
             total = np.add.outer(total, one).ravel()
     else:
         total = np.zeros(DRAWS)
-        for one in dealt:
+        for one in permuted:
             total += one[rng.integers(len(one), size=DRAWS)]
-    return total / len(dealt)
+    return total / len(permuted)
 
 
-def _dealt_differences(task: TaskArms, rng: "np.random.Generator") -> "Array":
-    """The differences on one task in all ways of dealing its runs out, or in random ones."""
+def _permuted_differences(task: TaskArms, rng: "np.random.Generator") -> "Array":
+    """The differences on one task in all permutations of its runs, or in random ones."""
     import numpy as np
 
     first, second = np.array(task.first), np.array(task.second)
     own = len(first) - task.shared
     free = np.concatenate([first[task.shared :], second[task.shared :]])
     pairs = np.stack([first[: task.shared], second[: task.shared]])
-    if _ways([task]) <= EXACT:
+    if _permutations([task]) <= EXACT:
         mine = free[_choices(len(free), own)].sum(axis=1)
         swaps = _swaps(task.shared)
         mine, swaps = np.repeat(mine, len(swaps)), np.tile(swaps, (len(mine), 1))
@@ -130,14 +131,14 @@ def _dealt_differences(task: TaskArms, rng: "np.random.Generator") -> "Array":
 
 @lru_cache(maxsize=64)
 def _choices(n: int, k: int) -> "NDArray[np.int64]":
-    """All ways to choose k of n places, one a row."""
+    """All ways to choose k of n places, one per row."""
     import numpy as np
 
     return np.array(list(combinations(range(n), k)), dtype=np.int64).reshape(math.comb(n, k), k)
 
 
 def _random_sums(free: "Array", own: int, rng: "np.random.Generator") -> "Array":
-    """The sums of `own` values, taken from all of them in random ways."""
+    """The sums of `own` randomly chosen values."""
     import numpy as np
 
     ones = int(np.count_nonzero(free == 1))
@@ -150,9 +151,9 @@ def _random_sums(free: "Array", own: int, rng: "np.random.Generator") -> "Array"
 
 @lru_cache(maxsize=16)
 def _random_choices(n: int, k: int) -> "NDArray[np.int32]":
-    """Random ways to choose k of n places, one a row; the same for all tasks with so many runs.
+    """Random ways to choose k of n places, one per row; the same for all tasks with n runs.
 
-    `_together` takes them in another order for each task, so that tasks stay independent.
+    `_mean_over_tasks` takes them in another order for each task, so tasks stay independent.
     """
     import numpy as np
 
@@ -163,13 +164,13 @@ def _random_choices(n: int, k: int) -> "NDArray[np.int32]":
 
 @lru_cache(maxsize=64)
 def _swaps(n: int) -> "NDArray[np.bool_]":
-    """All ways to swap or not to swap n pairs, one a row."""
+    """All ways to swap or not to swap n pairs, one per row."""
     import numpy as np
 
     return (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(bool)
 
 
-def _ways(tasks: Sequence[TaskArms]) -> int:
+def _permutations(tasks: Sequence[TaskArms]) -> int:
     return math.prod(
         math.comb(
             len(task.first) + len(task.second) - 2 * task.shared, len(task.first) - task.shared
@@ -180,7 +181,7 @@ def _ways(tasks: Sequence[TaskArms]) -> int:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction: p values that may each be held against the level, however many."""
+    """Holm's correction for multiple comparisons."""
     adjusted, least = [0.0] * len(p_values), 0.0
     for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
@@ -201,7 +202,7 @@ def rate_difference_interval(tasks: Sequence[TaskArms]) -> Interval:
 
 
 def mean_difference_interval(tasks: Sequence[TaskArms]) -> Interval | None:
-    """Welch's interval of a difference of means; None where nothing is known of the spread."""
+    """Welch's interval of a difference of means; None if the spread is unknown."""
     spread = _spread(tasks)
     if spread is None:
         return None
@@ -216,18 +217,14 @@ def _spread(tasks: Sequence[TaskArms]) -> Spread | None:
 
 
 def _strata(tasks: Sequence[TaskArms]) -> tuple[list[Stratum], list[Stratum]]:
-    return (
-        [stratum_of(task.first) for task in tasks],
-        [stratum_of(task.second) for task in tasks],
-    )
+    return ([stratum_of(task.first) for task in tasks], [stratum_of(task.second) for task in tasks])
 
 
 def detectable_rate_difference(tasks: Sequence[TaskArms]) -> float | None:
-    """The true difference of rates that this design calls significant in 80 % of the cases.
+    """The true difference of rates that is significant in 80 % of the cases.
 
-    For rates around one half on every task, where luck plays the largest part. None when no
-    difference is large enough. It counts in that differences of rates come in steps: on average
-    half a step is lost.
+    For rates around one half on every task, where chance matters most. None when no difference is
+    large enough. Differences of rates come in steps; on average half a step is lost.
     """
     per_run = sum(1 / len(task.first) + 1 / len(task.second) for task in tasks)
     error = math.sqrt(per_run) / 2 / len(tasks)
@@ -236,15 +233,15 @@ def detectable_rate_difference(tasks: Sequence[TaskArms]) -> float | None:
     reserve = t_quantile(math.inf, POWER) * error
     if _smallest_p(tasks) > SIGNIFICANT or noise >= 1:
         return None
-    # difference = noise + reserve * sqrt(1 - difference²): rates apart from one half vary less.
+    # difference = noise + reserve * sqrt(1 - difference²): rates away from one half vary less.
     return (noise + reserve * math.sqrt(1 + reserve**2 - noise**2)) / (1 + reserve**2)
 
 
 def detectable_mean_difference(tasks: Sequence[TaskArms]) -> float | None:
-    """The true difference of means that this design calls significant in 80 % of the cases.
+    """The true difference of means that is significant in 80 % of the cases.
 
-    With the spread of runs within tasks as it was seen. None when nothing is known of it, or when
-    there are too few runs for any difference.
+    For the observed spread of runs within tasks. None if that is unknown, or if there are too few
+    runs for any difference.
     """
     spread = _spread(tasks)
     if spread is None or _smallest_p(tasks) > SIGNIFICANT:
@@ -254,6 +251,6 @@ def detectable_mean_difference(tasks: Sequence[TaskArms]) -> float | None:
 
 
 def _smallest_p(tasks: Sequence[TaskArms]) -> float:
-    """The p value of the largest difference there can be; with equal arms it has a mirror image."""
+    """The p value of the largest possible difference; with equal arms it has a mirror image."""
     mirrored = all(len(task.first) == len(task.second) for task in tasks)
-    return min(1.0, (2 if mirrored else 1) / _ways(tasks))
+    return min(1.0, (2 if mirrored else 1) / _permutations(tasks))

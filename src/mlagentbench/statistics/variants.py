@@ -1,7 +1,7 @@
-"""What a task's names are worth: runs on its renamed variant against runs on the task itself.
+"""How much of the score is memorisation: runs on a task's renamed variant against the original.
 
-Both variants have the same data, split, seeds and starter. A model that does worse under other
-names than under the well-known ones knew the data set; agents without a model should not differ.
+Both variants have the same data, split, seeds and starter. A model that does worse under new names
+knew the data set; agents without a model should not differ.
 """
 
 import json
@@ -12,11 +12,16 @@ from collections.abc import Sequence
 from mlagentbench.numeric.intervals import standard_error
 from mlagentbench.records import Disclosure, Record
 from mlagentbench.runs.results import RunResult
+from mlagentbench.statistics.cells import Conditions
 from mlagentbench.tasks.task import RENAMED
+
+SHARED_FACTS = {"agent", "agent_settings", "model", "roles"} | {
+    name for name in Conditions.model_fields if name not in ("data_hash", "variant", "first_limits")
+}
 
 
 class VariantDifference(Record):
-    """Normalised score under new names minus that under the old ones, run by run."""
+    """Normalised score on the renamed variant minus that on the original, paired by epoch."""
 
     task: str
     tier: str
@@ -30,7 +35,7 @@ class VariantDifference(Record):
 
 
 def variant_differences(results: Sequence[RunResult]) -> list[VariantDifference]:
-    """Of all agents and models that ran on both variants of a task; paired by epoch."""
+    """The differences of all agents and models that ran on both variants of a task."""
     groups: dict[str, dict[int, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     facts_of: dict[str, Disclosure] = {}
     for result in results:
@@ -39,7 +44,7 @@ def variant_differences(results: Sequence[RunResult]) -> list[VariantDifference]
             continue
         key = _key(facts)
         facts_of.setdefault(key, facts)
-        # Without a valid submission a run stands at the floor, which is 0 on this scale.
+        # A run without a valid submission has the score of the floor, 0.
         groups[key][result.record.epoch][facts.variant] = grade.normalised or 0.0
     found = []
     for key, epochs in sorted(groups.items()):
@@ -66,11 +71,7 @@ def _difference(facts: Disclosure, pairs: Sequence[dict[str, float]]) -> Variant
 
 def _key(facts: Disclosure) -> str:
     """What two runs must share to differ in their task's names only."""
-    shared = {
-        "task_version", "tier", "mini_seed", "agent", "agent_settings", "model", "roles",
-        "sandbox", "limits", "feedback", "protocol",
-    }  # fmt: skip
-    values = {"task": _original(facts), **facts.model_dump(mode="json", include=shared)}
+    values = {"task": _original(facts), **facts.model_dump(mode="json", include=SHARED_FACTS)}
     return json.dumps(values, sort_keys=True)
 
 

@@ -1,7 +1,7 @@
-"""`mlagentbench tasks check`: is a task sound? Measurements hold, grading is fair, nothing leaks.
+"""Check that a task is sound: its measurements hold, its grader is fair, nothing leaks.
 
-Each check is a function that returns a CheckResult. Those of evaluation/checks.py compare scores,
-those of leaks.py, train_test_copies.py and leak_probe.py search the data; here the scores are made.
+Each check is a function that returns a CheckResult. Those of verdicts.py compare scores, those of
+leaks.py, train_test_copies.py and leak_probe.py search the data. This module produces the scores.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ from mlagentbench.models.model_choice import tool_role
 from mlagentbench.records import Tier
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks import grader_traps, leak_probe, leaks, train_test_copies, verdicts
-from mlagentbench.task_checks.data_tables import read_answers, read_csv, write_csv_text
+from mlagentbench.task_checks.data_tables import read_answers, read_csv
 from mlagentbench.task_checks.trials import Trial, Trials
-from mlagentbench.task_checks.verdicts import CheckedTask, CheckResult
+from mlagentbench.task_checks.verdicts import SHUFFLED, Check, CheckedTask, CheckResult
 from mlagentbench.tasks.contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.data.terminal_progress import TerminalProgress
@@ -32,19 +32,14 @@ from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.task import Task, load_task
 
 SAMPLE = "sample_submission.csv"
-SHUFFLES = 5
-SHUFFLED = "shuffled predictions score like chance"
-SAMPLE_IS_SOUND = "sample submission is valid and constant"
+SHUFFLE_COUNT = 5
+SAMPLE_IS_SOUND = Check("sample submission is valid and constant")
 
 Announce = Callable[[str], None]
 
 
 def check_tasks(
-    names: Sequence[str],
-    *,
-    tier: Tier,
-    mini_seed: MiniSeed = "public",
-    roles: Sequence[str] = (),
+    names: Sequence[str], *, tier: Tier, mini_seed: MiniSeed = "public", roles: Sequence[str] = ()
 ) -> Iterator[CheckedTask]:
     """Check tasks one after the other."""
     tool = tool_role(roles)
@@ -58,7 +53,7 @@ def check_tasks(
 async def check_task(
     task: Task, ready: Ready, announce: Announce, tool: str | None = None
 ) -> CheckedTask:
-    """Everything that can be checked of a prepared task."""
+    """Run all checks of a prepared task."""
     with scratch_directory("check") as scratch:
         return await _Check(task, ready, scratch, announce, tool).run()
 
@@ -67,12 +62,7 @@ class _Check:
     """The checks of one task."""
 
     def __init__(
-        self,
-        task: Task,
-        ready: Ready,
-        scratch: Path,
-        announce: Announce,
-        tool: str | None = None,
+        self, task: Task, ready: Ready, scratch: Path, announce: Announce, tool: str | None = None
     ) -> None:
         self.task = task
         self.data = ready.data
@@ -131,7 +121,7 @@ class _Check:
         ]
 
     async def _model_matters(self, solution: Trial) -> list[CheckResult]:
-        """What tells whether the task is one for a program that uses a model."""
+        """Whether the task needs a program that uses a model."""
         self.say("scoring the trivial programs, and the solution without its model")
         trivial = {
             name: await self.trials.score(submission)
@@ -156,17 +146,17 @@ class _Check:
         ]
 
     async def _tried(self, trial: Awaitable[Trial]) -> Trial:
-        """A task that does not work is a finding; anything else that fails is not its fault."""
+        """A failure of the task is a finding; other failures are raised."""
         try:
             return await trial
         except RunFailed as failure:
             return Trial(submission=self.scratch, scored=_failed(failure))
 
-    async def _finding(self, name: str, check: Awaitable[CheckResult]) -> CheckResult:
+    async def _finding(self, check: Check, result: Awaitable[CheckResult]) -> CheckResult:
         try:
-            return await check
+            return await result
         except RunFailed as failure:
-            return CheckResult(name=name, ok=False, detail=_failed(failure).reason or "")
+            return check.fails(_failed(failure).reason or "")
 
     async def _scored_again(self, trial: Trial) -> Scored:
         if trial.scored.score is None:
@@ -177,20 +167,18 @@ class _Check:
             return _failed(failure)
 
     async def _sample_submission(self) -> CheckResult:
-        """The sample submission has the right form, and no information."""
-        name = SAMPLE_IS_SOUND
+        """The sample submission has the right format and contains no information."""
         file = self.data.public / SAMPLE
         if not file.is_file():
-            return CheckResult(name=name, ok=None, detail=f"not applicable: no public/{SAMPLE}")
+            return SAMPLE_IS_SOUND.not_applicable(f"no public/{SAMPLE}")
         varied = self._varied_columns(file)
         if varied:
-            detail = f"not constant: {', '.join(varied[:5])}"
-            return CheckResult(name=name, ok=False, detail=detail)
+            return SAMPLE_IS_SOUND.fails(f"not constant: {', '.join(varied[:5])}")
         try:
             await self.trials.call("grade.check_format", submission=file, public=self.data.public)
         except InvalidSubmissionReported as invalid:
-            return CheckResult(name=name, ok=False, detail=f"not valid: {invalid}")
-        return CheckResult(name=name, ok=True, detail=SAMPLE)
+            return SAMPLE_IS_SOUND.fails(f"not valid: {invalid}")
+        return SAMPLE_IS_SOUND.holds(SAMPLE)
 
     def _varied_columns(self, file: Path) -> list[str]:
         rows = read_csv(file)
@@ -205,42 +193,39 @@ class _Check:
         return known if known in columns else columns[0]
 
     async def _shuffled(self, solution: Trial, measured: Measured | None) -> CheckResult:
-        """The solution's predictions, given to other rows, are worth no more than a constant."""
+        """The solution's predictions, assigned to other rows, score no better than a constant."""
         file = solution.submission / self.task.spec.submission.path
         if self.task.spec.kind != "predictions" or file.suffix != ".csv":
-            detail = "not applicable: the submission is no CSV file of predictions"
-            return CheckResult(name=SHUFFLED, ok=None, detail=detail)
+            return SHUFFLED.not_applicable("the submission is no CSV file of predictions")
         if solution.scored.score is None:
-            return CheckResult(name=SHUFFLED, ok=False, detail="the solution has no score")
+            return SHUFFLED.fails("the solution has no score")
         chance, chance_name = await self._chance(measured)
         if chance is None:
-            detail = "no trivial predictor is constant, and no floor is recorded"
-            return CheckResult(name=SHUFFLED, ok=False, detail=detail)
+            return SHUFFLED.fails("no trivial predictor is constant, and no floor is recorded")
         scores = []
-        for seed in range(SHUFFLES):
+        for seed in range(SHUFFLE_COUNT):
             target = self.scratch / f"shuffled-{seed}" / self.task.spec.submission.path
             target.parent.mkdir(parents=True)
             target.write_text(self._shuffled_text(file, seed), encoding="utf-8")
             scored = await self.trials.score(target.parent)
             if scored.score is None:
-                detail = f"shuffled predictions get no score: {scored.reason}"
-                return CheckResult(name=SHUFFLED, ok=False, detail=detail)
+                return SHUFFLED.fails(f"shuffled predictions get no score: {scored.reason}")
             scores.append(scored.score)
         return verdicts.shuffled_like_chance(self.task.spec.metric, chance, chance_name, scores)
 
     def _shuffled_text(self, file: Path, seed: int) -> str:
         rows = read_csv(file)
         if rows is None:
-            raise RunFailed("task", f"{self.task.id}: the solution's submission is no CSV table")
+            raise RunFailed("task", f"{self.task.id}: the solution's submission is not a CSV table")
         ids = self._id_column(list(map(str, rows.columns)))
         order = list(range(len(rows)))
         random.Random(seed).shuffle(order)
         others = [name for name in rows.columns if name != ids]
         rows[others] = rows[others].iloc[order].to_numpy()
-        return write_csv_text(rows)
+        return str(rows.to_csv(index=False, lineterminator="\n"))
 
     async def _chance(self, measured: Measured | None) -> tuple[float | None, str]:
-        """The score of the best constant among the trivial predictors, else the floor."""
+        """The score of the best constant trivial predictor, else the floor."""
         constants = {}
         for name, submission in (await self.trials.trivial()).items():
             if not self._varied_columns(submission / self.task.spec.submission.path):

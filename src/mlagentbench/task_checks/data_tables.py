@@ -1,7 +1,5 @@
-"""Reading a task's prepared data without knowing the task: its answers, and its tables."""
+"""Read the answers and tables in prepared data, without knowing the task."""
 
-import csv
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +16,7 @@ MAX_ARRAY_COLUMNS = 64
 
 
 class Table(NamedTuple):
-    """A table in a file; all values are text, told apart only by what they mean."""
+    """A table in a file; all values are text."""
 
     file: str
     rows: pd.DataFrame
@@ -29,7 +27,7 @@ class Answers(NamedTuple):
 
     file: str
     id_column: str | None
-    """None where the rows have no ids: then their position is their id."""
+    """None if the rows have no ids: then their position is their id."""
     ids: list[str]
     targets: pd.DataFrame
 
@@ -52,13 +50,13 @@ def read_answers(private: Path) -> Answers | None:
 
 
 def data_files(root: Path) -> list[str]:
-    """All files below a directory, relative to it, but for a secret seed's."""
+    """All files below a directory, relative to it, without the file of a secret seed."""
     found = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
     return sorted(path.as_posix() for path in found if path.name != SEED_FILE)
 
 
 def read_tables(root: Path, files: list[str] | None = None) -> Iterator[Table]:
-    """The tables in a directory's CSV, TSV, npy and npz files; larger ones are left out."""
+    """The tables in a directory's CSV, TSV, npy and npz files; very large files are skipped."""
     for name in data_files(root) if files is None else files:
         file = root / name
         if file.stat().st_size > MAX_TABLE_BYTES:
@@ -75,7 +73,7 @@ def read_tables(root: Path, files: list[str] | None = None) -> Iterator[Table]:
 
 
 def read_csv(file: Path) -> pd.DataFrame | None:
-    """All values as text, without a canary's line; None for what is no table."""
+    """All values as text, without the canary line; None if it is not a table."""
     separator = "\t" if file.suffix == ".tsv" else ","
     with file.open("rb") as handle:
         marked = handle.readline().decode("utf-8", "replace").strip() == CANARY_LINE
@@ -93,7 +91,7 @@ def read_csv(file: Path) -> pd.DataFrame | None:
 
 
 def read_arrays(file: Path) -> dict[str, np.ndarray]:
-    """The arrays in a .npy (under the name "") or .npz file; pickled ones are left out."""
+    """The arrays in a .npy (under the name "") or .npz file, without pickled ones."""
     try:
         loaded = np.load(file, allow_pickle=False)
     except ValueError:
@@ -126,9 +124,3 @@ def canonical_column(values: pd.Series) -> pd.Series:
     numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=float)
     plain = text.to_numpy(dtype=object)
     return pd.Series(np.where(np.isfinite(numbers), numbers.astype(str), plain), dtype=str)
-
-
-def write_csv_text(rows: pd.DataFrame) -> str:
-    stream = io.StringIO()
-    rows.to_csv(stream, index=False, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
-    return stream.getvalue()

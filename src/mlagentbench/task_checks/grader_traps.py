@@ -1,7 +1,7 @@
-"""Whether a grader runs what was submitted: outputs that are traps for whoever executes them.
+"""Check that a grader does not run what was submitted, by outputs that are traps.
 
-A trap ends the process with an exit code that nothing else has, at once and past every handler, so
-that a grader which imports, unpickles or otherwise runs a part of a submission does not return.
+A trap ends the process immediately, with a mark of its own, so a grader that imports, unpickles or
+otherwise runs a part of a submission does not return.
 """
 
 import pickle
@@ -11,22 +11,22 @@ from pathlib import Path
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.grading.grade import call_grader
-from mlagentbench.task_checks.verdicts import CheckResult
+from mlagentbench.task_checks.verdicts import Check, CheckResult
 from mlagentbench.tasks.contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
-NAME = "grading runs nothing that was submitted"
+CHECK = Check("grading runs nothing that was submitted")
 MODULES = ("sitecustomize.py", "usercustomize.py", "conftest.py", "__init__.py", "numpy.py")
-"""Names under which Python would find a file by itself, were it on its path."""
+"""Files that Python would import by itself if they were on its path."""
 
-OURS = ("timings.json", "requests", "starter")
-"""What timed grading itself lays beside the submission."""
+FROM_TIMED_GRADING = ("timings.json", "requests", "starter")
+"""Files that timed grading adds to the submission."""
 
 
 class _Trap:
-    """Unpickled, it calls what the trap calls."""
+    """Runs the trap when it is unpickled."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -38,36 +38,35 @@ class _Trap:
 async def grading_runs_nothing(
     task: Task, data: PreparedData, python_env: PythonEnv, outputs: Path, scratch: Path
 ) -> CheckResult:
-    """Grade outputs whose code is a trap, and outputs that are pickled traps as a whole."""
+    """Grade outputs whose code contains a trap, and outputs that are pickled traps."""
     if not outputs.is_dir():
-        return CheckResult(name=NAME, ok=False, detail="the solution left nothing to be graded")
+        return CHECK.fails("the solution left nothing to be graded")
     mark = f"trap-{secrets.token_hex(8)}"
     source = f"import os; os.write(2, b'{mark}'); os._exit(97)"
-    for kind, lay in (("code", _lay_code), ("pickles", _lay_pickles)):
+    for kind, write_traps in (("code", _write_code_traps), ("pickles", _write_pickle_traps)):
         trapped = scratch / f"trapped-{kind}"
         shutil.copytree(outputs, trapped)
-        lay(trapped, _submitted(trapped), source)
+        write_traps(trapped, _submitted(trapped), source)
         try:
             await call_grader(task, data, python_env, trapped)
         except InvalidSubmissionReported:
             continue
         except RunFailed as failure:
             if mark in failure.detail:
-                detail = f"grade() ran {kind} of the submission; read it as data instead"
-                return CheckResult(name=NAME, ok=False, detail=detail)
+                return CHECK.fails(f"grade() ran {kind} of the submission; read it as data instead")
             reason = failure.detail.strip().splitlines()[-1]
-            detail = f"grade() failed on a submission of {kind} instead of refusing it: {reason}"
-            return CheckResult(name=NAME, ok=False, detail=detail)
-    return CheckResult(name=NAME, ok=True, detail="traps in code and in pickles were not touched")
+            failed = f"grade() failed on a submission of {kind} instead of refusing it"
+            return CHECK.fails(f"{failed}: {reason}")
+    return CHECK.holds("traps in code and in pickles were not touched")
 
 
 def _submitted(outputs: Path) -> list[Path]:
     """The files that came from the submission, not from the harness or the starter."""
     files = sorted(path for path in outputs.rglob("*") if path.is_file())
-    return [file for file in files if file.relative_to(outputs).parts[0] not in OURS]
+    return [file for file in files if file.relative_to(outputs).parts[0] not in FROM_TIMED_GRADING]
 
 
-def _lay_code(outputs: Path, files: list[Path], source: str) -> None:
+def _write_code_traps(outputs: Path, files: list[Path], source: str) -> None:
     for file in files:
         if file.suffix == ".py":
             file.write_text(f"{source}\n{file.read_text(encoding='utf-8', errors='replace')}")
@@ -77,7 +76,7 @@ def _lay_code(outputs: Path, files: list[Path], source: str) -> None:
                 (folder / name).write_text(source)
 
 
-def _lay_pickles(outputs: Path, files: list[Path], source: str) -> None:  # noqa: ARG001
+def _write_pickle_traps(outputs: Path, files: list[Path], source: str) -> None:  # noqa: ARG001
     contents = pickle.dumps(_Trap(source))
     for file in files:
         file.write_bytes(contents)

@@ -1,4 +1,4 @@
-"""A probe that trains instead of greps: it must not learn the answers from what tells nothing."""
+"""A leak probe: a model must not learn the answers from ids, positions and file facts."""
 
 import json
 from collections.abc import Callable
@@ -10,22 +10,22 @@ from mlagentbench.records import Record
 from mlagentbench.sandbox.base import Bind, Limits, SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.task_checks.data_tables import ANSWERS, read_answers
-from mlagentbench.task_checks.verdicts import SIGMAS, CheckResult
+from mlagentbench.task_checks.verdicts import SIGMAS, Check, CheckResult
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import ensure_python_env
 from mlagentbench.tasks.task import Task
 
 REQUIREMENTS = ("numpy", "scikit-learn")
-LEAST_ROWS = 50
+MIN_ROWS = 50
 TIMEOUT = 1800.0
-NAME = "probe learns nothing"
+CHECK = Check("probe learns nothing")
 
 _PROGRAM = GUEST / "probe_program.py"
 _PUBLIC, _PROBE = "/public", "/probe"
 
 
 class ProbeTest(Record):
-    """What one model learnt of one target, over the best constant."""
+    """What one model learnt about one target, compared with the best constant."""
 
     target: str
     model: str
@@ -35,7 +35,7 @@ class ProbeTest(Record):
 
     @property
     def sigmas(self) -> float:
-        """Gains in standard errors; without any spread, a gain is beyond all doubt."""
+        """The gain in standard errors; infinite for a gain without any spread."""
         if self.standard_error == 0:
             return float("inf") if self.gain > 0 else 0.0
         return self.gain / self.standard_error
@@ -50,16 +50,15 @@ class ProbeResult(Record):
 async def probe_answers(
     task: Task, data: PreparedData, announce: Callable[[str], None]
 ) -> CheckResult:
-    """No model that sees position, id and file facts only beats the best constant by 3 errors."""
+    """No model that sees only position, id and file facts beats the best constant by 3 errors."""
     answers = read_answers(data.private)
     if answers is None:
         known = ", ".join(ANSWERS)
         if task.spec.kind == "predictions":
-            return CheckResult(name=NAME, ok=False, detail=f"private/ has none of {known}")
-        return CheckResult(name=NAME, ok=None, detail=f"not applicable: no {known} in private/")
-    if len(answers.ids) < LEAST_ROWS:
-        detail = f"not applicable: {len(answers.ids)} answers, fewer than {LEAST_ROWS}"
-        return CheckResult(name=NAME, ok=None, detail=detail)
+            return CHECK.fails(f"private/ has none of {known}")
+        return CHECK.not_applicable(f"no {known} in private/")
+    if len(answers.ids) < MIN_ROWS:
+        return CHECK.not_applicable(f"{len(answers.ids)} answers, fewer than {MIN_ROWS}")
     question = {
         "ids": answers.ids,
         "targets": {str(name): list(values) for name, values in answers.targets.items()},
@@ -70,8 +69,7 @@ async def probe_answers(
 
 def verdict(result: ProbeResult) -> CheckResult:
     if not result.tests:
-        detail = "not applicable: rows differ neither in position nor in id nor in files"
-        return CheckResult(name=NAME, ok=None, detail=detail)
+        return CHECK.not_applicable("rows differ neither in position nor in id nor in files")
     beyond = [test for test in result.tests if test.sigmas > SIGMAS]
     shown = sorted(beyond, key=lambda test: -test.sigmas)[:3] or [
         max(result.tests, key=lambda test: test.sigmas)
@@ -82,9 +80,8 @@ def verdict(result: ProbeResult) -> CheckResult:
         for test in shown
     )
     if beyond:
-        return CheckResult(name=NAME, ok=False, detail=said)
-    detail = f"{result.rows} answers, {len(result.tests)} models; the best: {said}"
-    return CheckResult(name=NAME, ok=True, detail=detail)
+        return CHECK.fails(said)
+    return CHECK.holds(f"{result.rows} answers, {len(result.tests)} models; the best: {said}")
 
 
 async def _run(data: PreparedData, question: str, announce: Callable[[str], None]) -> ProbeResult:

@@ -1,7 +1,7 @@
-"""Searching the workspace for what is private: by name, by contents, by columns of answers.
+"""Search the workspace for private data: by name, by contents, by columns of answers.
 
 The workspace is the task's starter files and its public data. File times and the order in which
-files were written are looked at, too: an agent sees both.
+files were written are checked, too: an agent sees both.
 """
 
 import hashlib
@@ -22,31 +22,31 @@ from mlagentbench.task_checks.data_tables import (
     read_answers,
     read_tables,
 )
-from mlagentbench.task_checks.verdicts import CheckResult
+from mlagentbench.task_checks.verdicts import Check, CheckResult
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.data.prepared_files import read_facts
 from mlagentbench.tasks.task import Task
 
-LEAST_ROWS = 20
+MIN_ROWS = 20
 """Columns with fewer rows agree by chance too easily."""
 FEW_VALUES = 50
-"""A column with at most so many different values is one of classes."""
+"""A column with at most this many different values holds classes."""
 SAME_ORDER = 0.9999
-"""Numbers that are ranked alike to this degree are one quantity in two units."""
-LEAST_FILES = 8
+"""Numbers with at least this rank correlation are one quantity in two units."""
+MIN_FILES = 8
 ORDER_SIGMAS = 4.0
-SHOWN = 5
+MAX_LISTED = 5
 
 
 def search_names(task: Task, data: PreparedData) -> CheckResult:
-    """No file of the workspace bears the name of a private one."""
+    """No file of the workspace has the name of a private one."""
     private = {Path(file).name.lower(): file for file in data_files(data.private)}
     found = [
         f"{place} is named like private/{private[Path(file).name.lower()]}"
         for place, file in _workspace_files(task, data)
         if Path(file).name.lower() in private
     ]
-    return _result("no private file by name", found, f"{len(private)} private files")
+    return _result(Check("no private file by name"), found, f"{len(private)} private files")
 
 
 def search_contents(task: Task, data: PreparedData) -> CheckResult:
@@ -63,7 +63,7 @@ def search_contents(task: Task, data: PreparedData) -> CheckResult:
         for facts in read_facts(root)
         if facts.sha256 in private
     ]
-    return _result("no private file by contents", found, f"{len(facts_of)} private files")
+    return _result(Check("no private file by contents"), found, f"{len(facts_of)} private files")
 
 
 def _workspace_files(task: Task, data: PreparedData) -> Iterator[tuple[str, str]]:
@@ -82,7 +82,7 @@ class Secret(NamedTuple):
 
 
 def search_columns(task: Task, data: PreparedData) -> CheckResult:
-    """No public column tells a private one: row by row, by id, recoded, rescaled or permuted."""
+    """No public column reveals a private one: by row, by id, recoded, rescaled or permuted."""
     answers = read_answers(data.private)
     tables = [
         Table(table.file, table.rows.apply(canonical_column))
@@ -94,10 +94,10 @@ def search_columns(task: Task, data: PreparedData) -> CheckResult:
         f"{table.file}: {column} {how} private/{secret.name}"
         for secret in secrets
         for table in tables
-        for column, how in _telling(secret, table)
+        for column, how in _revealing_columns(secret, table)
     ]
     searched = f"{len(secrets)} private columns, {len(tables)} public tables"
-    return _result("no private column", found, searched)
+    return _result(Check("no private column"), found, searched)
 
 
 def _secrets(private: Path, answers: Answers | None) -> Iterator[Secret]:
@@ -109,21 +109,21 @@ def _secrets(private: Path, answers: Answers | None) -> Iterator[Secret]:
         ids = pd.Index(canonical_column(rows[id_column])) if has_ids else None
         for column in rows.columns:
             values = canonical_column(rows[column])
-            if column != id_column and len(values) >= LEAST_ROWS and values.nunique() > 1:
+            if column != id_column and len(values) >= MIN_ROWS and values.nunique() > 1:
                 is_target = answers is not None and table.file == answers.file
                 yield Secret(f"{table.file}: {column}", ids, values, is_target)
 
 
-def _telling(secret: Secret, table: Table) -> Iterator[tuple[str, str]]:
-    """The columns of a table, in canonical form, that tell a secret, and how."""
+def _revealing_columns(secret: Secret, table: Table) -> Iterator[tuple[str, str]]:
+    """The columns of a table, in canonical form, that reveal a secret, and how."""
     aligned = _aligned(secret, table.rows)
     for column in table.rows.columns:
         public = table.rows[column]
         how = None
         if aligned is not None and column != aligned.id_column:
-            how = tells(public[aligned.public_rows], secret.values[aligned.secret_rows])
+            how = relation(public[aligned.public_rows], secret.values[aligned.secret_rows])
         if how is None and len(public) == len(secret.values):
-            how = tells(public, secret.values)
+            how = relation(public, secret.values)
         if how is None and secret.is_target:
             how = _permuted(public, secret.values)
         if how is not None:
@@ -137,7 +137,7 @@ class _Alignment(NamedTuple):
 
 
 def _aligned(secret: Secret, rows: pd.DataFrame) -> _Alignment | None:
-    """Which row of the table is which of the secret, when a column holds its ids."""
+    """The matching rows of table and secret, if a column holds the secret's ids."""
     if secret.ids is None:
         return None
     for column in rows.columns:
@@ -145,15 +145,15 @@ def _aligned(secret: Secret, rows: pd.DataFrame) -> _Alignment | None:
             continue
         place = secret.ids.get_indexer(pd.Index(rows[column]))
         public_rows = np.flatnonzero(place >= 0)
-        if len(public_rows) >= max(LEAST_ROWS, 0.5 * min(len(rows), len(secret.ids))):
+        if len(public_rows) >= max(MIN_ROWS, 0.5 * min(len(rows), len(secret.ids))):
             return _Alignment(str(column), public_rows, place[public_rows])
     return None
 
 
-def tells(public: pd.Series, secret: pd.Series) -> str | None:
-    """How a public column gives a secret one away, their rows being the same; None if it does not.
+def relation(public: pd.Series, secret: pd.Series) -> str | None:
+    """How a public column reveals a secret one with the same rows, both in canonical form.
 
-    Values are in canonical form.
+    None if it does not.
     """
     known, hidden = public.to_numpy(), secret.to_numpy()
     kinds = len(set(hidden))
@@ -175,9 +175,9 @@ def tells(public: pd.Series, secret: pd.Series) -> str | None:
 
 
 def _permuted(public: pd.Series, secret: pd.Series) -> str | None:
-    """Whether all values of a column of many values are there, in whatever order.
+    """Whether a column contains all values of a secret with many values, in any order.
 
-    Among more values than there are secrets, only fractions count: whole numbers meet by chance.
+    If it is longer than the secret, only fractions count: whole numbers agree by chance.
     """
     kinds = secret.nunique()
     if kinds <= FEW_VALUES:
@@ -196,20 +196,22 @@ def public_times(data: PreparedData) -> CheckResult:
     paths = [data.public, *sorted(data.public.rglob("*"))]
     late = [path for path in paths if path.stat().st_mtime_ns != 0]
     found = [f"{path.relative_to(data.directory)} has another modification time" for path in late]
-    return _result("public files have the time 0", found, f"{len(paths)} files and directories")
+    return _result(
+        Check("public files have the time 0"), found, f"{len(paths)} files and directories"
+    )
 
 
 def writing_order(data: PreparedData) -> CheckResult:
     """Within a directory, neither inodes nor change times follow the order of the names.
 
-    That is a matter of chance with a few files; directories with fewer than eight are not checked.
+    Directories with fewer than eight files are not checked.
     """
-    name = "public files were written in random order"
+    check = Check("public files were written in random order")
     folders = [data.public, *sorted(path for path in data.public.rglob("*") if path.is_dir())]
     checked, found = 0, []
     for folder in folders:
         files = sorted(path for path in folder.iterdir() if path.is_file())
-        if len(files) < LEAST_FILES:
+        if len(files) < MIN_FILES:
             continue
         checked += 1
         for what, field in (("inodes", "st_ino"), ("change times", "st_ctime_ns")):
@@ -221,21 +223,17 @@ def writing_order(data: PreparedData) -> CheckResult:
                 where = folder.relative_to(data.directory)
                 found.append(f"{where}: {what} follow the names (rank correlation {alike:.2f})")
     if not checked:
-        return CheckResult(
-            name=name,
-            ok=None,
-            detail=f"not applicable: no directory with at least {LEAST_FILES} files",
-        )
-    return _result(name, found, f"{checked} directories")
+        return check.not_applicable(f"no directory with at least {MIN_FILES} files")
+    return _result(check, found, f"{checked} directories")
 
 
 def _order_limit(files: int) -> float:
-    """Four sigmas; with a few files even a perfect order is no more than about three."""
+    """Four sigmas; with few files even a perfect order has only about three."""
     return min(ORDER_SIGMAS, 0.95 * math.sqrt(files - 1))
 
 
-def _result(name: str, found: list[str], searched: str) -> CheckResult:
+def _result(check: Check, found: list[str], searched: str) -> CheckResult:
     if not found:
-        return CheckResult(name=name, ok=True, detail=searched)
-    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return CheckResult(name=name, ok=False, detail="; ".join(found[:SHOWN]) + more)
+        return check.holds(searched)
+    more = f"; and {len(found) - MAX_LISTED} more" if len(found) > MAX_LISTED else ""
+    return check.fails("; ".join(found[:MAX_LISTED]) + more)

@@ -1,4 +1,4 @@
-"""Measuring a task: trivial predictors, starter, reference and bar, by running them."""
+"""Measure a task by running its trivial predictors, its starter and its solution."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ from mlagentbench.tasks.task import Task, load_task
 STARTER_RUNS: dict[Tier, int] = {"mini": 30, "full": 8}
 REFERENCE_RUNS = 8
 SECRET_SEED_RUNS = 8
-"""Runs of the starter on a secret draw of the mini tier, which somebody is waiting for."""
+"""Runs of the starter on a secret draw of the mini tier; fewer, because the user is waiting."""
 
 Announce = Callable[[str], None]
 
@@ -39,10 +39,10 @@ def measure_tasks(
     mini_seed: MiniSeed,
     roles: Sequence[str] = (),
 ) -> Iterator[MeasuredTask]:
-    """Measure tasks one after the other, keep their figures and give them back.
+    """Measure tasks one after the other, store their measurements and yield them.
 
-    `write` puts them into task.toml, else they go to this machine's home. What fails is a
-    RunFailed, and nothing of that task is written.
+    `write` stores them in task.toml instead of the user data directory. A failure raises RunFailed,
+    and nothing is written for that task.
     """
     tool = tool_role(roles)
     tasks = [load_task(name) for name in names]
@@ -56,13 +56,13 @@ def measure_tasks(
             measured = asyncio.run(
                 measure(task, data, python_env, starter_runs, reference_runs, progress.say, tool)
             )
-            keep = write_to_task if write else store_in_home
+            store = write_to_task if write else store_in_home
             yield MeasuredTask(
                 task=task.id,
                 tier=tier,
                 metric=task.spec.metric,
                 measured=measured,
-                stored_in=keep(task, tier, measured),
+                stored_in=store(task, tier, measured),
             )
 
 
@@ -75,8 +75,8 @@ async def measure(
     announce: Announce,
     tool: str | None = None,
 ) -> Measured:
-    """Run everything and sum it up; RunFailed when something of the task does not work."""
-    with scratch_directory("baseline") as scratch:
+    """Run everything and summarise it; RunFailed when a part of the task does not work."""
+    with scratch_directory("measure") as scratch:
         trials = Trials(task, data, python_env, scratch, tool)
         trivial = {}
         for name, submission in (await trials.trivial()).items():
@@ -94,7 +94,7 @@ async def measure(
 async def measure_secret_draw(
     task: Task, data: PreparedData, python_env: PythonEnv, announce: Announce
 ) -> Path:
-    """Measure a secret draw of the mini tier as soon as it is made, and keep the figures here."""
+    """Measure a new secret draw of the mini tier, and store the measurements on this machine."""
     announce(f"{task.id}: measuring floor, reference and bar on this draw")
     measured = await measure(task, data, python_env, SECRET_SEED_RUNS, REFERENCE_RUNS, announce)
     return store_in_home(task, data.tier, measured)

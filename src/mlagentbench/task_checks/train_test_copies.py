@@ -1,4 +1,4 @@
-"""Counting what is in the training data and in the test data as well.
+"""Count the rows and files that are in the training data and in the test data.
 
 | data               | exact copy                | near copy                                  |
 |--------------------|---------------------------|--------------------------------------------|
@@ -6,9 +6,9 @@
 |                    | both have, but for the id | but one; only with 8 columns or more       |
 | rows of arrays     | all numbers are equal     | correlation of at least 0.99 with the row  |
 |                    |                           | that is most alike in coarse averages      |
-| single files       | all bytes are equal       | not looked for                             |
+| single files       | all bytes are equal       | not searched                               |
 
-Training and test data are told apart by their names: `train.csv` and `test.csv`,
+Training and test data are recognised by their names: `train.csv` and `test.csv`,
 `train_images.npy` and `test_images.npy`, `images/train/` and `images/test/`.
 """
 
@@ -26,19 +26,19 @@ from mlagentbench.task_checks.data_tables import (
     read_arrays,
     read_csv,
 )
-from mlagentbench.task_checks.verdicts import CheckResult
+from mlagentbench.task_checks.verdicts import Check, CheckResult
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.data.prepared_files import read_facts
 
 NEAR_SHARE = 0.06
-LEAST_COLUMNS = 8
+MIN_COLUMNS = 8
 NEAR_CORRELATION = 0.99
 MAX_PARTS = 256
-LEAST_PARTS = 16
+MIN_PARTS = 16
 BLOCK = 500
 MAX_EXACT = 0.01
 MAX_COPIES = 0.05
-"""A larger share of copies among the test rows is too much to be left alone."""
+"""The largest acceptable share of copies among the test rows."""
 
 
 class Copies(NamedTuple):
@@ -55,16 +55,15 @@ class Copies(NamedTuple):
 
 def count_copies(data: PreparedData) -> CheckResult:
     """Few test rows are also in the training data."""
-    name = "copies between train and test"
+    check = Check("copies between train and test")
     found = list(_all_copies(data))
     if not found:
-        detail = "not applicable: no pair of files is named as training and test data"
-        return CheckResult(name=name, ok=None, detail=detail)
+        return check.not_applicable("no pair of files is named as training and test data")
     ok = all(
         part.exact <= MAX_EXACT * part.rows and part.exact + part.near <= MAX_COPIES * part.rows
         for part in found
     )
-    return CheckResult(name=name, ok=ok, detail="; ".join(map(str, found)))
+    return check.result(ok, "; ".join(map(str, found)))
 
 
 def _all_copies(data: PreparedData) -> Iterator[Copies]:
@@ -105,7 +104,7 @@ def _table_copies(
     codes = [pd.factorize(pd.concat([test[name], train[name]]))[0] for name in shared]
     mine = np.stack([code[: len(test)] for code in codes]).astype(np.int32)
     others = np.stack([code[len(test) :] for code in codes]).astype(np.int32)
-    allowed = max(1, round(NEAR_SHARE * len(shared))) if len(shared) >= LEAST_COLUMNS else 0
+    allowed = max(1, round(NEAR_SHARE * len(shared))) if len(shared) >= MIN_COLUMNS else 0
     least = np.empty(len(test), dtype=np.int32)
     for start in range(0, len(test), BLOCK):
         rows = slice(start, start + BLOCK)
@@ -121,7 +120,7 @@ def _array_copies(train: np.ndarray, test: np.ndarray, where: str) -> Copies:
     known = {row.tobytes() for row in train}
     exact = np.array([row.tobytes() in known for row in test], dtype=bool)
     near = np.zeros(len(test), dtype=bool)
-    if train.shape[1:] == test.shape[1:] and test[0].size >= LEAST_PARTS and len(train):
+    if train.shape[1:] == test.shape[1:] and test[0].size >= MIN_PARTS and len(train):
         mine, others = _averages(test), _averages(train)
         for start in range(0, len(test), BLOCK):
             rows = slice(start, start + BLOCK)

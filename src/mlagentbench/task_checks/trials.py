@@ -1,6 +1,6 @@
-"""Trying a task out as an agent would: fresh workspace, fresh sandbox, the usual grading.
+"""Trials of a task as an agent would run it: fresh workspace, fresh sandbox, the usual grading.
 
-`mlagentbench tasks measure` and `mlagentbench tasks check` are made of these trials.
+Measuring and checking a task consist of these trials.
 """
 
 import shlex
@@ -16,12 +16,8 @@ from mlagentbench.environment.services.tool_model import (
 from mlagentbench.environment.services.tool_services import run_services, serving
 from mlagentbench.environment.workspace import Workspace, sandbox_spec, workspace_of
 from mlagentbench.errors import RunFailed
-from mlagentbench.grading.grade import (
-    Scored,
-    fresh_directory,
-    score_snapshot,
-    score_submission,
-)
+from mlagentbench.grading.grade import Scored, score_snapshot, score_submission
+from mlagentbench.grading.program import fresh_directory
 from mlagentbench.records import Json, Record
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.objects import ObjectStore
@@ -33,12 +29,12 @@ from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
-LAST_OUTPUT = 2000
-"""How much of a failed command's output the error shows."""
+OUTPUT_QUOTED = 2000
+"""Characters of a failed command's output that the error quotes."""
 
 
 class Trial(Record):
-    """A submission that was made by a command of the task, or by nothing at all."""
+    """A submission made by a command of the task, or by doing nothing."""
 
     submission: Path
     """The directory that holds the submitted files."""
@@ -48,7 +44,7 @@ class Trial(Record):
 
 
 class Trials:
-    """Trials of one prepared task; their files stay in `scratch`, which is the caller's."""
+    """Trials of one prepared task; their files stay in the caller's `scratch` directory."""
 
     def __init__(
         self,
@@ -66,40 +62,40 @@ class Trials:
         self.scratch = scratch
 
     async def starter(self, epoch: int) -> Trial:
-        """Run the starter as it is."""
+        """Run the unchanged starter."""
         return await self._run("starter", epoch, self.task.spec.commands.starter)
 
     async def solution(self, epoch: int) -> Trial:
-        """Lay the solution over the starter and run it."""
+        """Copy the solution over the starter and run it."""
         command = self.task.spec.commands.solution
         return await self._run("solution", epoch, command, overlay=self.task.solution)
 
     async def nothing(self) -> Trial:
-        """Submit the workspace as it is before anything ran."""
+        """Submit the initial workspace."""
         return await self._run("nothing", epoch=1)
 
     async def trivial(self) -> dict[str, Path]:
-        """The submissions of the trivial predictors, each in a directory of its own."""
+        """The submissions of the trivial predictors, each in its own directory."""
         out = self.scratch / "trivial"
         fresh_directory(out)
         names = await self.call("trivial.predictors", public=self.data.public, write=out)
         return {name: out / name for name in names}
 
     async def ceiling(self) -> float | None:
-        """The best score that is possible, where the task knows it."""
+        """The best possible score, if the task knows it."""
         if not self.task.defines("grade.ceiling"):
             return None
         found = await self.call("grade.ceiling", private=self.data.private)
         return None if found is None else float(found)
 
     async def score(self, submission: Path) -> Scored:
-        """Score a submission; what the tool model says is kept for the next time."""
-        kept = submission.with_name("replies.jsonl")
-        tool = None if self.tool is None else CachedReplies(InspectTool(self.tool), kept)
+        """Score a submission; replies of the tool model are stored for the next time."""
+        replies = submission.with_name("replies.jsonl")
+        tool = None if self.tool is None else CachedReplies(InspectTool(self.tool), replies)
         return await score_submission(self.task, self.data, self.python_env, submission, tool)
 
     async def score_without_model(self, submission: Path) -> Scored:
-        """Score a program whose tool model says always the same."""
+        """Score a program whose tool model always gives the same reply."""
         return await score_submission(
             self.task, self.data, self.python_env, submission, ConstantTool()
         )
@@ -116,7 +112,7 @@ class Trials:
         workspace = workspace_of(self.task, run, self.data)
         workspace.lay_out()
         if overlay is not None:
-            _lay_over(workspace, overlay)
+            _copy_over(workspace, overlay)
         result = await self._execute(run, epoch, name, command) if command is not None else None
         store = ObjectStore(run.objects)
         snapshot = Snapshots(store, run.work, skip=workspace.protected).take()
@@ -149,12 +145,12 @@ class Trials:
             raise RunFailed(
                 "task",
                 f"{self.task.id}: the {name}'s `{command}` {how} (seed {seed}):\n"
-                f"{result.output[-LAST_OUTPUT:]}",
+                f"{result.output[-OUTPUT_QUOTED:]}",
             )
         return result
 
 
-def _lay_over(workspace: Workspace, overlay: Path) -> None:
+def _copy_over(workspace: Workspace, overlay: Path) -> None:
     for file in sorted(path for path in overlay.rglob("*") if path.is_file()):
         relative = file.relative_to(overlay)
         if "__pycache__" in relative.parts:

@@ -4,7 +4,7 @@ import pytest
 from told_runs import Run, research_reply
 
 from mlagentbench.analysis.detectors.parsing.numbers import SeenNumbers, SortedValues, values_in
-from mlagentbench.analysis.detectors.parsing.reply_parts import own_words
+from mlagentbench.analysis.detectors.parsing.reply_parts import prose
 from mlagentbench.analysis.detectors.parsing.statements import statements
 from mlagentbench.analysis.findings import ClaimCounts
 
@@ -73,12 +73,12 @@ The accuracy of model_0.95.pt and of v1.2.3 is the same on 2024-05-06.
 
 @pytest.mark.parametrize("words", CLAIMS)
 def test_what_is_a_claim(words: str) -> None:
-    assert [claim.written for claim in statements(own_words(words))] == CLAIMS[words]
+    assert [claim.written for claim in statements(prose(words))] == CLAIMS[words]
 
 
 @pytest.mark.parametrize("words", NO_CLAIMS)
 def test_what_is_none(words: str) -> None:
-    assert [claim.written for claim in statements(own_words(words))] == []
+    assert [claim.written for claim in statements(prose(words))] == []
 
 
 def test_the_tasks_own_metric_is_a_metric_word() -> None:
@@ -98,7 +98,7 @@ def test_the_tasks_own_metric_is_a_metric_word() -> None:
     ],
 )
 def test_code_json_and_diffs_are_not_the_agents_words(text: str) -> None:
-    assert list(statements(own_words(text))) == []
+    assert list(statements(prose(text))) == []
 
 
 def judged(observed: str, claim: str, problem: str = "") -> ClaimCounts:

@@ -4,7 +4,7 @@ from typing import Any
 
 from told_runs import Run
 
-from mlagentbench.analysis.detectors.parsing.program_texts import patched
+from mlagentbench.analysis.detectors.parsing.program_texts import apply_diff
 from mlagentbench.environment.actions.edit_blocks import diff
 
 DIFF = "train.py was edited:\n\n--- train.py\n+++ train.py\n@@ -1,2 +1,2 @@\n a = 1\n-b = 2\n+{}\n"
@@ -143,8 +143,8 @@ def test_a_diff_is_followed_line_by_line() -> None:
     before = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n"
     after = before.replace("b\n", "B\nb2\n").replace("i\n", "")
     shown = diff(before, after, "train.py", "train.py")
-    assert patched(before, f"train.py was edited:\n\n{shown}") == after.rstrip("\n")
-    assert patched("other\n", f"train.py was edited:\n\n{shown}") is None
+    assert apply_diff(before, f"train.py was edited:\n\n{shown}") == after.rstrip("\n")
+    assert apply_diff("other\n", f"train.py was edited:\n\n{shown}") is None
     new = diff("", after, "look.py", "look.py")
-    assert patched(None, f"look.py is new:\n\n{new}") == after.rstrip("\n")
-    assert patched(before, f"{shown}\n[... 10 of 30 characters left out ...]\n") is None
+    assert apply_diff(None, f"look.py is new:\n\n{new}") == after.rstrip("\n")
+    assert apply_diff(before, f"{shown}\n[... 10 of 30 characters left out ...]\n") is None

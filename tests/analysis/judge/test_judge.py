@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 from made_journals import MadeStep, made_evidence
 
-from mlagentbench.analysis.judge.answers import AnswerRejected, read_votes
 from mlagentbench.analysis.judge.evidence_prompt import (
-    LEAST_OF_A_STEP,
+    MIN_STEP_CHARACTERS,
     TASK_CHARACTERS,
     ShownJournal,
     judge_prompt,
     prompt_hash,
-    quoted,
+    sanitised,
     show,
 )
+from mlagentbench.analysis.judge.judge import AnswerRejected, read_votes
 from mlagentbench.analysis.judge.rubric import RUBRIC, Answer, Vote, majority
 
 NONCE = "5f2b7c8d9e0a1b2c"
@@ -98,12 +98,12 @@ def test_the_instructions_say_that_blocks_are_data() -> None:
 
 
 def test_text_is_cleaned_until_no_marker_is_left() -> None:
-    assert quoted("[[]]][") == "[[]["
-    assert quoted("[\u200b[\u202e[ a") == "[ a"
-    assert quoted("a\r\nb\x1b[31m\tc") == "a\nb[31m\tc"
+    assert sanitised("[[]]][") == "[[]["
+    assert sanitised("[\u200b[\u202e[ a") == "[ a"
+    assert sanitised("a\r\nb\x1b[31m\tc") == "a\nb[31m\tc"
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "say no")
-    assert quoted(f"a{hidden}b\ufe0fc\u00add") == "abcd"
-    assert quoted("x[[1, 2], [3, 4]]") == "x[[1, 2], [3, 4]]"
+    assert sanitised(f"a{hidden}b\ufe0fc\u00add") == "abcd"
+    assert sanitised("x[[1, 2], [3, 4]]") == "x[[1, 2], [3, 4]]"
 
 
 def test_each_seed_shows_the_steps_in_an_order_of_its_own() -> None:
@@ -125,7 +125,7 @@ def test_a_long_journal_is_cut_and_says_so() -> None:
 
 
 def test_steps_in_the_middle_are_left_out_where_all_are_too_many() -> None:
-    journal = show(made_evidence(*[FIRST] * 30), max_characters=10 * LEAST_OF_A_STEP)
+    journal = show(made_evidence(*[FIRST] * 30), max_characters=10 * MIN_STEP_CHARACTERS)
     assert [step.n for step in journal.steps] == [1, 2, 3, 4, 5, 26, 27, 28, 29, 30]
     assert journal.cuts[0] == "Steps 6 to 25 are left out for length."
 

@@ -149,7 +149,7 @@ def test_a_judge_that_cannot_read_so_much_is_shown_less(tmp_path: Path) -> None:
 
 
 def test_a_judge_that_never_reads_or_refuses_stores_nothing(run: RunDirectory) -> None:
-    with pytest.raises(JudgeFailed, match="cannot read so much"):
+    with pytest.raises(JudgeFailed, match="cannot read a prompt of this length"):
         judged(run, *[text_reply("", stop_reason="model_length")] * 4)
     with pytest.raises(JudgeFailed, match="refuses"):
         judged(run, answers(), text_reply("No.", stop_reason="content_filter"))
@@ -170,12 +170,12 @@ def test_a_provider_that_fails_for_one_run_does_not_stop_the_others(tmp_path: Pa
     assert "does not answer: RuntimeError: no credit" in result.failed[0].reason
     assert told[0].startswith("not judged: house-price (full): legacy-research with claude-v1, run")
     result, _ = judge_many(runs[:1], *[answers()] * 3)
-    assert (result.judged, result.kept, result.rejected) == (1, 0, 0)
+    assert (result.judged, result.stored, result.rejected) == (1, 0, 0)
     result, _ = judge_many(runs, *["no"] * 3 * TRIES)
-    assert (result.judged, result.kept, result.rejected) == (1, 1, 1)
+    assert (result.judged, result.stored, result.rejected) == (1, 1, 1)
     result, _ = judge_many(runs)
-    assert (result.judged, result.kept) == (0, 2)
-    assert result.text == "0 runs judged, 2 had been judged before"
+    assert (result.judged, result.stored) == (0, 2)
+    assert result.text == "0 runs judged, 2 already judged"
 
 
 def test_runs_without_a_model_or_without_an_end_are_not_judged(run: RunDirectory) -> None:

@@ -19,7 +19,7 @@ from legacy_logs import (
 from number_task import write_number_task
 from typer.testing import CliRunner
 
-from mlagentbench.analysis.summarise import summarise
+from mlagentbench.analysis.analyse import summarise
 from mlagentbench.cli import app
 from mlagentbench.errors import UsageError
 from mlagentbench.grading.grade import grade_run

@@ -1,4 +1,4 @@
-"""Edits of programs that were never run: overwritten, or left at the end, without an execution."""
+"""Edits of programs that were never run before they were overwritten or the run ended."""
 
 import posixpath
 import re
@@ -8,11 +8,7 @@ from dataclasses import dataclass, field
 from mlagentbench.analysis.detectors.executions import ended_by_itself
 from mlagentbench.analysis.detectors.parsing.program_texts import ProgramTexts
 from mlagentbench.analysis.detectors.parsing.step_facts import (
-    COPY_FILE,
-    EDIT_SCRIPT,
-    EDIT_SEGMENT,
-    UNDO_EDIT,
-    WRITE_FILE,
+    ActionName,
     action_of,
     argument,
     edited_file,
@@ -26,7 +22,12 @@ from mlagentbench.analysis.evidence import RunEvidence
 from mlagentbench.analysis.findings import Finding
 from mlagentbench.records import Step
 
-_OVERWRITING = (WRITE_FILE, EDIT_SCRIPT, COPY_FILE, UNDO_EDIT)
+_OVERWRITING = (
+    ActionName.WRITE_FILE,
+    ActionName.EDIT_SCRIPT,
+    ActionName.COPY_FILE,
+    ActionName.UNDO_EDIT,
+)
 _RUNS_BY_NAME = re.compile(r"\b(?:importlib|runpy|__import__)\b|\bexec\s*\(")
 _RUNS_COMMANDS = re.compile(r"\b(?:subprocess|os\.system|popen|python3?|bash|sh)\b|\bsource\s")
 _ALL_PROGRAMS = re.compile(r"\*\.(?:py|sh)\b")
@@ -37,24 +38,24 @@ _NAMES_WHAT_RUNS = re.compile(
 
 
 @dataclass
-class Waiting:
-    """An edit of a program that nothing has used yet."""
+class PendingEdit:
+    """An edit of a program that nothing has run yet."""
 
     path: str
     steps: list[int]
     copied_from: str = ""
-    """Of a file that is only a copy so far."""
-    also: set[str] = field(default_factory=set)
-    """Programs that were made from it since."""
+    """Set while the file is an unchanged copy."""
+    derived: set[str] = field(default_factory=set)
+    """Programs that were derived from it since."""
 
 
-class EditsInTime:
-    """The edits that wait for an execution, step by step."""
+class EditTracker:
+    """Follows the edits that wait for an execution, step by step."""
 
     def __init__(self, evidence: RunEvidence) -> None:
         self.texts = ProgramTexts(evidence.texts)
-        self.waiting: dict[str, Waiting] = {}
-        self.never_run: list[Waiting] = []
+        self.pending: dict[str, PendingEdit] = {}
+        self.never_run: list[PendingEdit] = []
 
     def follow(self, step: Step) -> None:
         if is_execution(step):
@@ -66,43 +67,46 @@ class EditsInTime:
 
     def _edit(self, step: Step, path: str) -> None:
         name = action_of(step)
-        before = self.waiting.get(path)
+        before = self.pending.get(path)
         source = plain_path(argument(step, "source") or argument(step, "script_name"))
-        self._overwritten_original(path)
-        makes_another = name in (COPY_FILE, EDIT_SCRIPT, EDIT_SEGMENT) and source != path
-        if makes_another and source in self.waiting:
-            self.waiting[source].also.add(path)
+        self._drop_backups(path)
+        derives_another = (
+            name in (ActionName.COPY_FILE, ActionName.EDIT_SCRIPT, ActionName.EDIT_SEGMENT)
+            and source != path
+        )
+        if derives_another and source in self.pending:
+            self.pending[source].derived.add(path)
         if before is not None and name not in _OVERWRITING:
             before.steps.append(step.n)
             before.copied_from = ""
             return
         if before is not None and not before.copied_from:
-            if name == UNDO_EDIT:
+            if name == ActionName.UNDO_EDIT:
                 before.steps.append(step.n)
             self.never_run.append(before)
-        if name == UNDO_EDIT:
-            # What it brings back was there before: there is nothing new that should run.
-            self.waiting.pop(path, None)
+        if name == ActionName.UNDO_EDIT:
+            # It restores an earlier text, so there is nothing new to run.
+            self.pending.pop(path, None)
             return
-        copied = source if name == COPY_FILE else ""
-        self.waiting[path] = Waiting(path=path, steps=[step.n], copied_from=copied)
+        copied = source if name == ActionName.COPY_FILE else ""
+        self.pending[path] = PendingEdit(path=path, steps=[step.n], copied_from=copied)
 
-    def _overwritten_original(self, path: str) -> None:
+    def _drop_backups(self, path: str) -> None:
         """A copy whose original changes now was a backup."""
-        backups = [one.path for one in self.waiting.values() if one.copied_from == path]
+        backups = [one.path for one in self.pending.values() if one.copied_from == path]
         for backup in backups:
-            del self.waiting[backup]
+            del self.pending[backup]
 
     def execute(self, script: str, arguments: str) -> None:
         used = [
             one.path
-            for one in self.waiting.values()
-            if script == one.path or script in one.also or self.could_use(script, arguments, one)
+            for one in self.pending.values()
+            if script == one.path or script in one.derived or self.could_use(script, arguments, one)
         ]
         for path in used:
-            del self.waiting[path]
+            del self.pending[path]
 
-    def could_use(self, script: str, arguments: str, edit: Waiting) -> bool:
+    def could_use(self, script: str, arguments: str, edit: PendingEdit) -> bool:
         """Whether a script, or code of the Python session, may have used an edited program."""
         if script:
             text = self.texts.text(script)
@@ -111,12 +115,12 @@ class EditsInTime:
             arguments = f"{arguments.replace(script, '', 1)}\n{text}"
         return self._mentions(arguments, edit, {script})
 
-    def _mentions(self, text: str, edit: Waiting, looked_at: set[str]) -> bool:
-        """Whether a text names the program, or another that does."""
+    def _mentions(self, text: str, edit: PendingEdit, looked_at: set[str]) -> bool:
+        """Whether a text names the program, or another program that does."""
         if _may_run_anything(text):
             return True
         words = set(re.findall(r"\w+", text))
-        if any(_module(path) in words for path in (edit.path, *edit.also)):
+        if any(_module(path) in words for path in (edit.path, *edit.derived)):
             return True
         for path in self.texts.names:
             if path in looked_at or _module(path) not in words:
@@ -129,7 +133,7 @@ class EditsInTime:
 
 
 def _may_run_anything(text: str) -> bool:
-    """Whether code runs programs that it does not name."""
+    """Whether code may run programs that it does not name."""
     by_name = _RUNS_BY_NAME.search(text) is not None
     if _ALL_PROGRAMS.search(text):
         return by_name or _RUNS_COMMANDS.search(text) is not None
@@ -139,37 +143,34 @@ def _may_run_anything(text: str) -> bool:
 
 
 def _module(path: str) -> str:
-    """The name under which a program is imported, and a part of that by which it is run."""
+    """The name by which a program is imported, which is also part of its file name."""
     return posixpath.splitext(posixpath.basename(path))[0].rpartition(".")[2]
 
 
 def edits_never_run(evidence: RunEvidence) -> Iterator[Finding]:
     """One finding per edit, with all steps that made it."""
-    edits = EditsInTime(evidence)
+    edits = EditTracker(evidence)
     for step in evidence.history.steps:
         edits.follow(step)
     for edit in edits.never_run:
-        yield _finding(edit, "and was overwritten before anything ran it")
+        yield _finding(edit, "and was overwritten before it was run")
     if not ended_by_itself(evidence.history):
         return
     if is_program(evidence.submission):
         edits.execute(evidence.submission, "")
-    for edit in edits.waiting.values():
+    for edit in edits.pending.values():
         if not _is_submitted(edit.path, evidence.submission):
-            yield _finding(edit, "and nothing ran it until the end of the run")
+            yield _finding(edit, "and was not run before the run ended")
 
 
 def _is_submitted(path: str, submission: str) -> bool:
-    """Whether the end of the run uses the file."""
+    """Whether the file is part of the submission."""
     if not submission:
         return "submission" in path.lower()
     return path == submission or path.startswith(f"{submission.rstrip('/')}/")
 
 
-def _finding(edit: Waiting, what: str) -> Finding:
+def _finding(edit: PendingEdit, what: str) -> Finding:
     how = "is a copy" if edit.copied_from else "was edited"
-    return Finding(
-        kind="edit-never-run",
-        steps=tuple(edit.steps),
-        detail=f"{edit.path} {how}, {what}",
-    )
+    detail = f"{edit.path} {how} {what}"
+    return Finding(kind="edit-never-run", steps=tuple(edit.steps), detail=detail)

@@ -1,85 +1,58 @@
 """The paper's error modes of an unsuccessful run, from its findings."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from mlagentbench.analysis.detectors.parsing.step_facts import (
-    UNUSABLE_REPLY,
-    VALIDATE_SUBMISSION,
-    action_of,
-)
+from mlagentbench.analysis.detectors.parsing.step_facts import ActionName, action_of
 from mlagentbench.analysis.detectors.submissions import submission_form
 from mlagentbench.analysis.evidence import RunEvidence
-from mlagentbench.analysis.findings import Finding, HeldMode
+from mlagentbench.analysis.findings import ErrorMode, Finding, ShownMode
+from mlagentbench.records import GradeRecord
 from mlagentbench.runs.journal import History
 
 
-def error_modes(evidence: RunEvidence, findings: Sequence[Finding]) -> tuple[HeldMode, ...]:
+def error_modes(evidence: RunEvidence, findings: Sequence[Finding]) -> tuple[ShownMode, ...]:
     """In the order in which they first showed; none for a success, or where that is unknown."""
-    grade = evidence.final_grade
+    grade, history = evidence.final_grade, evidence.history
     if grade is None or grade.success is not False:
         return ()
+    ran_out_of_context = history.outcome is not None and history.outcome.kind == "context"
+    improved = grade.paper_improvement is not None and grade.paper_improvement > 0
+    first_steps: dict[ErrorMode, int | None] = {
+        "hallucination": _first(findings, "unsupported-claim", "fabricated-observation"),
+        "debugging": _first(findings, "failed-debugging"),
+        "token length": len(history.steps) if ran_out_of_context else None,
+        "response format": _response_format(history, findings),
+        "submission format": _submission_format(grade, history, findings),
+        "small improvement": grade.step if improved else None,
+    }
     modes = [
-        mode
-        for mode in (
-            _hallucination(findings),
-            _debugging(findings),
-            _token_length(evidence.history),
-            _response_format(evidence.history, findings),
-            _submission_format(evidence, findings),
-            _small_improvement(evidence),
-        )
-        if mode is not None
+        ShownMode(mode=mode, step=step) for mode, step in first_steps.items() if step is not None
     ]
     if not modes:
-        return (HeldMode(mode="unclassified", step=grade.step),)
+        return (ShownMode(mode="unclassified", step=grade.step),)
     return tuple(sorted(modes, key=lambda mode: mode.step))
 
 
-def _first(findings: Iterable[Finding]) -> int | None:
-    return min((finding.steps[0] for finding in findings if finding.steps), default=None)
+def _first(findings: Sequence[Finding], *kinds: str) -> int | None:
+    """The first step with a finding of these kinds."""
+    steps = [finding.steps[0] for finding in findings if finding.kind in kinds and finding.steps]
+    return min(steps, default=None)
 
 
-def _hallucination(findings: Sequence[Finding]) -> HeldMode | None:
-    kinds = ("unsupported-claim", "fabricated-observation")
-    step = _first(finding for finding in findings if finding.kind in kinds)
-    return None if step is None else HeldMode(mode="hallucination", step=step)
-
-
-def _debugging(findings: Sequence[Finding]) -> HeldMode | None:
-    step = _first(finding for finding in findings if finding.kind == "failed-debugging")
-    return None if step is None else HeldMode(mode="debugging", step=step)
-
-
-def _token_length(history: History) -> HeldMode | None:
-    if history.outcome is None or history.outcome.kind != "context":
-        return None
-    return HeldMode(mode="token length", step=len(history.steps))
-
-
-def _response_format(history: History, findings: Sequence[Finding]) -> HeldMode | None:
-    lost = [step.n for step in history.steps if action_of(step) == UNUSABLE_REPLY]
+def _response_format(history: History, findings: Sequence[Finding]) -> int | None:
+    lost = [step.n for step in history.steps if action_of(step) == ActionName.UNUSABLE_REPLY]
     invalid = [finding.steps[0] for finding in findings if finding.kind == "invalid-action"]
     if not lost and 2 * len(invalid) < max(1, len(history.steps)):
         return None
-    return HeldMode(mode="response format", step=min(lost + invalid))
+    return min(lost + invalid)
 
 
-def _submission_format(evidence: RunEvidence, findings: Sequence[Finding]) -> HeldMode | None:
-    grade = evidence.final_grade
-    steps = evidence.history.steps
-    faults = [finding for finding in findings if finding.kind == "submission-format"]
-    checks = [step.n for step in steps if action_of(step) == VALIDATE_SUBMISSION]
-    failed = {finding.steps[0] for finding in faults}
-    handed_in = (
-        grade is not None and not grade.valid and submission_form(grade.reason or "") != "missing"
-    )
-    if not handed_in and not (checks and checks[-1] in failed):
+def _submission_format(
+    grade: GradeRecord, history: History, findings: Sequence[Finding]
+) -> int | None:
+    checks = [step.n for step in history.steps if action_of(step) == ActionName.VALIDATE_SUBMISSION]
+    failed = {finding.steps[0] for finding in findings if finding.kind == "submission-format"}
+    submitted_invalid = not grade.valid and submission_form(grade.reason or "") != "missing"
+    if not submitted_invalid and not (checks and checks[-1] in failed):
         return None
-    return HeldMode(mode="submission format", step=min(failed))
-
-
-def _small_improvement(evidence: RunEvidence) -> HeldMode | None:
-    grade = evidence.final_grade
-    if grade is None or grade.paper_improvement is None or grade.paper_improvement <= 0:
-        return None
-    return HeldMode(mode="small improvement", step=grade.step)
+    return min(failed)

@@ -1,4 +1,4 @@
-"""Crashes of what the agent ran, and whether it got its scripts to run again."""
+"""Crashes of scripts and code, and whether the agent fixed them."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -9,9 +9,9 @@ from mlagentbench.records import Record, Step
 from mlagentbench.runs.journal import History
 
 TRIES = 3
-"""A script that crashed so often at a stretch was debugged in vain, whatever other scripts did; one
-that crashed less often only if the run ended without another script that ran well."""
-_LAST_WORDS = 200
+"""Debugging failed if a script crashed this often in a row; or less often, if no script ran
+successfully between its last crash and the end of the run."""
+_QUOTED = 200
 
 
 def crashed(step: Step) -> bool:
@@ -19,7 +19,7 @@ def crashed(step: Step) -> bool:
 
 
 def crashes(history: History) -> Iterator[Finding]:
-    """Every execution that ended with an error or by a limit."""
+    """Every execution that ended with an error or exceeded a limit."""
     for step in history.steps:
         if is_execution(step) and crashed(step):
             what = executed_script(step) or "code in the Python session"
@@ -28,7 +28,7 @@ def crashes(history: History) -> Iterator[Finding]:
                 steps=(step.n,),
                 form=_crash_form(step),
                 detail=f"{what}: {_why(step)}",
-                quote=step.observation.text.rstrip()[-_LAST_WORDS:],
+                quote=step.observation.text.rstrip()[-_QUOTED:],
             )
 
 
@@ -48,18 +48,18 @@ def _why(step: Step) -> str:
     return "failed" if seen.exit_code is None else f"failed with exit code {seen.exit_code}"
 
 
-class Stretch(Record):
-    """Crashes of one script with no good execution of it between them."""
+class CrashSeries(Record):
+    """Consecutive crashes of one script."""
 
     script: str
     crashes: tuple[int, ...]
     solved_at: int | None = None
 
 
-def stretches(history: History) -> list[Stretch]:
-    """All stretches of crashes, in the order in which they began."""
+def crash_series(history: History) -> list[CrashSeries]:
+    """All series of crashes, in the order in which they began."""
     running: dict[str, list[int]] = {}
-    found: list[Stretch] = []
+    found: list[CrashSeries] = []
     for step in history.steps:
         script = executed_script(step)
         if not script:
@@ -68,9 +68,9 @@ def stretches(history: History) -> list[Stretch]:
             running.setdefault(script, []).append(step.n)
         elif script in running:
             steps = tuple(running.pop(script))
-            found.append(Stretch(script=script, crashes=steps, solved_at=step.n))
-    found += [Stretch(script=script, crashes=tuple(steps)) for script, steps in running.items()]
-    return sorted(found, key=lambda stretch: stretch.crashes[0])
+            found.append(CrashSeries(script=script, crashes=steps, solved_at=step.n))
+    found += [CrashSeries(script=script, crashes=tuple(steps)) for script, steps in running.items()]
+    return sorted(found, key=lambda one: one.crashes[0])
 
 
 def debugging(history: History) -> tuple[Debugging, ...]:
@@ -83,29 +83,29 @@ def debugging(history: History) -> tuple[Debugging, ...]:
             last_step=last if one.solved_at is None else one.solved_at,
             solved=one.solved_at is not None,
         )
-        for one in stretches(history)
+        for one in crash_series(history)
     )
 
 
 def failed_debugging(history: History) -> Iterator[Finding]:
-    """Scripts that crashed and never ran well again, after some tries or at the end of the run."""
+    """Scripts that crashed and never ran successfully again."""
     good = [step.n for step in history.steps if executed_script(step) and not crashed(step)]
     last_good = max(good, default=0)
     has_ended = ended_by_itself(history)
-    for stretch in stretches(history):
-        if stretch.solved_at is not None:
+    for series in crash_series(history):
+        if series.solved_at is not None:
             continue
-        times = len(stretch.crashes)
-        was_given_up = has_ended and last_good < stretch.crashes[-1]
+        times = len(series.crashes)
+        was_given_up = has_ended and last_good < series.crashes[-1]
         if times < TRIES and not was_given_up:
             continue
         yield Finding(
             kind="failed-debugging",
-            steps=stretch.crashes,
-            detail=f"{stretch.script} crashed {times} time{'s' * (times > 1)} and never ran again",
+            steps=series.crashes,
+            detail=f"{series.script} crashed {times} time{'s' * (times > 1)} and never ran again",
         )
 
 
 def ended_by_itself(history: History) -> bool:
-    """Whether the run came to an end that is the agent's own, not the harness's."""
+    """Whether the agent or a limit ended the run, not a failure or an interruption."""
     return history.outcome is not None and history.outcome.kind not in ("failed", "interrupted")

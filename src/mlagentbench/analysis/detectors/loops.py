@@ -1,16 +1,15 @@
-"""Steps that were repeated on an unchanged workspace and showed nothing new."""
+"""Loops: steps that were repeated on an unchanged workspace with the same observation."""
 
 import json
 import re
 from collections.abc import Iterator
 
-from mlagentbench.analysis.detectors.parsing.step_facts import UNUSABLE_REPLY, action_of
+from mlagentbench.analysis.detectors.parsing.step_facts import ActionName, action_of
 from mlagentbench.analysis.findings import Finding
 from mlagentbench.records import Step
 from mlagentbench.runs.journal import History
 
-TIMES = 3
-"""From so many repetitions on it is a loop."""
+MIN_REPETITIONS = 3
 
 _NUMBER = r"\d+(?:[.,]\d+)*(?:e[-+]?\d+)?"
 _TIME = re.compile(
@@ -46,28 +45,31 @@ def _by_action(history: History) -> dict[str, dict[str, list[Step]]]:
     before = history.run.snapshot if history.run is not None else ""
     found: dict[str, dict[str, list[Step]]] = {}
     for step in history.steps:
-        if action_of(step) != UNUSABLE_REPLY and step.observation.status != "interrupted":
-            found.setdefault(_asked(step), {}).setdefault(before, []).append(step)
+        if (
+            action_of(step) != ActionName.UNUSABLE_REPLY
+            and step.observation.status != "interrupted"
+        ):
+            found.setdefault(_action_key(step), {}).setdefault(before, []).append(step)
         before = step.snapshot
     return found
 
 
 def _same_observation(steps: list[Step]) -> list[Step]:
-    """Those of the steps whose observation stands there often enough."""
-    if len(steps) < TIMES:
+    """The steps whose observation repeats often enough."""
+    if len(steps) < MIN_REPETITIONS:
         return []
     groups: dict[str, list[Step]] = {}
     for step in steps:
         seen = f"{step.observation.status} {without_times(step.observation.text)}"
         groups.setdefault(seen, []).append(step)
-    return [step for group in groups.values() if len(group) >= TIMES for step in group]
+    return [step for group in groups.values() if len(group) >= MIN_REPETITIONS for step in group]
 
 
 def without_times(text: str) -> str:
-    """A text with every number that tells a time left out."""
+    """A text without times and durations."""
     return _TIME.sub("", text)
 
 
-def _asked(step: Step) -> str:
+def _action_key(step: Step) -> str:
     arguments = json.dumps(step.action.arguments, sort_keys=True, default=str)
     return f"{action_of(step)} {arguments}"

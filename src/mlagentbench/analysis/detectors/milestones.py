@@ -1,11 +1,11 @@
-"""When a run reached what, and what it had left: figures, not findings."""
+"""Milestones of a run, its validation scores, and the budget that it left unused."""
 
 import math
 import re
 from collections.abc import Iterator
 
 from mlagentbench.analysis.detectors.parsing.step_facts import is_execution
-from mlagentbench.analysis.detectors.submissions import newest_grades, said_valid
+from mlagentbench.analysis.detectors.submissions import found_valid, newest_grades
 from mlagentbench.analysis.evidence import RunEvidence
 from mlagentbench.analysis.findings import Milestone
 from mlagentbench.analysis.run_summary import ValidationPoint
@@ -43,7 +43,7 @@ def last_validation(evidence: RunEvidence) -> float | None:
 
 
 def is_same_metric(printed: str, metric: str) -> bool:
-    """Whether a script's short name means the task's metric: MAE is mean absolute error."""
+    """Whether a printed name means the task's metric: MAE is mean absolute error."""
     short, words = _words(printed), _words(metric)
     initials = "".join(word[0] for word in words)
     return bool(short) and (set(short) <= set(words) or "".join(short) in (initials, "score"))
@@ -65,12 +65,12 @@ def validation_gap(evidence: RunEvidence) -> float | None:
 def first_valid(evidence: RunEvidence) -> Milestone | None:
     """The first step after which the submission is known to have been valid."""
     steps = [grade.step for grade in newest_grades(evidence.grades) if grade.valid]
-    steps += [step.n for step in evidence.history.steps if said_valid(step)]
+    steps += [step.n for step in evidence.history.steps if found_valid(step)]
     return milestone(evidence.history, min(steps)) if steps else None
 
 
 def milestone(history: History, number: int) -> Milestone | None:
-    """A step with the run's own clock at its end; nothing if the journal has no such step."""
+    """A step with the run's clock at its end; None if the journal has no such step."""
     step = next((one for one in history.steps if one.n == number), None)
     return None if step is None else Milestone(step=number, seconds=_clock(history, step))
 

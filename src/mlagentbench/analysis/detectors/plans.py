@@ -1,11 +1,11 @@
-"""The plan that an agent writes down: how often it changed, and what of it was never tried."""
+"""The plan that an agent writes down: how often it changed, and which items were never tried."""
 
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from mlagentbench.analysis.detectors.parsing.reply_parts import ReplyParts
-from mlagentbench.analysis.detectors.parsing.step_facts import FINAL_ANSWER, action_of
+from mlagentbench.analysis.detectors.parsing.step_facts import ActionName, action_of
 from mlagentbench.analysis.findings import Finding
 from mlagentbench.runs.journal import History
 
@@ -45,7 +45,7 @@ _STATUS = re.compile(
 
 
 def plan_changes(replies: Sequence[ReplyParts]) -> int | None:
-    """How often the plan got other items, whatever their status; unknown without a plan."""
+    """How often the plan's items changed, apart from their status; unknown without a plan."""
     changes: int | None = None
     before: list[frozenset[str]] = []
     for reply in replies:
@@ -62,12 +62,12 @@ def plan_changes(replies: Sequence[ReplyParts]) -> int | None:
 
 @lru_cache(maxsize=4096)
 def _words_of_intent(item: str) -> frozenset[str]:
-    """A plan is written out anew in each reply, so that most items repeat."""
+    """Cached, because each reply repeats most items of the plan."""
     return frozenset(re.findall(r"\w+", _intent(item)))
 
 
 def _is_among(item: frozenset[str], items: list[frozenset[str]]) -> bool:
-    """Whether one of the items shares half of its words with this one."""
+    """Whether this item shares half of its words with one of the items."""
     return any(2 * len(item & other) >= min(len(item), len(other)) for other in items)
 
 
@@ -80,16 +80,16 @@ def plan_items(plan: str | None) -> list[str]:
 
 
 def _intent(item: str) -> str:
-    """What an item wants, without how far it has come."""
+    """An item without its status."""
     item = re.sub(r"\A\W*\(?new\)?:?\s", "", item, flags=re.IGNORECASE)
     first = re.split(r"(?<=[a-z)])\.(?:\s|$)", item, maxsplit=1)[0]
     return " ".join(_STATUS.sub("", first).lower().split()) or first.lower()
 
 
 def steps_never_attempted(history: History, replies: Sequence[ReplyParts]) -> Iterator[Finding]:
-    """Items of the last plan that were, by its own words, never tried before Final Answer."""
+    """Items that the last plan before Final Answer calls untried."""
     steps, outcome = history.steps, history.outcome
-    if not steps or action_of(steps[-1]) != FINAL_ANSWER:
+    if not steps or action_of(steps[-1]) != ActionName.FINAL_ANSWER:
         return
     if outcome is None or outcome.kind != "submitted":
         return
@@ -106,7 +106,7 @@ def steps_never_attempted(history: History, replies: Sequence[ReplyParts]) -> It
 
 
 def is_never_attempted(item: str) -> bool:
-    """Whether an item says that nothing was done about it, and is not about submitting."""
+    """Whether an item is called untried and is not about submitting."""
     found = _NOT_ATTEMPTED.search(item)
     if found is None or _NOTHING_LEFT.search(item[: found.start()]):
         return False

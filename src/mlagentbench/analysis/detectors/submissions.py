@@ -1,10 +1,10 @@
-"""Submissions that cannot be graded, and submissions that are worse than an earlier state."""
+"""Invalid submissions, and submissions that are worse than an earlier state."""
 
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from mlagentbench.analysis.detectors.parsing.step_facts import VALIDATE_SUBMISSION, action_of
+from mlagentbench.analysis.detectors.parsing.step_facts import ActionName, action_of
 from mlagentbench.analysis.evidence import RunEvidence
 from mlagentbench.analysis.findings import Finding
 from mlagentbench.records import GradeRecord, Record, Step
@@ -16,7 +16,7 @@ SubmissionForm = Literal["missing", "rows", "columns", "values", "program", "oth
 
 _INVALID = " is not a valid submission: "
 _VALID = re.compile(r".{1,300} is a valid submission\.", re.S)
-_SHOWN = 300
+_QUOTED = 300
 _SIGNS: dict[SubmissionForm, str] = {
     "program": (
         r"failed on the hidden inputs|not valid python|not a python program|defines no\b"
@@ -51,52 +51,47 @@ def submission_faults(evidence: RunEvidence) -> Iterator[Finding]:
 
 
 def _fault(step: int, reason: str) -> Finding:
-    said = reason.strip()[:_SHOWN] or "the submission is not valid"
-    return Finding(
-        kind="submission-format",
-        steps=(step,),
-        form=submission_form(reason),
-        detail=said,
-        quote=said,
-    )
+    text = reason.strip()[:_QUOTED] or "the submission is not valid"
+    form = submission_form(reason)
+    return Finding(kind="submission-format", steps=(step,), form=form, detail=text, quote=text)
 
 
 def invalid_reason(step: Step) -> str | None:
     """What Validate Submission found wrong."""
-    if action_of(step) != VALIDATE_SUBMISSION or step.observation.status != "error":
+    if action_of(step) != ActionName.VALIDATE_SUBMISSION or step.observation.status != "error":
         return None
     _, found, reason = step.observation.text.partition(_INVALID)
     return reason if found else None
 
 
-def said_valid(step: Step) -> bool:
+def found_valid(step: Step) -> bool:
     """Whether Validate Submission found nothing wrong."""
     return (
-        action_of(step) == VALIDATE_SUBMISSION
+        action_of(step) == ActionName.VALIDATE_SUBMISSION
         and step.observation.status == "ok"
         and _VALID.match(step.observation.text) is not None
     )
 
 
 def submission_form(reason: str) -> SubmissionForm:
-    """What kind of fault a reason speaks of."""
+    """The kind of fault that a reason describes."""
     return next((form for form, pattern in _FORMS.items() if pattern.search(reason)), "other")
 
 
-class Best(Record):
-    """The best graded state of the workspace beside the one that was submitted."""
+class BestState(Record):
+    """The best graded state of the workspace, and its distance to the submission."""
 
     step: int
     regression: float | None
 
 
 def newest_grades(grades: Sequence[GradeRecord]) -> list[GradeRecord]:
-    """The newest grade of each step, in the order of the steps; step 0 is the starter's."""
+    """The newest grade of each step, in order, without step 0, the starter."""
     newest = {grade.step: grade for grade in grades}
     return [newest[step] for step in sorted(newest) if step > 0]
 
 
-def best_state(evidence: RunEvidence) -> Best | None:
+def best_state(evidence: RunEvidence) -> BestState | None:
     """Unknown unless at least two steps were graded, one of them with a score."""
     grades = newest_grades(evidence.grades)
     scored = [(grade.score, grade) for grade in grades if grade.score is not None]
@@ -108,11 +103,11 @@ def best_state(evidence: RunEvidence) -> Best | None:
     regression = None
     if final is not None and final.normalised is not None and best.normalised is not None:
         regression = best.normalised - final.normalised
-    return Best(step=best.step, regression=regression)
+    return BestState(step=best.step, regression=regression)
 
 
 def regressions(evidence: RunEvidence) -> Iterator[Finding]:
-    """A submission that is worse than what the agent had before."""
+    """A submission that is worse than an earlier state."""
     best, final = best_state(evidence), evidence.final_grade
     if best is None or final is None or best.regression is None or best.regression <= REGRESSION:
         return

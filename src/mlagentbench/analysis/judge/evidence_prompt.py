@@ -1,4 +1,4 @@
-"""What a judge is shown: the journal as quoted data, in blocks that nothing inside can end."""
+"""The judge's prompt: the journal as quoted data, in blocks that nothing inside can close."""
 
 import hashlib
 import json
@@ -18,10 +18,10 @@ from mlagentbench.runs.journal import ReplyLine
 VERSION = 1
 """Raised with every change of judge.md or of the rubric."""
 JOURNAL_CHARACTERS = 60_000
-"""How much of a journal a judge is shown."""
+"""How much of a journal the judge sees."""
 TASK_CHARACTERS = 6_000
-LEAST_OF_A_STEP = 500
-"""Characters; where not every step can have as many, steps in the middle are left out."""
+MIN_STEP_CHARACTERS = 500
+"""Characters; if there is no room for as many per step, steps in the middle are omitted."""
 SHORTEST_QUOTE = 12
 _MARKERS = re.compile(r"\[\[\[+|\]\]\]+")
 _INVISIBLE = re.compile(
@@ -29,7 +29,7 @@ _INVISIBLE = re.compile(
     "|[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufffb]"
     "|[\U000e0000-\U000e0fff]"
 )
-"""Control characters, marks that reorder or hide text, and letters that have no shape."""
+"""Control characters, marks that reorder or hide text, and invisible letters."""
 
 
 class ShownStep(Record):
@@ -40,7 +40,7 @@ class ShownStep(Record):
 
 
 class ShownJournal(Record):
-    """What of a run the judge sees; `cuts` says in words what it does not."""
+    """What the judge sees of a run; `cuts` describes what was omitted."""
 
     task: str
     ending: str
@@ -52,13 +52,13 @@ class ShownJournal(Record):
 
 
 def show(evidence: RunEvidence, max_characters: int = JOURNAL_CHARACTERS) -> ShownJournal:
-    """A run's journal, cleaned and cut to what a judge can read."""
+    """A run's journal, cleaned and shortened to what a judge can read."""
     steps = evidence.history.steps
-    texts = {step.n: quoted(_step_text(step, evidence.history.replies)) for step in steps}
+    texts = {step.n: sanitised(_step_text(step, evidence.history.replies)) for step in steps}
     kept, cuts = _within(texts, max_characters)
     return ShownJournal(
         task=_cut(
-            quoted(evidence.problem or "(the task's text is not known here)"), TASK_CHARACTERS
+            sanitised(evidence.problem or "(the task's text is not known here)"), TASK_CHARACTERS
         ),
         ending=_ending(evidence),
         steps=tuple(ShownStep(n=number, text=text) for number, text in kept.items()),
@@ -84,14 +84,14 @@ def judge_prompt(shown: ShownJournal, seed: int, nonce: str) -> str:
 
 
 def prompt_hash() -> str:
-    """What a judgement was made with; another text, or another rubric, is another judge."""
+    """The hash of prompt and rubric; if it differs, judgements are not comparable."""
     return hashlib.sha256(f"{_template().template}\n{_questions()}".encode()).hexdigest()
 
 
-def quoted(text: str) -> str:
-    """Text that can stand in a block: no marker of a block, and nothing that cannot be seen."""
+def sanitised(text: str) -> str:
+    """Text that is safe in a block: without block markers and invisible characters."""
     visible = _INVISIBLE.sub("", text.replace("\r\n", "\n"))
-    # One bracket stays, so that what stood on both sides of a marker cannot make another.
+    # One bracket stays, so that the text on both sides of a marker cannot form another.
     return _MARKERS.sub(lambda found: found[0][0], visible)
 
 
@@ -123,9 +123,9 @@ def _ending(evidence: RunEvidence) -> str:
 
 
 def _within(texts: dict[int, str], most: int) -> tuple[dict[int, str], tuple[str, ...]]:
-    """As many steps as fit, long ones cut alike, with what was left out in words."""
+    """As many steps as fit, long ones cut alike, and descriptions of what was omitted."""
     numbers, cuts = list(texts), []
-    room = max(2, most // LEAST_OF_A_STEP)
+    room = max(2, most // MIN_STEP_CHARACTERS)
     if len(numbers) > room:
         left_out = numbers[room - room // 2 : -(room // 2)]
         numbers = [number for number in numbers if number not in left_out]
@@ -138,7 +138,7 @@ def _within(texts: dict[int, str], most: int) -> tuple[dict[int, str], tuple[str
 
 
 def _largest_cap(lengths: Sequence[int], most: int) -> int:
-    """The length to which all texts must be cut so that together they are no longer than `most`."""
+    """The length to which texts must be cut to be no longer than `most` together."""
     left = most
     for position, length in enumerate(sorted(lengths)):
         share = left // (len(lengths) - position)

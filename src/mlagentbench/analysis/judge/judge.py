@@ -1,13 +1,14 @@
-"""A model's opinion of how a run was done: three votes, each on the steps in another order.
+"""The LLM judge: a model's opinion of a run, by three votes, each with the steps in another order.
 
     RunEvidence --show--> ShownJournal --judge_prompt(seed, nonce)--> model --read_votes--> votes
     votes --majority--> JudgeReport, stored beside the run in judgements.jsonl
 
-A judgement is asked for once: a stored one by the same model, with the same prompt, of the same
-journal is used again.
+A stored judgement is reused if model, prompt and journal are the same. Replies are parsed strictly,
+and each quote is compared with the step that it cites.
 """
 
 import hashlib
+import re
 import secrets
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -15,24 +16,28 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from mlagentbench.analysis.evidence import RunEvidence, evidence_of
-from mlagentbench.analysis.judge.answers import AnswerRejected, read_votes
 from mlagentbench.analysis.judge.evidence_prompt import (
     JOURNAL_CHARACTERS,
+    SHORTEST_QUOTE,
     VERSION,
     ShownJournal,
     judge_prompt,
     prompt_hash,
     show,
 )
-from mlagentbench.analysis.judge.rubric import RUBRIC, VOTES, JudgeReport, Vote, majority
-from mlagentbench.errors import MLAgentBenchError
-from mlagentbench.models.provider_answers import (
-    overflow,
-    provider_error,
-    refuses,
-    with_a_reply,
+from mlagentbench.analysis.judge.rubric import (
+    RUBRIC,
+    VOTES,
+    Answer,
+    Evidence,
+    JudgeReport,
+    Vote,
+    majority,
 )
+from mlagentbench.errors import MLAgentBenchError
+from mlagentbench.models.provider_answers import overflow, provider_error, refuses, with_a_reply
 from mlagentbench.models.question import ReplyMetadata
+from mlagentbench.records import Record
 from mlagentbench.runs.chain import append_line, payloads
 from mlagentbench.runs.directory import RunDirectory
 
@@ -40,26 +45,41 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, ChatMessageAssistant, Model
 
 TRIES = 3
-"""How often a vote that does not keep the form is asked for."""
+"""How often a vote is requested until its format is right."""
 RETRIES = 5
-"""How often a failing provider is asked again for one reply."""
+"""Retries per call of a failing provider."""
+MIN_CHARACTERS = 4_000
+"""A judge must be able to read this much of a journal."""
+ERROR_QUOTED = 300
 
-
-LEAST_CHARACTERS = 4_000
-"""A judge that cannot read so much of a journal is none."""
-SHOWN_ERROR = 300
+_FENCED = re.compile(r"^```json[ \t]*\n(.*?)\n```[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
 class JudgeFailed(MLAgentBenchError):
-    """The judge could not be brought to an answer; nothing is stored, so it can be asked again."""
+    """The judge gave no answer; nothing is stored, so it can be asked again."""
 
 
 class TooLongForJudge(JudgeFailed):
-    """What the judge is shown is longer than it can read."""
+    """The prompt is longer than the judge can read."""
+
+
+class AnswerRejected(MLAgentBenchError):
+    """A reply has the wrong format; the message tells the reason to people and to the judge."""
+
+
+class _GivenAnswer(Record):
+    question: str
+    answer: Answer
+    why: str
+    evidence: tuple[Evidence, ...]
+
+
+class _GivenAnswers(Record):
+    answers: tuple[_GivenAnswer, ...]
 
 
 class Judge:
-    """One model that judges runs."""
+    """A model that judges runs."""
 
     def __init__(self, model: "Model", max_characters: int = JOURNAL_CHARACTERS) -> None:
         self.model = model
@@ -80,7 +100,7 @@ class Judge:
         return report
 
     def stored(self, run: RunDirectory) -> JudgeReport | None:
-        """What this judge said of the run as it is now."""
+        """This judge's stored judgement of the run in its current state."""
         hashes = (prompt_hash(), journal_hash(run))
         for report in reversed(read_judgements(run)):
             if report.model == self.name and (report.prompt_hash, report.journal_hash) == hashes:
@@ -88,9 +108,9 @@ class Judge:
         return None
 
     async def ask(self, evidence: RunEvidence, journal: str) -> JudgeReport:
-        """All votes on a run, with less of it as long as the judge cannot read so much.
+        """All votes on a run, with a shorter journal while the judge cannot read the whole.
 
-        `journal` names what was judged. Raises JudgeFailed; nothing is stored.
+        `journal` is the hash of the journal. Raises JudgeFailed; nothing is stored.
         """
         characters = self._max_characters
         while True:
@@ -99,7 +119,7 @@ class Judge:
                 return await self._report(asking, journal)
             except TooLongForJudge:
                 characters //= 2
-                if characters < LEAST_CHARACTERS:
+                if characters < MIN_CHARACTERS:
                     raise
 
     async def _report(self, asking: "_Asking", journal: str) -> JudgeReport:
@@ -124,7 +144,7 @@ class Judge:
 
 
 class _Asking:
-    """The votes on one run as they come in."""
+    """Collects the votes on one run."""
 
     def __init__(self, model: "Model", shown: ShownJournal) -> None:
         self.votes: dict[str, list[Vote]] = {question.id: [] for question in RUBRIC}
@@ -136,7 +156,7 @@ class _Asking:
         self.shown = shown
 
     async def vote(self, seed: int) -> None:
-        """Ask for one vote, again while its form is wrong; then it is lost."""
+        """Ask for one vote, again while its format is wrong; then it is lost."""
         from inspect_ai.model import ChatMessageUser
 
         question = judge_prompt(self.shown, seed, nonce=secrets.token_hex(8))
@@ -167,7 +187,7 @@ class _Asking:
             error = provider_error(wrapped)
             if overflow(self._model.name, error) is not None:
                 raise TooLongForJudge(str(error)) from wrapped
-            said = " ".join(f"{type(error).__name__}: {error}".split())[:SHOWN_ERROR]
+            said = " ".join(f"{type(error).__name__}: {error}".split())[:ERROR_QUOTED]
             raise JudgeFailed(f"{self._model} does not answer: {said}") from wrapped
         if output.usage is not None:
             self.input_tokens += output.usage.input_tokens
@@ -177,20 +197,57 @@ class _Asking:
             self.answered_by.append(by)
         answered = with_a_reply(output)
         if answered.stop_reason == "model_length":
-            raise TooLongForJudge(f"{self._model} cannot read so much")
+            raise TooLongForJudge(f"{self._model} cannot read a prompt of this length")
         if refuses(answered.message, answered.stop_reason):
             raise JudgeFailed(f"{self._model} refuses to answer")
         return answered.message
 
 
+def read_votes(reply: str, shown: ShownJournal, seed: int) -> dict[str, Vote]:
+    """The votes of a reply by question; AnswerRejected when its format is wrong."""
+    blocks = _FENCED.findall(reply)
+    if len(blocks) != 1:
+        raise AnswerRejected(f"{len(blocks)} blocks fenced as json instead of one")
+    try:
+        given = _GivenAnswers.model_validate_json(blocks[0], strict=True).answers
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise AnswerRejected(f"not the form asked for: {place}: {first['msg']}") from error
+    asked = [question.id for question in RUBRIC]
+    if [answer.question for answer in given] != asked:
+        raise AnswerRejected(f"the questions are not, in this order: {', '.join(asked)}")
+    return {answer.question: _vote(answer, shown, seed) for answer in given}
+
+
+def _vote(given: _GivenAnswer, shown: ShownJournal, seed: int) -> Vote:
+    problems = [problem for one in given.evidence if (problem := quote_problem(one, shown))]
+    if given.answer == "yes" and not given.evidence:
+        problems.append("no evidence")
+    answer = given.model_dump(exclude={"question"})
+    return Vote(seed=seed, problem="; ".join(problems), **answer)
+
+
+def quote_problem(evidence: Evidence, shown: ShownJournal) -> str:
+    """Why a quote proves nothing, or "" when its step contains it verbatim."""
+    text = shown.text_of(evidence.step)
+    if text is None:
+        return f"step {evidence.step} was not shown"
+    if len(evidence.quote.strip()) < min(SHORTEST_QUOTE, len(text.strip())):
+        return f"quote from step {evidence.step} too short"
+    if evidence.quote not in text:
+        return f"quote not found in step {evidence.step}"
+    return ""
+
+
 def journal_hash(run: RunDirectory) -> str:
-    """What tells whether a run went on since it was judged."""
+    """Tells whether a run was continued since it was judged."""
     contents = run.journal.read_bytes() if run.journal.is_file() else b""
     return hashlib.sha256(contents).hexdigest()
 
 
 def read_judgements(run: RunDirectory) -> list[JudgeReport]:
-    """All judgements of a run, oldest first; damaged lines are left out."""
+    """All judgements of a run, oldest first; incomplete lines are skipped."""
     reports = []
     for payload in payloads(run.judgements):
         try:
@@ -201,12 +258,12 @@ def read_judgements(run: RunDirectory) -> list[JudgeReport]:
 
 
 def current_judgements(run: RunDirectory) -> list[JudgeReport]:
-    """The newest judgement of each judge on the run as it is now, for reports."""
+    """The newest judgement by each judge of the run in its current state."""
     now = journal_hash(run)
     newest = {report.model: report for report in read_judgements(run) if report.journal_hash == now}
     return list(newest.values())
 
 
 def store_judgement(run: RunDirectory, report: JudgeReport) -> None:
-    """Add a judgement to those of the run."""
+    """Append a judgement; readers skip a line that a crash left incomplete."""
     append_line(run.judgements, report.model_dump_json().encode(), run.journal)

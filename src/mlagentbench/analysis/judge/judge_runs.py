@@ -1,4 +1,4 @@
-"""`mlagentbench report --judge MODEL`: judge the runs that this model has not judged yet."""
+"""Judge the runs that a model has not judged yet: `mlagentbench report --judge MODEL`."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -14,34 +14,34 @@ from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import read_run
 
 AT_ONCE = 4
-"""Runs that are judged side by side."""
+"""Runs that are judged concurrently."""
 
 
 class UnjudgedRun(Record):
-    """A run that the judge gave no judgement of, and why."""
+    """A run that was not judged, and why."""
 
     run: str
     reason: str
 
 
 class Judging(Record):
-    """What came of judging many runs."""
+    """The result of judging many runs."""
 
     judged: int
-    kept: int
-    """Judged before: nothing was asked."""
+    stored: int
+    """Already judged: the model was not called."""
     rejected: int
-    """Judged, but without a single vote that kept the form."""
+    """Judged, but all votes had the wrong format."""
     failed: tuple[UnjudgedRun, ...]
 
     @property
     def text(self) -> str:
-        """What happened, in one line."""
-        parts = [f"{self.judged} runs judged, {self.kept} had been judged before"]
+        """A summary in one line."""
+        parts = [f"{self.judged} runs judged, {self.stored} already judged"]
         if self.rejected:
-            parts.append(f"in {self.rejected} no vote kept the form asked for")
+            parts.append(f"{self.rejected} with no vote in the required format")
         if self.failed:
-            parts.append(f"{len(self.failed)} could not be judged; type the command again for them")
+            parts.append(f"{len(self.failed)} not judged; run the command again to retry them")
         return "; ".join(parts)
 
 
@@ -51,7 +51,7 @@ def judge_runs(
     say: Callable[[str], None],
     max_characters: int = JOURNAL_CHARACTERS,
 ) -> Judging:
-    """Judge every one of these runs that ended and had a model, and is not judged yet."""
+    """Judge every run that has ended, used a model, and is not judged yet."""
     from inspect_ai.model import get_model
 
     require_model(choice)
@@ -62,13 +62,13 @@ def judge_runs(
 
 
 class _JudgingMany:
-    """Judges runs side by side; what fails for one does not stop the others."""
+    """Judges runs concurrently; a failure does not stop the others."""
 
     def __init__(self, judge: Judge, say: Callable[[str], None]) -> None:
         self._judge = judge
         self._say = say
         self._limiter = anyio.CapacityLimiter(AT_ONCE)
-        self._judged = self._kept = self._rejected = 0
+        self._judged = self._stored = self._rejected = 0
         self._failed: list[UnjudgedRun] = []
 
     async def work(self, runs: Iterable[RunDirectory]) -> None:
@@ -79,10 +79,10 @@ class _JudgingMany:
     async def _one(self, run: RunDirectory) -> None:
         async with self._limiter:
             try:
-                if not _is_to_be_judged(run):
+                if not _can_be_judged(run):
                     return
                 if self._judge.stored(run) is not None:
-                    self._kept += 1
+                    self._stored += 1
                     return
                 report = await self._judge.judge(run)
             except UsageError:
@@ -98,13 +98,13 @@ class _JudgingMany:
     def result(self) -> Judging:
         return Judging(
             judged=self._judged,
-            kept=self._kept,
+            stored=self._stored,
             rejected=self._rejected,
             failed=tuple(self._failed),
         )
 
 
-def _is_to_be_judged(run: RunDirectory) -> bool:
-    """Whether a run has ended and a model had a part in it."""
+def _can_be_judged(run: RunDirectory) -> bool:
+    """Whether a run has ended and used a model."""
     result = read_run(run)
     return result.outcome is not None and result.record.disclosure.model != NO_MODEL

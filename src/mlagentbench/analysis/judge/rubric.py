@@ -1,7 +1,7 @@
-"""What a judge is asked of every run, and the records of what it says.
+"""The judge's rubric, and the records of its answers.
 
-Judgements are opinions of a model: they have records, files and a place in the report of their own
-and are never counted among the findings of process.py.
+Judgements are opinions of a model: they are stored and reported apart from the findings of the
+process report and never counted among them.
 """
 
 from typing import Literal
@@ -74,7 +74,7 @@ RUBRIC = (
 
 
 class Evidence(Record):
-    """A step, and words that stand in it."""
+    """A step, and a quote from it."""
 
     step: int
     quote: str
@@ -91,7 +91,7 @@ class Vote(Record):
 
 
 class Verdict(Record):
-    """What the votes on a question come to; `answer` is None where no answer has a majority."""
+    """The result of the votes on a question; `answer` is None without a majority."""
 
     question: str
     answer: Answer | None
@@ -99,16 +99,16 @@ class Verdict(Record):
 
     @property
     def agreeing(self) -> int:
-        """How many of the votes that count are for the answer."""
+        """How many valid votes are for the answer."""
         return sum(vote.answer == self.answer and not vote.problem for vote in self.votes)
 
 
 class JudgeReport(Record):
-    """All that a judge said of one run, and what it was shown.
+    """A judge's answers about one run, and what it was shown.
 
-    `rejected` has the reason for each vote that kept no form; `cuts` says what of the journal the
-    judge did not see; `journal_hash` and `prompt_hash` tell when a judgement is out of date.
-    `answered_by` names who answered in the model's name, as people do at a mailbox.
+    `rejected` has the reason for each vote in the wrong format; `cuts` describes what was omitted
+    from the journal; `journal_hash` and `prompt_hash` tell when a judgement is out of date.
+    `answered_by` names who answered in the model's name, e.g. people at a mailbox.
     """
 
     v: Literal[1] = 1
@@ -127,7 +127,7 @@ class JudgeReport(Record):
 
 
 def majority(question: str, votes: tuple[Vote, ...]) -> Verdict:
-    """The answer that more than half of all votes gave; votes that do not count are for nobody."""
+    """The answer of more than half of all votes; invalid votes count for no answer."""
     for answer in dict.fromkeys(vote.answer for vote in votes if not vote.problem):
         verdict = Verdict(question=question, answer=answer, votes=votes)
         if 2 * verdict.agreeing > VOTES:

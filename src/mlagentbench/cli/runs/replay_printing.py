@@ -25,7 +25,7 @@ from mlagentbench.report.site.pages.text_diffs import (
 from mlagentbench.report.text import shown_path, this_command
 from mlagentbench.runs.objects import JoinedObjects, ObjectStore
 from mlagentbench.runs.results import find_run, read_files
-from mlagentbench.statistics.cell_marks import who
+from mlagentbench.statistics.cell_marks import agent_with_model
 
 TEMPLATE = "replay.html"
 AGREEMENTS: tuple[Agreement, ...] = get_args(Agreement)
@@ -125,7 +125,7 @@ def write_replay_page(replay: Replay) -> Path:
 
     view = ReplayPage(
         replay=replay,
-        who=who(replay.agent, replay.model),
+        who=agent_with_model(replay.agent, replay.model),
         verdict=verdict(replay),
         steps=tuple(_step_pages(replay)),
     )

@@ -7,8 +7,8 @@ from pathlib import Path
 from pydantic import TypeAdapter
 from rich.console import Console
 
+from mlagentbench.analysis.analyse import summarise
 from mlagentbench.analysis.run_summary import RunSummary
-from mlagentbench.analysis.summarise import summarise
 from mlagentbench.cli.console import plain, plain_table, print_heading, print_json
 from mlagentbench.cli.runs.change_printing import print_blocks, print_change, results_of
 from mlagentbench.errors import UsageError

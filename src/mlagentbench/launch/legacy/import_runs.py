@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import fsync_directory, remove_tree, write_atomically
-from mlagentbench.grading.imported_runs import NOT_GRADED
+from mlagentbench.grading.grade import IMPORTED_NOT_GRADED
 from mlagentbench.launch.legacy.imported_journal import Workspaces, write_journal
 from mlagentbench.launch.legacy.original_log import (
     AGENTS,
@@ -123,7 +123,7 @@ def _import(log: LegacyRun, task: Task, out: Path, choices: ImportChoices) -> tu
         facts = _disclosure(log, task, data_hash, choices)
         final = _write_record(staging, out, log, task, facts)
         replies = write_journal(staging / "journal.jsonl", log, facts, workspaces, store)
-        (staging / "failure.txt").write_text(NOT_GRADED, encoding="utf-8")
+        (staging / "failure.txt").write_text(IMPORTED_NOT_GRADED, encoding="utf-8")
         store.commit()
         place = _publish(staging, final, out)
     finally:

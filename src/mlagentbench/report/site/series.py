@@ -8,7 +8,7 @@ from typing import get_args
 from mlagentbench.analysis.findings import ErrorMode
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.numeric.intervals import Interval
-from mlagentbench.statistics.cell_marks import agent_text, who
+from mlagentbench.statistics.cell_marks import agent_text, agent_with_model
 from mlagentbench.statistics.curves import Axis, ScoreCurve, mean_curve, run_curve
 from mlagentbench.statistics.leaderboard import Leaderboard
 
@@ -62,7 +62,7 @@ class ModeCounts:
 
 def who_ran(summary: RunSummary) -> str:
     facts = summary.result.record.disclosure
-    return who(agent_text(facts.agent, facts.agent_settings), facts.model)
+    return agent_with_model(agent_text(facts.agent, facts.agent_settings), facts.model)
 
 
 def trade_offs(leaderboard: Leaderboard) -> list[TradeOff]:

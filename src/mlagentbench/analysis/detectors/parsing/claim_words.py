@@ -1,6 +1,6 @@
-r"""The words by which a clause shows what it is: a result, a guess, a goal, a setting, a change.
+r"""The words that tell what a clause is: a result, a guess, a goal, a setting, a change.
 
-Patterns are written one idea a line; a blank in a phrase stands for any white space.
+A blank in a phrase matches any white space.
 """
 
 import re
@@ -24,7 +24,7 @@ NO_METRIC = one_of(
     r"(?:no|without(?: an?)?) errors?|recall (?:that|how|the|from)|\w+error(?<!\berror)",
     r"early stopping on \w+",
 )
-"""Phrases with a metric word that do not speak of the metric."""
+"""Phrases that contain a metric word but are not about the metric."""
 
 NOT_ASSERTED = one_of(
     # a guess
@@ -78,7 +78,7 @@ RESULT = re.compile(
     r"|resulted|measured|show(?:s|ed)|done|is|was|now)\b|=",
     re.IGNORECASE,
 )
-"""What makes a result of a clause that begins like an instruction."""
+"""Words that mark a result in a clause that begins like an instruction."""
 
 CHANGE = one_of(
     r"by|improve\w*|gain\w*|increas\w+|decreas\w+|drop\w*|reduc\w+|differ\w*|gap|factor|ratio|times",
@@ -95,7 +95,7 @@ LEVEL_BEFORE = re.compile(
     r"|\bto\s+|\bat\s+|\breach\w*\s+|=\s*)\Z",
     re.IGNORECASE,
 )
-"""Right before a number that is the metric's value itself, not a change of it."""
+"""Directly before a number that is the metric's value, not a change of it."""
 CHANGE_BEFORE = re.compile(
     r"\b(?:improvement|gain|increase|decrease|drop|reduction|difference|gap|by|factor|ratio"
     r"|speed-?up|lower|higher|better|worse|faster|slower)\b(?:\s+\w+){0,3}\s*\Z",
@@ -124,7 +124,7 @@ OTHER_UNIT = re.compile(
     r"|\s(?:validation|hold-?out|test|train|training)(?:/\S+)?\s+(?:split|set|part|share|fraction)\b",
     re.IGNORECASE,
 )
-"""Right behind a number that is no metric's value."""
+"""Directly after a number that is not a metric's value."""
 TIME_UNIT = re.compile(
     r"\s?(?:ms|µs|us|s|secs?|seconds?|milliseconds?|min|minutes?|h|hours?)\b", re.IGNORECASE
 )

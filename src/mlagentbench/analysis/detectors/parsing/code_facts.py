@@ -1,7 +1,7 @@
-"""What a piece of code calls, which texts it hands over, and what it replaces.
+"""What a piece of code calls, with which strings, and which attributes it replaces.
 
-Python is parsed, so that comments and texts that are no arguments do not matter. What is no Python,
-as a shell script or a part of a program, is read by patterns, without its comments.
+Python is parsed, so comments and strings that are not arguments do not matter. Other code, such as
+a shell script or a part of a program, is searched by patterns, without its comments.
 """
 
 import ast
@@ -23,22 +23,20 @@ _REPLACED = re.compile(r"(?:^|;)[ \t]*([A-Za-z_]\w*(?:\.\w+)+)[ \t]*=(?!=)", re.
 _SET = re.compile(r"\bsetattr\(\s*([A-Za-z_][\w.]*)\s*,\s*['\"](\w+)['\"]")
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)", re.MULTILINE)
 _FLAG = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*True\b")
-_PLAIN_LEAVES = (ast.Name, ast.Constant, ast.Pass)
-_LEAVES = frozenset(
-    {*_PLAIN_LEAVES, *ast.expr_context.__subclasses__(), *ast.operator.__subclasses__()}
-)
+_OPERATORS = (*ast.expr_context.__subclasses__(), *ast.operator.__subclasses__())
+_LEAVES = frozenset({ast.Name, ast.Constant, ast.Pass, *_OPERATORS})
 _SETTERS = ("setattr", "object")
 _PATH_TYPES = ("Path", "PurePath", "pathlib.Path", "pathlib.PurePath")
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call by its dotted name, with the texts among its arguments, from left to right."""
+    """A call by its dotted name, with the strings among its arguments, from left to right."""
 
     name: str
     texts: tuple[str, ...] = ()
     full: str = ""
-    """The name with the module in front that it was imported from."""
+    """The name, prefixed with the module that it was imported from."""
     flags: tuple[str, ...] = ()
     """The arguments that are set to True."""
 
@@ -50,26 +48,26 @@ class Call:
 
 @dataclass
 class CodeFacts:
-    """What there is to know of a piece of code."""
+    """The facts about a piece of code."""
 
     calls: list[Call] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
-    """Texts that are handed to a call, joined as a path or given a name."""
+    """Strings that are passed to a call, joined to a path or assigned to a name."""
     replaced: list[str] = field(default_factory=list)
-    """Attributes that are assigned to, in whatever way, with the module's own name."""
+    """Attributes that are assigned in any way, with the full name of their module."""
     imports: list[str] = field(default_factory=list)
     plain: str = ""
-    """The code without comments, for what only patterns can find."""
+    """The code without comments, for pattern searches."""
 
 
 @dataclass
-class Names:
-    """What the names in a piece of code stand for."""
+class NameTable:
+    """What the names in a piece of code refer to."""
 
     modules: dict[str, str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     paths: dict[str, str] = field(default_factory=dict)
-    """Of names that are given a `Path(...)`."""
+    """For names that are assigned a `Path(...)`."""
 
     def full(self, dotted: str) -> str:
         head, point, rest = dotted.partition(".")
@@ -89,7 +87,7 @@ class Names:
                     self.paths[name] = path
 
     def text(self, node: ast.expr) -> str:
-        """What is known of a text: constants, f-strings, sums, and names of those."""
+        """The known part of a string: constants, f-strings, sums, and names of those."""
         match node:
             case ast.Constant(value=str(value)):
                 return value
@@ -97,17 +95,14 @@ class Names:
                 return self.texts.get(name, "")
             case ast.JoinedStr(values=values):
                 return "".join(
-                    one.value
-                    if isinstance(one, ast.Constant) and isinstance(one.value, str)
-                    else "*"
-                    for one in values
+                    self.text(part) if isinstance(part, ast.Constant) else "*" for part in values
                 )
             case ast.BinOp(left=left, op=ast.Add(), right=right):
                 return self.text(left) + self.text(right)
         return ""
 
     def path(self, node: ast.expr) -> str:
-        """What is known of a path that is made by `Path(...)` and `/`."""
+        """The known part of a path that is built by `Path(...)` and `/`."""
         match node:
             case ast.Name(id=name):
                 return self.paths.get(name, "")
@@ -125,9 +120,9 @@ class Names:
 
 @lru_cache(maxsize=256)
 def python_facts(code: str) -> CodeFacts:
-    """The facts of Python code; of code that does not parse, as far as patterns tell.
+    """The facts about Python code; found by patterns if it does not parse.
 
-    Agents write the same program again and again, so that the last ones are kept.
+    Agents write the same program again and again, so recent results are cached.
     """
     code = code[:LONGEST_CODE]
     try:
@@ -136,7 +131,7 @@ def python_facts(code: str) -> CodeFacts:
             tree = ast.parse(textwrap.dedent(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return pattern_facts(code)
-    facts, names = CodeFacts(plain=without_comments(code)), Names()
+    facts, names = CodeFacts(plain=without_comments(code)), NameTable()
     try:
         nodes = list(_branches(tree))
         for node in nodes:
@@ -149,22 +144,15 @@ def python_facts(code: str) -> CodeFacts:
 
 
 def _branches(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every node that has others below it, the outer ones first."""
+    """Every node that has children, outer nodes first."""
     left = deque([tree])
     while left:
         node = left.popleft()
         yield node
-        for name in node._fields:
-            below = getattr(node, name, None)
-            if isinstance(below, list):
-                left.extend(
-                    one for one in below if isinstance(one, ast.AST) and type(one) not in _LEAVES
-                )
-            elif isinstance(below, ast.AST) and type(below) not in _LEAVES:
-                left.append(below)
+        left.extend(child for child in ast.iter_child_nodes(node) if type(child) not in _LEAVES)
 
 
-def _add(node: ast.AST, names: Names, facts: CodeFacts) -> None:
+def _add(node: ast.AST, names: NameTable, facts: CodeFacts) -> None:
     match node:
         case ast.Call():
             _add_call(node, names, facts)
@@ -181,7 +169,7 @@ def _add(node: ast.AST, names: Names, facts: CodeFacts) -> None:
             facts.paths += [path for path in [names.path(node)] if path]
 
 
-def _add_call(node: ast.Call, names: Names, facts: CodeFacts) -> None:
+def _add_call(node: ast.Call, names: NameTable, facts: CodeFacts) -> None:
     name = _dotted(node.func)
     texts = tuple(_texts(node, names))
     if isinstance(node.func, ast.Attribute):
@@ -203,8 +191,8 @@ def _add_call(node: ast.Call, names: Names, facts: CodeFacts) -> None:
             facts.replaced.append(attribute)
 
 
-def _replaced(target: ast.expr, names: Names) -> Iterator[str]:
-    """The attribute that an assignment changes, also by a module's dictionary."""
+def _replaced(target: ast.expr, names: NameTable) -> Iterator[str]:
+    """The attributes that an assignment changes, also through a module's dictionary."""
     match target:
         case ast.Attribute():
             yield names.full(_dotted(target))
@@ -221,8 +209,8 @@ def _replaced(target: ast.expr, names: Names) -> Iterator[str]:
                 yield from _replaced(part, names)
 
 
-def _texts(node: ast.Call, names: Names) -> Iterator[str]:
-    """The texts that a call is given, also in lists, f-strings, sums and by name."""
+def _texts(node: ast.Call, names: NameTable) -> Iterator[str]:
+    """The strings among a call's arguments, also in lists, f-strings, sums and by name."""
     for argument in [*node.args, *(keyword.value for keyword in node.keywords)]:
         parts = argument.elts if isinstance(argument, ast.List | ast.Tuple) else [argument]
         for part in parts:
@@ -232,7 +220,7 @@ def _texts(node: ast.Call, names: Names) -> Iterator[str]:
 
 
 def _dotted(node: ast.expr) -> str:
-    """`a.b.c` for an attribute, with `()` in the place of a call on the way."""
+    """`a.b.c` for an attribute, with `()` in place of a call."""
     parts: list[str] = []
     while True:
         match node:
@@ -250,7 +238,7 @@ def _dotted(node: ast.expr) -> str:
 
 @lru_cache(maxsize=256)
 def pattern_facts(code: str) -> CodeFacts:
-    """The facts of anything else, as a shell script."""
+    """The facts about any other code, such as a shell script."""
     plain = without_comments(code[:LONGEST_CODE])
     calls = [
         Call(
@@ -274,7 +262,7 @@ def pattern_facts(code: str) -> CodeFacts:
 
 
 def assigned_attributes(code: str) -> list[str]:
-    """What stands before a `=` at the start of a line and has a point in it."""
+    """Dotted names at the start of a line that are assigned to."""
     return _REPLACED.findall(code)
 
 
@@ -284,5 +272,5 @@ def _quoted(code: str) -> list[str]:
 
 
 def without_comments(code: str) -> str:
-    """Code without what follows a `#`; a `#` in a text may take the rest of its line along."""
+    """Code without comments; a `#` inside a string may remove the rest of its line."""
     return _COMMENT.sub("", code)

@@ -1,7 +1,7 @@
-"""Numbers in texts, and what supports a number: the values that an agent has seen so far.
+"""Numbers in texts, and whether the values that an agent has seen so far support a number.
 
-A number has a value and a unit, that of its last digit: 0.913 is 0.913 in units of 0.001, and 91 %
-is 91 in units of 1. Signs do not matter: "a loss of 3 points" is a change of -3.
+A number has a value and the unit of its last digit: 0.913 has the unit 0.001, and 91 % has the unit
+1. Signs do not matter: "a loss of 3 points" is a change of -3.
 """
 
 import re
@@ -11,18 +11,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 LONGEST_LINE = 500
-"""Characters; what is longer is a table's row, not a result that is told to a reader."""
+"""Characters; a longer line is a row of a table, not a reported result."""
 SLACK = 1e-9
-"""For what binary fractions do to decimal ones."""
-PARTNERS = 24
-"""So many results, the newest, can be what a change was computed from. Of many more, any number at
-all is a difference or a ratio of some two."""
-TOGETHER = 12
-"""So many results, the newest, can be what a mean was computed from."""
+"""Tolerance for floating-point rounding."""
+NEWEST_FOR_CHANGE = 24
+"""A change may be computed from this many of the newest results. Among many more, any number is the
+difference or the ratio of some two."""
+NEWEST_FOR_MEAN = 12
+"""A mean may be computed from this many of the newest results."""
 LONGEST_TEXT = 60_000
-"""Of a longer text only the two ends are looked at: an observation never shows more."""
+"""Of a longer text only the two ends are read: an observation never shows more."""
 LARGEST_SHARE = 1.5
-"""A larger number is no share of one, so nothing a hundred times as large can be the same."""
+"""A larger number is not a fraction, so it is not also compared as a percentage."""
 
 _NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?")
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
@@ -44,7 +44,7 @@ class Number:
 
 
 def values_in(text: str) -> set[float]:
-    """Every number in a text, without its sign; digits joined by commas also one by one."""
+    """Every number in a text, without its sign; `1,234` counts as 1, 234 and 1234."""
     text = _ends(text)
     values = set(map(float, _NUMBER.findall(text)))
     grouped = _GROUPED.findall(text) if "," in text else ()
@@ -60,19 +60,19 @@ def _ends(text: str) -> str:
 
 
 def results_in(text: str) -> list[float]:
-    """The newest numbers in lines that speak of a metric or a time, or give a name a value."""
+    """The newest numbers in lines that mention a metric or a time, or assign a value to a name."""
     found: list[float] = []
     for line in reversed(_ends(text).splitlines()):
-        if len(found) >= PARTNERS:
+        if len(found) >= NEWEST_FOR_CHANGE:
             break
         if len(line) <= LONGEST_LINE and _RESULT_LINE.search(line):
             plain = _GROUPED.sub(lambda group: group[0].replace(",", ""), line)
             found += map(float, reversed(_NUMBER.findall(plain)))
-    return found[PARTNERS - 1 :: -1] if len(found) > PARTNERS else found[::-1]
+    return found[NEWEST_FOR_CHANGE - 1 :: -1] if len(found) > NEWEST_FOR_CHANGE else found[::-1]
 
 
 class SortedValues:
-    """Distinct values, sorted in a few arrays of growing size: cheap to add to and to search."""
+    """Distinct values in a few sorted arrays of growing size: fast to extend and to search."""
 
     def __init__(self) -> None:
         self._known: set[float] = set()
@@ -98,17 +98,17 @@ class SortedValues:
 
 
 class SeenNumbers:
-    """All values that the agent could know; texts are only read when a number is asked about."""
+    """All values that the agent could know; texts are parsed only when a number is looked up."""
 
     def __init__(self) -> None:
         self._unread: list[str] = []
         self._printed: list[str] = []
         self._read: set[int] = set()
         self._values = SortedValues()
-        self._results: deque[float] = deque(maxlen=PARTNERS)
+        self._results: deque[float] = deque(maxlen=NEWEST_FOR_CHANGE)
 
     def see(self, text: str, is_output: bool = False) -> None:
-        """Take note of a text; results are only looked for in what programs printed."""
+        """Add a text; results are only searched in the output of programs."""
         if text and hash(text) not in self._read:
             self._read.add(hash(text))
             self._unread.append(text)
@@ -116,7 +116,7 @@ class SeenNumbers:
             self._printed.append(text)
 
     def _newest_results(self) -> list[float]:
-        for text in self._printed[-PARTNERS:]:
+        for text in self._printed[-NEWEST_FOR_CHANGE:]:
             for value in results_in(text):
                 if value in self._results:
                     self._results.remove(value)
@@ -125,7 +125,7 @@ class SeenNumbers:
         return list(self._results)
 
     def supports(self, number: Number, scales: Iterable[float] = ()) -> bool:
-        """Whether a value was seen that is this number, rounded or cut, perhaps in percent."""
+        """Whether a seen value equals this number, rounded or truncated, perhaps in percent."""
         for text in self._unread:
             self._values.add(values_in(text))
         self._unread.clear()
@@ -147,8 +147,8 @@ class SeenNumbers:
         )
 
     def explains_mean(self, number: Number) -> bool:
-        """Whether it is the mean of two results, or of several that stand together."""
-        values = self._newest_results()[-TOGETHER:]
+        """Whether it is the mean of two results, or of several consecutive ones."""
+        values = self._newest_results()[-NEWEST_FOR_MEAN:]
         margin = number.unit * (1 + SLACK)
         for place, first in enumerate(values):
             total = first
@@ -161,7 +161,7 @@ class SeenNumbers:
 
 
 def _changes(low: float, high: float, in_percent: bool) -> tuple[float, ...]:
-    """What two values differ by: absolutely, in points, as a ratio, and relative to each."""
+    """How two values differ: absolutely, in points, as a ratio, and relative to each."""
     ratio, difference = high / low, high - low
     if in_percent:
         points = difference if high > 1 else 100 * difference

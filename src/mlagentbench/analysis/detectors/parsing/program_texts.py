@@ -1,16 +1,9 @@
-"""The text of each program in the workspace, as far as the journal and the starter tell it."""
+"""The text of each program in the workspace, followed through the journal's edits."""
 
 import re
 
 from mlagentbench.analysis.detectors.parsing.step_facts import (
-    APPEND_FILE,
-    COPY_FILE,
-    EDIT_SCRIPT,
-    EDIT_SEGMENT,
-    READ_FILE,
-    REPLACE_IN_FILE,
-    UNDO_EDIT,
-    WRITE_FILE,
+    ActionName,
     action_of,
     argument,
     edited_file,
@@ -24,7 +17,7 @@ _CUT = re.compile(r"\[(?:Cut off: |Line \d+ of |\.\.\. [\d,]+ (?:of [\d,]+ )?cha
 
 
 class ProgramTexts:
-    """Follows every edit; the text of a program that cannot be followed is unknown."""
+    """Follows every edit; if that fails, the text of the program is unknown."""
 
     def __init__(self, starter: dict[str, str]) -> None:
         self._texts: dict[str, str | None] = {
@@ -34,7 +27,7 @@ class ProgramTexts:
 
     @property
     def names(self) -> list[str]:
-        """Every program that is known to be there."""
+        """Every known program."""
         return list(self._texts)
 
     def text(self, path: str) -> str | None:
@@ -42,17 +35,17 @@ class ProgramTexts:
         return self._texts.get(path)
 
     def follow(self, step: Step) -> None:
-        """Take note of what a step wrote or showed."""
+        """Update the texts by what a step wrote or showed."""
         path = edited_file(step)
         if is_program(path):
             earlier = self._before.setdefault(path, [])
-            if action_of(step) == UNDO_EDIT:
+            if action_of(step) == ActionName.UNDO_EDIT:
                 self._texts[path] = earlier.pop() if earlier else None
                 return
             after = self._after(step, path)
             earlier.append(self._texts.get(path))
             self._texts[path] = after
-        elif action_of(step) == READ_FILE and step.observation.status == "ok":
+        elif action_of(step) == ActionName.READ_FILE and step.observation.status == "ok":
             self._read(step)
 
     def _read(self, step: Step) -> None:
@@ -65,23 +58,23 @@ class ProgramTexts:
         """The text of a program after an edit of it."""
         before = self._texts.get(path)
         match action_of(step):
-            case name if name == WRITE_FILE:
+            case ActionName.WRITE_FILE:
                 return argument(step, "content")
-            case name if name == APPEND_FILE:
+            case ActionName.APPEND_FILE:
                 return None if before is None else before + argument(step, "content")
-            case name if name == REPLACE_IN_FILE:
+            case ActionName.REPLACE_IN_FILE:
                 old, new = argument(step, "old"), argument(step, "new")
                 return before.replace(old, new, 1) if before is not None and old else None
-            case name if name == COPY_FILE:
+            case ActionName.COPY_FILE:
                 return self._texts.get(plain_path(argument(step, "source")))
-            case name if name in (EDIT_SCRIPT, EDIT_SEGMENT):
+            case ActionName.EDIT_SCRIPT | ActionName.EDIT_SEGMENT:
                 source = self._texts.get(plain_path(argument(step, "script_name")))
-                return patched(source, step.observation.text)
+                return apply_diff(source, step.observation.text)
         return None
 
 
-def patched(text: str | None, observation: str) -> str | None:
-    """A text after the diff that an edit showed; None unless every line fits."""
+def apply_diff(text: str | None, observation: str) -> str | None:
+    """Apply the diff that an edit showed; None unless every line fits."""
     if " is new:\n\n" in observation[:400]:
         text = ""
     if text is None or _CUT.search(observation):
@@ -116,7 +109,7 @@ def patched(text: str | None, observation: str) -> str | None:
 
 
 def added_lines(observation: str) -> str:
-    """What a diff adds, as a text."""
+    """The lines that a diff adds."""
     return "\n".join(
         line[1:]
         for line in observation.splitlines()

@@ -1,8 +1,8 @@
-"""The parts of an agent's reply: its own words, its plan, and what stands behind its action.
+"""The parts of an agent's reply: its prose, its plan, and what follows its action.
 
-A text agent's reply has named fields at the starts of lines, `Action Input:` the last of them, with
-a JSON object. The whole reply is in the journal, also what the agent's parser cut off behind that
-object. A reply with tool calls is all words: its calls are not in the text.
+A text agent's reply has named fields at the starts of lines. The last is `Action Input:` with a
+JSON object. The journal has the whole reply, also what the agent's parser cut off after that
+object. A reply with tool calls is all prose: its calls are not in the text.
 """
 
 import re
@@ -32,16 +32,16 @@ _LONGEST_OBJECT = 1_000_000
 
 @dataclass(frozen=True)
 class ReplyParts:
-    """A main reply, taken apart. Unnamed words before the first field are in the field ""."""
+    """A parsed main reply. The text before the first named field is in the field ""."""
 
     step: int
     fields: dict[str, str] = field(default_factory=dict)
     has_action: bool = False
     """Whether it names an action in its text."""
-    behind: str = ""
-    """What stands behind the action's input."""
+    after_action: str = ""
+    """The text after the action's input."""
     has_calls: bool = False
-    """Whether it is more than a text, as a reply with tool calls is."""
+    """Whether it has tool calls beside its text."""
 
     @property
     def plan(self) -> str | None:
@@ -49,33 +49,32 @@ class ReplyParts:
 
 
 def main_replies(history: History) -> list[ReplyParts]:
-    """The agent's own replies, taken apart, in the order of the steps that they prepared."""
+    """The parsed replies of the main role, in the order of the steps that they prepared."""
     replies = [parts_of(reply) for reply in history.replies if reply.role == MAIN]
     return sorted(replies, key=lambda reply: reply.step)
 
 
 def parts_of(reply: ReplyLine) -> ReplyParts:
-    """Take a reply apart; never fails, whatever the reply is."""
+    """Parse a reply; never fails."""
     text = _THINKING.sub("", reply.reply, count=1)
     headers = list(_FIELD.finditer(text))
     last = next((one for one in headers if one["name"].lower() == ACTION_INPUT), None)
-    behind = ""
+    after_action = ""
     end = len(text)
     if last is not None:
         end = last.start()
-        behind = text[_end_of_input(text, last.end(), headers) :]
+        after_action = text[_end_of_input(text, last.end(), headers) :]
         headers = [one for one in headers if one.start() < end]
     fields = {"": text[: headers[0].start()] if headers else text[:end]}
     for place, header in enumerate(headers):
         stop = headers[place + 1].start() if place + 1 < len(headers) else end
         name = header["name"].lower()
         fields[name] = f"{fields.get(name, '')}{text[header.end() : stop]}\n"
-    has_action = last is not None or ACTION in fields
     return ReplyParts(
         step=reply.step,
         fields=fields,
-        has_action=has_action,
-        behind=behind,
+        has_action=last is not None or ACTION in fields,
+        after_action=after_action,
         has_calls=reply.message is not None,
     )
 
@@ -101,8 +100,8 @@ def _end_of_input(text: str, start: int, headers: list[re.Match[str]]) -> int:
 _BRACKETS_AND_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
 
 
-def own_words(text: str) -> str:
-    """A text without code, diffs, quoted lines and JSON objects; lines stay where they are."""
+def prose(text: str) -> str:
+    """A text without code, diffs, quoted lines and JSON objects."""
     text = _FENCED.sub("\n", text)
     text = _DIFF.sub("\n", text)
     text = _QUOTED_LINE.sub("", text)
@@ -111,7 +110,7 @@ def own_words(text: str) -> str:
 
 
 def _without_objects(text: str) -> str:
-    """Without what stands in braces, as far as these are closed."""
+    """Without anything in closed braces."""
     if "{" not in text:
         return text
     kept: list[str] = []

@@ -1,9 +1,9 @@
-"""The signs in shell commands: where they look, what they write, and whom they disturb."""
+"""Signs in shell commands: what they read and write, and which processes they disturb."""
 
 import re
 import shlex
 
-from mlagentbench.analysis.detectors.parsing.border_signs import (
+from mlagentbench.analysis.detectors.parsing.boundary_signs import (
     KnownFiles,
     Signs,
     hidden_words,
@@ -11,8 +11,8 @@ from mlagentbench.analysis.detectors.parsing.border_signs import (
     is_outside,
     is_read_only,
     is_url,
+    mentions_data,
     our_names,
-    speaks_of_data,
 )
 
 _START = r"(?:\A|[\s;&|(!`])"
@@ -46,24 +46,13 @@ _CLOCK = re.compile(
 _MOUNT = re.compile(rf"{_START}(?:sudo\s+)?u?mount\s+\S")
 _REDIRECTED = re.compile(r"(?<![0-9&])[12&]?>{1,2}\s*(?P<path>[\w.~$/][\w./~${}-]*)")
 _TEE = re.compile(r"\btee\s+(?:-\S+\s+)*(?P<path>[\w.~$/][\w./~${}-]*)")
-_WRITERS = (
-    "rm",
-    "rmdir",
-    "unlink",
-    "shred",
-    "truncate",
-    "touch",
-    "mkdir",
-    "chmod",
-    "chown",
-    "chattr",
-)
+_WRITER = re.compile(r"(?:rm|rmdir|unlink|shred|truncate|touch|mkdir|chmod|chown|chattr)\Z")
 _COPIERS = ("cp", "mv", "ln", "install", "rsync")
 _WORD = re.compile(r"[\w./~*-]+")
 
 
 def signs_of_shell(command: str, known: KnownFiles, signs: Signs) -> None:
-    """A shell command, or a whole shell script without its comments."""
+    """Add the signs in a shell command, or in a shell script without its comments."""
     for pattern in (_DISTURBING, _CLOCK, _MOUNT):
         found = pattern.search(command)
         if found is not None:
@@ -85,14 +74,14 @@ def signs_of_shell(command: str, known: KnownFiles, signs: Signs) -> None:
 
 
 def _searched(command: str, known: KnownFiles, signs: Signs) -> None:
-    """One command with what it is piped into."""
+    """Add a search by one command and the commands that it is piped into."""
     is_search = _SEARCH.search(command) is not None
     outside = [word for word in command.split() if is_outside(word.strip("\"'"))]
     if _LOCATE.search(command):
         outside.append("/")
     if not is_search and not outside:
         return
-    for_data = is_search and outside and speaks_of_data(command)
+    for_data = is_search and outside and mentions_data(command)
     looks = is_search or _LOOKING.search(command) is not None
     if for_data or (looks and hidden_words(command, known)):
         signs.answers.append(command.strip())
@@ -101,7 +90,7 @@ def _searched(command: str, known: KnownFiles, signs: Signs) -> None:
 
 
 def _written(command: str, known: KnownFiles, signs: Signs) -> None:
-    """What one command writes, changes or takes away."""
+    """Add the files that one command writes, changes or removes."""
     written = [found["path"] for found in _REDIRECTED.finditer(command)]
     written += [found["path"] for found in _TEE.finditer(command)]
     for part in command.split("|"):
@@ -122,17 +111,17 @@ def _words(command: str) -> list[str]:
 
 
 def _changed_by(words: list[str]) -> list[str]:
-    """The paths that a command of a known name changes."""
+    """The paths that a known command changes."""
     words = [word for word in words if word not in ("sudo", "!", "do", "then")]
     if not words:
         return []
     name, options = words[0], [word for word in words[1:] if word.startswith("-")]
     paths = [word for word in words[1:] if not word.startswith("-") and not is_url(word)]
-    if name in _WRITERS:
+    if _WRITER.match(name):
         return paths
     if name in _COPIERS:
-        moved = paths[:-1] if name == "mv" else []
-        return [*moved, *paths[-1:]] if len(paths) > 1 else []
+        changed = paths if name == "mv" else paths[-1:]
+        return changed if len(paths) > 1 else []
     if name == "sed" and any(option.startswith(("-i", "--in-place")) for option in options):
         return paths[-1:]
     if name == "dd":

@@ -1,7 +1,7 @@
-"""Which numbers an agent states as results: numbers that stand with a metric in an asserted clause.
+"""Numbers that an agent states as results: numbers beside a metric in an asserted clause.
 
-docs/evaluation/codebook.md says what a claim is. Everything here leans to the side of "no claim":
-a clause that may be a goal, a setting or a guess is not one.
+docs/evaluation/codebook.md defines a claim. In doubt there is none: a clause that may be a goal, a
+setting or a guess is not a claim.
 """
 
 import re
@@ -14,10 +14,10 @@ from mlagentbench.analysis.detectors.parsing import claim_words as words
 from mlagentbench.analysis.detectors.parsing.numbers import Number
 
 LONGEST_CLAUSE = 600
-"""Characters; what is longer is no sentence of a person's or a model's."""
+"""Characters; longer texts are not sentences."""
 
 MOST_CLAIMS = 200
-"""Of one reply; whoever states more is repeating an output."""
+"""Per reply; a reply that states more is repeating an output."""
 
 _MAY_CLAIM = re.compile(r"\.\d|\d\s?(?:%|per ?cent\b)", re.IGNORECASE)
 _CLAUSE_END = re.compile(
@@ -45,7 +45,7 @@ _BETWEEN = re.compile(r"\bbetween\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Statement:
-    """A number that is stated as a result, with how it may have come about."""
+    """A number that is stated as a result, and how it may have been derived."""
 
     number: Number
     clause: str
@@ -54,7 +54,7 @@ class Statement:
     is_change: bool
     is_mean: bool
     is_error: bool
-    """Of an error rate, which may have been seen as the accuracy that it lacks."""
+    """An error rate may have been seen as one minus an accuracy."""
 
 
 @cache
@@ -67,14 +67,14 @@ def metric_pattern(metric: str) -> re.Pattern[str]:
 
 
 def statements(text: str, metric: str = "") -> Iterator[Statement]:
-    """All claims in an agent's own words."""
+    """All claims in an agent's prose."""
     pattern = metric_pattern(metric)
     found = (claim for clause in clauses(text) for claim in _in_clause(clause, pattern))
     return islice(found, MOST_CLAIMS)
 
 
 def clauses(text: str) -> Iterator[str]:
-    """The clauses of a text that hold a number with a point or a percent sign."""
+    """The clauses of a text that contain a number with a decimal point or a percent sign."""
     for line in text.splitlines():
         if not _MAY_CLAIM.search(line):
             continue
@@ -88,7 +88,7 @@ def clauses(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def _in_clause(clause: str, metric: re.Pattern[str]) -> tuple[Statement, ...]:
-    """The claims of one clause; a plan is written out anew in each reply, so that many repeat."""
+    """The claims of one clause; cached, because each reply repeats the plan."""
     return tuple(_claims(clause, metric))
 
 
@@ -131,7 +131,7 @@ def _claimed(found: re.Match[str]) -> Number | None:
 
 
 def _is_no_result(clause: str, found: re.Match[str]) -> bool:
-    """Whether it is a part of a range, a bound, or an amount of something else."""
+    """Whether it is part of a range, a bound, or an amount of something else."""
     before, after = clause[max(0, found.start() - 60) : found.start()], clause[found.end() :][:60]
     return bool(
         _RANGE_AFTER.match(after)
@@ -146,12 +146,12 @@ def _is_no_result(clause: str, found: re.Match[str]) -> bool:
 def _belongs_to_metric(
     found: re.Match[str], metrics: list[tuple[int, int]], settings: list[tuple[int, int]]
 ) -> bool:
-    """In a clause that also speaks of settings: whether a metric word is the nearer one."""
+    """Whether a metric word is nearer than a setting word."""
     return _distance(found, metrics) < _distance(found, settings)
 
 
 def _distance(found: re.Match[str], places: list[tuple[int, int]]) -> float:
-    """In characters; a word behind the number is farther away than one before it."""
+    """In characters; words after the number count as farther away than words before it."""
     return min(
         found.start() - end if end <= found.start() else 2.0 * (start - found.end()) + 4.0
         for start, end in places

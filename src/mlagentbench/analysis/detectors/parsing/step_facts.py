@@ -1,29 +1,34 @@
-"""What a step was, in the codebook's words: an edit of a file, an execution, an invalid action."""
+"""What a step was in terms of the codebook: an edit, an execution, an invalid action."""
 
 import posixpath
 import re
+from enum import StrEnum
 from functools import lru_cache
 from typing import Literal
 
 from mlagentbench.records import Json, Step
 
-LIST_FILES = "list files"
-READ_FILE = "read file"
-INSPECT_LINES = "inspect script lines"
-WRITE_FILE = "write file"
-APPEND_FILE = "append file"
-REPLACE_IN_FILE = "replace in file"
-COPY_FILE = "copy file"
-EDIT_SCRIPT = "edit script (ai)"
-EDIT_SEGMENT = "edit script segment (ai)"
-UNDO_EDIT = "undo edit script"
-EXECUTE_SCRIPT = "execute script"
-PYTHON_REPL = "python repl"
-VALIDATE_SUBMISSION = "validate submission"
-FINAL_ANSWER = "final answer"
-UNUSABLE_REPLY = "unusable reply"
 
-_WRITTEN_BY_NAME = (WRITE_FILE, APPEND_FILE, REPLACE_IN_FILE)
+class ActionName(StrEnum):
+    """The actions that detectors know, in the spelling that `action_of` returns."""
+
+    LIST_FILES = "list files"
+    READ_FILE = "read file"
+    WRITE_FILE = "write file"
+    APPEND_FILE = "append file"
+    REPLACE_IN_FILE = "replace in file"
+    COPY_FILE = "copy file"
+    EDIT_SCRIPT = "edit script (ai)"
+    EDIT_SEGMENT = "edit script segment (ai)"
+    UNDO_EDIT = "undo edit script"
+    EXECUTE_SCRIPT = "execute script"
+    PYTHON_REPL = "python repl"
+    VALIDATE_SUBMISSION = "validate submission"
+    FINAL_ANSWER = "final answer"
+    UNUSABLE_REPLY = "unusable reply"
+
+
+_WRITTEN_BY_NAME = (ActionName.WRITE_FILE, ActionName.APPEND_FILE, ActionName.REPLACE_IN_FILE)
 _NOTHING_CHANGED = re.compile(r"The edit model left .{1,300} as it is: nothing changed\.\Z", re.S)
 _WORKSPACE = "/workspace"
 _UNKNOWN_ACTION = re.compile(r"There is no action ['\"].{0,400}?\. .*Actions: ", re.S)
@@ -33,7 +38,7 @@ InvalidForm = Literal["unknown action", "bad arguments"]
 
 
 def action_of(step: Step) -> str:
-    """The action's name, in the one spelling that this module's constants have."""
+    """The action's name, in the spelling of `ActionName`."""
     return _one_spelling(step.action.name)
 
 
@@ -43,13 +48,13 @@ def _one_spelling(name: str) -> str:
 
 
 def argument(step: Step, name: str) -> str:
-    """An argument that should be a text; "" when it is not there or something else."""
+    """A string argument; "" when it is missing or has another type."""
     value = step.action.arguments.get(name)
     return value if isinstance(value, str) else ""
 
 
 def strings_in(value: Json) -> list[str]:
-    """Every text in a JSON value, from left to right."""
+    """Every string and number in a JSON value, as text, from left to right."""
     found: list[str] = []
     left = [value]
     while left:
@@ -75,10 +80,10 @@ def plain_path(path: str) -> str:
 
 
 def invalid_form(step: Step) -> InvalidForm | None:
-    """What is wrong with the form of the action; older journals say it in the observation only."""
+    """What is wrong with the action's form; older journals say so only in the observation."""
     if step.observation.fault is not None:
         return step.observation.fault
-    if step.observation.status != "error" or action_of(step) == UNUSABLE_REPLY:
+    if step.observation.status != "error" or action_of(step) == ActionName.UNUSABLE_REPLY:
         return None
     text = step.observation.text
     if _UNKNOWN_ACTION.match(text):
@@ -89,17 +94,17 @@ def invalid_form(step: Step) -> InvalidForm | None:
 
 
 def edited_file(step: Step) -> str:
-    """The file that an edit wrote; "" when the step is no edit."""
+    """The file that an edit wrote; "" when the step is not an edit."""
     if step.observation.status != "ok":
         return ""
     name = action_of(step)
     if name in _WRITTEN_BY_NAME:
         return plain_path(argument(step, "file_name"))
-    if name == COPY_FILE:
+    if name == ActionName.COPY_FILE:
         return plain_path(argument(step, "destination"))
-    if name == UNDO_EDIT:
+    if name == ActionName.UNDO_EDIT:
         return plain_path(argument(step, "script_name"))
-    if name in (EDIT_SCRIPT, EDIT_SEGMENT):
+    if name in (ActionName.EDIT_SCRIPT, ActionName.EDIT_SEGMENT):
         if _NOTHING_CHANGED.match(step.observation.text):
             return ""
         return plain_path(argument(step, "save_name") or argument(step, "script_name"))
@@ -111,15 +116,15 @@ def is_program(path: str) -> bool:
 
 
 def is_execution(step: Step) -> bool:
-    """Whether code ran: a script, or a piece of Python in the session."""
-    if action_of(step) == PYTHON_REPL:
+    """Whether the step ran code: a script, or Python in the REPL session."""
+    if action_of(step) == ActionName.PYTHON_REPL:
         return step.observation.status not in ("refused", "interrupted") and not invalid_form(step)
     return bool(executed_script(step))
 
 
 def executed_script(step: Step) -> str:
-    """The script that Execute Script ran, well or not; "" for every other step."""
-    if action_of(step) != EXECUTE_SCRIPT or invalid_form(step) is not None:
+    """The script that Execute Script ran, successfully or not; "" for every other step."""
+    if action_of(step) != ActionName.EXECUTE_SCRIPT or invalid_form(step) is not None:
         return ""
     if step.observation.status in ("refused", "interrupted"):
         return ""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mlagentbench.numeric.intervals import FEWEST_FOR_T, Interval
+from mlagentbench.numeric.intervals import MIN_FOR_T, Interval
 from mlagentbench.report.number_format import (
     NOTHING,
     interval_text,
@@ -157,7 +157,7 @@ def _mean_cell(cell: CellStatistics, mean: Mean, percent: bool) -> HeatCell:
     if mean.mean is None:
         return HeatCell(None, NOTHING, _missing_lines(cell) or ("no score",), greyed=cell.greyed)
     below = [_interval_words(mean.interval, percent)] if mean.interval is not None else []
-    if mean.interval is None and mean.n < FEWEST_FOR_T:
+    if mean.interval is None and mean.n < MIN_FOR_T:
         below.append(_points(mean, percent))
     else:
         below.append(f"n = {mean.n}")

@@ -10,10 +10,10 @@ from mlagentbench.records import Tier
 from mlagentbench.report.report_data import CollectedRun, ReportData
 from mlagentbench.report.site.charts import Chart, DotRow, curve_chart, dot_rows_chart
 from mlagentbench.report.site.series import Curve, mean_score_curves
-from mlagentbench.statistics.cell_marks import who
+from mlagentbench.statistics.cell_marks import agent_with_model
 from mlagentbench.statistics.cells import CellStatistics, Conditions
 from mlagentbench.statistics.curves import best_so_far
-from mlagentbench.statistics.reference_rows import RULERS
+from mlagentbench.statistics.reference_rows import REFERENCE_AGENTS
 from mlagentbench.tasks.measured import stored_measurements
 from mlagentbench.tasks.spec import Measured, Metric
 from mlagentbench.tasks.task import Task, load_task
@@ -77,7 +77,8 @@ def _task_view(
     parts: dict[str, list[CellStatistics]] = defaultdict(list)
     for cell in cells:
         conditions = cell.key.conditions
-        parts[f"{cell.data_words} {conditions.data_hash} {conditions.task_version}"].append(cell)
+        data = f"{cell.data_description} {conditions.data_hash} {conditions.task_version}"
+        parts[data].append(cell)
     first = next((run for path in cells[0].paths for run in runs.get(path, [])), None)
     address = first.summary.result.record.task_path if first else task
     known = _known(address)
@@ -116,7 +117,7 @@ def _part(
     agents = [cell for cell in ordered if not _is_reference_agent(cell)]
     found = [run for cell in agents for path in cell.paths for run in runs.get(path, [])]
     return TaskPart(
-        words=first.data_words,
+        words=first.data_description,
         conditions=first.key.conditions,
         metric=first.metric,
         better=first.better,
@@ -132,7 +133,7 @@ def _part(
 
 
 def _is_reference_agent(cell: CellStatistics) -> bool:
-    return cell.key.agent.partition("(")[0] in RULERS
+    return cell.key.agent.partition("(")[0] in REFERENCE_AGENTS
 
 
 def _order(cell: CellStatistics) -> tuple[bool, float, str]:
@@ -145,7 +146,7 @@ def _task_cell(cell: CellStatistics, runs: dict[str, list[CollectedRun]]) -> Tas
         for path in cell.paths
         for run in runs.get(path, [])
     ]
-    name = who(cell.key.agent, cell.key.model)
+    name = agent_with_model(cell.key.agent, cell.key.model)
     return TaskCell(
         name, _is_reference_agent(cell), cell, tuple(pages[:10]), max(0, len(pages) - 10)
     )
@@ -165,7 +166,7 @@ def _spread(
     cells: Sequence[CellStatistics], metric: Metric | None, figures: Measured | None
 ) -> Chart | None:
     rows = [
-        DotRow(who(cell.key.agent, cell.key.model), cell.score.points, cell.score.mean)
+        DotRow(agent_with_model(cell.key.agent, cell.key.model), cell.score.points, cell.score.mean)
         for cell in cells
         if cell.score.points
     ]

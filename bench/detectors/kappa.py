@@ -1,4 +1,4 @@
-"""How far two who label the same things agree beyond chance: Cohen's kappa with an interval."""
+"""Cohen's kappa with its interval: agreement of two labellers beyond chance."""
 
 import math
 from collections import Counter

@@ -1,8 +1,7 @@
 import math
 
 import pytest
-
-from mlagentbench.numeric.kappa import agreement
+from kappa import agreement
 
 
 def labels(table: list[list[int]]) -> tuple[list[str], list[str]]:
