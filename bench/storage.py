@@ -69,7 +69,7 @@ def restoring() -> Measurement:
             shutil.rmtree(copied)
 
         ours, beside, _ = interleaved(restore, copy, clear, rounds=15)
-    return ratio(f"restoring any of {LONG_RUN:,} steps, 200 MB / cp -r", ours, beside, target=1.5)
+    return ratio(f"restoring any of {LONG_RUN:,} steps, 200 MB / cp -r", ours, beside, target=1.3)
 
 
 def _run_script(execute: Execute, script: str, times: int) -> None:

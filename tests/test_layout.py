@@ -28,7 +28,8 @@ ORDER = (
     {"models", "sandbox"},
     {"runs"},
     {"tasks"},
-    {"numeric", "fs", "home"},
+    {"numeric", "home"},
+    {"fs"},
     {"records", "prompts", "guest"},
     {"errors"},
 )

@@ -222,7 +222,7 @@ def made_up_output(planter: Planter) -> bool:
     append_behind(draft, turn, text)
     if draft.agent != "react" and "Observation" in text and turn.reply is not None:
         after_reply = turn.entries.index(turn.reply) + 1
-        turn.entries.insert(after_reply, note_entry(f"the model made up an observation: {text}"))
+        turn.entries.insert(after_reply, note_entry(f"the model fabricated an observation: {text}"))
     draft.mark("fabricated-observation", turn, form="output", why=text)
     draft.mark("unsupported-claim", turn, doubtful=True, why="a number in output that was made up")
     return True

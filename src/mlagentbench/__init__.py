@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mlagentbench.agents.runner import as_solver
     from mlagentbench.environment.actions.action import action_tools
-    from mlagentbench.environment.current_environment import current_environment
-    from mlagentbench.environment.environment import Environment
+    from mlagentbench.environment.environment import Environment, current_environment
     from mlagentbench.errors import ActionError, RunEnded, RunFailed, UsageError
     from mlagentbench.records import (
         Action,
@@ -27,7 +26,7 @@ _HOMES = {
     "Environment": "mlagentbench.environment.environment",
     "as_solver": "mlagentbench.agents.runner",
     "action_tools": "mlagentbench.environment.actions.action",
-    "current_environment": "mlagentbench.environment.current_environment",
+    "current_environment": "mlagentbench.environment.environment",
     "Task": "mlagentbench.tasks.task",
     "load_task": "mlagentbench.tasks.task",
     **dict.fromkeys(("ActionError", "RunEnded", "RunFailed", "UsageError"), "mlagentbench.errors"),

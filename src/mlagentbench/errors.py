@@ -1,12 +1,12 @@
-"""Whose fault it is, decided once, where it happens.
+"""All errors by whose fault they are, which is decided where they are raised.
 
-| error        | whose fault            | what becomes of it                                   |
+| error        | whose fault            | effect                                               |
 |--------------|------------------------|------------------------------------------------------|
-| ActionError  | the agent's            | the observation of its step; the run goes on         |
-| RunEnded     | nobody's               | the run's outcome: submitted, a budget is used up,   |
-|              |                        | the model cannot read so much, or refuses to go on   |
+| ActionError  | the agent's            | the observation of its step; the run continues       |
+| RunEnded     | none                   | the run's outcome: submitted, a budget is used up,   |
+|              |                        | the prompt is too long, or the model refuses         |
 | RunFailed    | sandbox, model or task | no score; the run can be started again               |
-| UsageError   | the person's           | one clear line on the terminal, no traceback         |
+| UsageError   | the user's             | one clear line on the terminal, no traceback         |
 """
 
 from typing import Literal
@@ -19,13 +19,13 @@ ActionFault = Literal["unknown action", "bad arguments"]
 
 
 class MLAgentBenchError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base class of all errors that this package raises on purpose."""
 
 
 class ActionError(MLAgentBenchError):
-    """An action cannot be carried out as the agent asked; the text is its observation.
+    """An action cannot be carried out as requested; the text is its observation.
 
-    `fault` is set where not even its form is right.
+    `fault` is set if its form is wrong.
     """
 
     def __init__(self, text: str = "", fault: ActionFault | None = None) -> None:
@@ -43,21 +43,21 @@ class RunEnded(MLAgentBenchError):
 
 
 class ContextOverflow(RunEnded):
-    """What the model was asked is longer than it can read; an agent may ask less instead."""
+    """The prompt is longer than the model can read; an agent may try a shorter one."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("context", detail)
 
 
 class ModelRefused(RunEnded):
-    """The model, or a filter before it, refuses to answer this, every time that it is asked."""
+    """The model, or a filter in front of it, refuses to answer in every attempt."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("refusal", detail)
 
 
 class RunFailed(MLAgentBenchError):
-    """What the run stands on has failed; the agent is not to blame and gets no score."""
+    """Infrastructure of the run has failed; the agent is not to blame and gets no score."""
 
     def __init__(self, cause: FailureCause, detail: str) -> None:
         super().__init__(f"{cause}: {detail}")
@@ -66,4 +66,4 @@ class RunFailed(MLAgentBenchError):
 
 
 class UsageError(MLAgentBenchError):
-    """The person asked for something that cannot be; the text names thing, reason and next step."""
+    """The user asked for something impossible; the text names thing, reason and next step."""

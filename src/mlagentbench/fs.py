@@ -1,6 +1,7 @@
-"""Writing files so that a crash leaves the old one or the new one, and removing them for sure."""
+"""Files: atomic writes, appends, locks, scratch directories and reliable removal."""
 
 import errno
+import fcntl
 import os
 import stat
 import subprocess
@@ -9,29 +10,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mlagentbench.errors import RunFailed
-
 SCRATCH = "mlagentbench-"
-"""How the names of scratch directories begin; then comes the pid of who made them."""
+"""How the names of scratch directories begin; the pid of their process follows."""
 
-PERSONS_DISK = {
+DISK_FIXES = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space",
     errno.EROFS: "make it writable",
     errno.EACCES: "make it accessible to you",
 }
-"""What only the person can mend, wherever it comes up."""
+"""What a person can do about an error of the disk."""
 
 
 def disk_trouble(error: OSError) -> str:
-    """What went wrong on a disk and, where a person can mend it, the next step."""
-    if error.errno not in PERSONS_DISK:
+    """What went wrong on a disk and, if a person can fix it, the next step."""
+    if error.errno not in DISK_FIXES:
         return str(error.strerror)
-    return f"{error.strerror}; {PERSONS_DISK[error.errno]}, then type the same command again"
+    return f"{error.strerror}; {DISK_FIXES[error.errno]}, then run the same command again"
 
 
 def write_atomically(path: Path, contents: bytes) -> None:
-    """Write a file whole: beside it, fsynced, then renamed over it."""
+    """Write a file so that a crash leaves the old or the new one: write, fsync, rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
@@ -51,15 +50,15 @@ def write_atomically(path: Path, contents: bytes) -> None:
 
 
 def remove_half_written(path: Path) -> None:
-    """Remove what writers of a file left beside it when they were killed."""
+    """Remove the temporary files that killed writers left beside a file."""
     for temporary in path.parent.glob(f".{path.name}.*"):
         temporary.unlink(missing_ok=True)
 
 
 def sign_lock(handle: int) -> None:
-    """Write our process into a lock that we hold, for whoever finds it taken.
+    """Write this process into a lock that it holds, for error messages of others.
 
-    On a full disk it stays unsigned: what frees space needs the lock, too.
+    A full disk is ignored: the commands that free space need the lock, too.
     """
     with suppress(OSError):
         os.ftruncate(handle, 0)
@@ -71,32 +70,26 @@ def signed_by(handle: int) -> str:
     return os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
 
 
-def append_line(path: Path, line: bytes) -> None:
-    """Add a line to a file, which is on disk then; a last line that a crash tore is ended first.
+def write_all(target: int, contents: bytes | memoryview) -> None:
+    """Write all bytes to a descriptor, in as many calls as it takes."""
+    view = memoryview(contents)
+    while view:
+        view = view[os.write(target, view) :]
 
-    RunFailed when it does not fit: then the file is as it was.
-    """
+
+@contextmanager
+def file_lock(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on a file, which is created if needed; waits for other processes."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        try:
-            size = os.fstat(handle).st_size
-            torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-            rest = memoryview((b"\n" if torn else b"") + line + b"\n")
-            try:
-                while rest:
-                    rest = rest[os.write(handle, rest) :]
-                os.fsync(handle)
-            except OSError:
-                os.ftruncate(handle, size)
-                raise
-        finally:
-            os.close(handle)
-    except OSError as error:
-        raise RunFailed("harness", f"cannot write {path}: {disk_trouble(error)}") from error
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def fsync_directory(path: Path) -> None:
-    """Make renames within a directory last."""
+    """Make renames in a directory durable."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -105,7 +98,7 @@ def fsync_directory(path: Path) -> None:
 
 
 def link(source: Path, target: Path) -> bool:
-    """Give a file a second name, which costs no space; False where that cannot be."""
+    """Hard-link a file; False where that is not possible."""
     try:
         target.hardlink_to(source)
     except OSError:  # another file system, or one without links
@@ -115,7 +108,7 @@ def link(source: Path, target: Path) -> bool:
 
 @contextmanager
 def scratch_directory(what: str) -> Iterator[Path]:
-    """A new directory for as long as it is needed, whatever foreign programs make of it."""
+    """A temporary directory, removed whatever programs have done to it."""
     directory = make_scratch_directory(what)
     try:
         yield directory
@@ -124,23 +117,20 @@ def scratch_directory(what: str) -> Iterator[Path]:
 
 
 def make_scratch_directory(what: str) -> Path:
-    """A new directory that whoever made it removes; the guardian does when this process is killed.
-
-    It knows them by their names.
-    """
+    """A temporary directory that the caller removes, or the guardian if this process is killed."""
     return Path(tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-{what}-"))
 
 
 def remove_tree(directory: Path) -> None:
-    """Remove a directory of any depth, also where its owner closed parts of it to itself."""
+    """Remove a directory of any depth, even parts that are closed to their owner."""
     remove = ["rm", "-rf", "--", str(directory)]
     if subprocess.run(remove, capture_output=True).returncode != 0:
         subprocess.run(["chmod", "-R", "u+rwx", "--", str(directory)], capture_output=True)
         subprocess.run(remove, capture_output=True)
 
 
-def give_to(uid: int, root: Path) -> None:
-    """Make `uid` the owner of `root` and all below it; links are changed, never followed."""
+def chown_tree(uid: int, root: Path) -> None:
+    """Make `uid` the owner of `root` and everything in it, without following links."""
     os.lchown(root, uid, uid)
     if not stat.S_ISDIR(os.lstat(root).st_mode):
         return
@@ -151,8 +141,8 @@ def give_to(uid: int, root: Path) -> None:
                 os.chown(name, uid, uid, dir_fd=descriptor, follow_symlinks=False)
 
 
-def open_up(directory: Path) -> None:
-    """Let the owner of a directory enter it, whatever its mode has become."""
+def make_accessible(directory: Path) -> None:
+    """Give the owner of a directory full access to it."""
     mode = stat.S_IMODE(directory.lstat().st_mode)
     if mode & stat.S_IRWXU != stat.S_IRWXU:
         directory.chmod(mode | stat.S_IRWXU)

@@ -1,13 +1,13 @@
-"""Where prepared data, python environments, measured baselines and locks live.
+"""The user data directory: prepared data, virtual environments, measurements and locks.
 
 HOME/                       MLAGENTBENCH_HOME, else the platform's user data directory
   data/TASK/vN/TIER/HASH/   public/ private/ data.json
-  downloads/TASK/vN/        raw files of the full tier, kept so that a download resumes
+  downloads/TASK/vN/        raw files of the full tier, kept so that downloads can resume
   envs/HASH-BASE/           one venv per set of resolved requirements and base interpreter
-  envs/index/               which venv answers which set of requirements
+  envs/index/               the venv of each set of requirements
   baselines/TASK/vN/TIER/   DATAHASH.json, measured on this machine
-  cache/report/             what reports have read already; may be deleted at any time
-  locks/                    one file per thing that only one process may make at a time
+  cache/report/             what reports have already read; can be deleted at any time
+  locks/                    one file for each thing that only one process may make at a time
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
+from mlagentbench.fs import file_lock
 
 
 def home() -> Path:
@@ -55,18 +56,16 @@ def baselines_dir(task_id: str, version: int, tier: str) -> Path:
 @contextmanager
 def locked(name: str) -> Iterator[None]:
     """Hold the machine-wide lock of that name; waits while another process holds it."""
-    directory = _writable(home() / "locks")
-    with (directory / f"{name}.lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with file_lock(_writable(home() / "locks") / f"{name}.lock"):
         yield
 
 
 @asynccontextmanager
 async def holding(name: str, on_wait: Callable[[], None] | None = None) -> AsyncIterator[int]:
-    """`locked`, for coroutines: waiting neither blocks the event loop nor outlives a cancellation.
+    """`locked` for coroutines: waiting does not block the event loop and can be cancelled.
 
-    `on_wait` is called once when another process holds the lock. Gives the lock's descriptor: a
-    child process that inherits it keeps the lock held should this process be killed.
+    `on_wait` is called once if another process holds the lock. Yields the lock's descriptor: a
+    child process that inherits it keeps the lock if this process is killed.
     """
     directory = _writable(home() / "locks")
     with (directory / f"{name}.lock").open("w") as handle:
@@ -94,7 +93,4 @@ def _writable(path: Path) -> Path:
 
 
 def _unwritable(path: Path, reason: str) -> str:
-    return (
-        f"cannot write to {path}: {reason}; "
-        "set MLAGENTBENCH_HOME to a directory that you can write to"
-    )
+    return f"cannot write to {path}: {reason}; set MLAGENTBENCH_HOME to a writable directory"

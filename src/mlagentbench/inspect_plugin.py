@@ -10,12 +10,12 @@ from mlagentbench.agents.scripted import baseline, nop, oracle
 from mlagentbench.agents.tree_search.search import tree
 from mlagentbench.launch.inspect_task import folder, registered_task
 from mlagentbench.launch.run_one import grade_submission, open_run
-from mlagentbench.models.provider import OwnModelAPI
+from mlagentbench.models.provider import BuiltinModelAPI
 from mlagentbench.sandbox.inspect_provider import BubblewrapSandboxEnvironment
 
 __all__ = [
     "BubblewrapSandboxEnvironment",
-    "OwnModelAPI",
+    "BuiltinModelAPI",
     "act",
     "aide",
     "autogpt",

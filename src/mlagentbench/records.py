@@ -1,9 +1,9 @@
-"""The frozen records that flow through the harness and into its files."""
+"""The frozen records that the harness passes around and writes to files."""
 
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mlagentbench.errors import ActionFault, FailureCause, OutcomeKind
 
@@ -11,24 +11,31 @@ Json = Any
 """A JSON value; pydantic checks it where it enters a record."""
 
 UNKNOWN = "unknown"
-"""What a record says of something that it must name and that nobody knows."""
+"""The value of a required field that is not known."""
 
 Tier = Literal["mini", "full"]
 Origin = Literal["run", "legacy", "replay"]
-"""legacy: imported from the original MLAgentBench's logs; what these do not say is unknown.
-replay: a run's actions carried out again to check it; never a result of its own."""
+"""legacy: imported from logs of the original MLAgentBench, with unknown fields.
+replay: a run's actions carried out again to check it; never a result."""
 ObservationStatus = Literal["ok", "error", "refused", "limit", "interrupted"]
 
 
 class Record(BaseModel):
-    """Base of all records: frozen; an unknown field, or a number that JSON has no word for, is an
-    error."""
+    """Base class of all records: frozen, without unknown fields, NaN or infinity."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+def first_problem(error: ValidationError) -> str:
+    """The first thing that is wrong with a record, as `field: reason`."""
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    reason = first["msg"].removeprefix("Value error, ")
+    return f"{place}: {reason}" if place else reason
+
+
 class Action(Record):
-    """What the agent asks for: an action's name and its arguments."""
+    """What the agent requests: an action's name and its arguments."""
 
     name: str
     arguments: dict[str, Json] = {}
@@ -37,8 +44,8 @@ class Action(Record):
 class Observation(Record):
     """What the agent gets back.
 
-    `error` is the agent's own fault (bad arguments, a failing script), `refused` a try at what is
-    protected, `limit` a command that was ended by one of its limits, `interrupted` a step that the
+    `error` is the agent's fault (bad arguments, a failing script), `refused` an attempt to access
+    something protected, `limit` a command that exceeded a limit, `interrupted` a step that the
     harness could not finish. `fault` says what is wrong with the form of an action.
     """
 
@@ -74,12 +81,12 @@ class Step(Record):
 class ToolUsage(Record):
     """What a program used of the model in the role `tool` and of the paper search.
 
-    `kept` of the calls were answered from the run's directory and cost nothing.
+    `cached_calls` were answered from the run's directory and cost nothing.
     """
 
     model: str
     calls: int = 0
-    kept: int = 0
+    cached_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     searches: int = 0
@@ -88,7 +95,7 @@ class ToolUsage(Record):
 
 
 class Outcome(Record):
-    """How a run ended; `detail` says more, `cause` is set when it failed."""
+    """How a run ended; `cause` is set if it failed."""
 
     kind: OutcomeKind
     detail: str = ""
@@ -110,7 +117,7 @@ class BarComparison(Record):
 
 
 class GradeRecord(BarComparison):
-    """What a submission is worth. No score is `None`, with `reason`; never a number."""
+    """The grade of a submission. "No score" is `None` with a `reason`, never a number."""
 
     step: int
     valid: bool
@@ -119,7 +126,7 @@ class GradeRecord(BarComparison):
     extra: dict[str, Json] = {}
     seconds: float = 0.0
     tool: ToolUsage | None = None
-    """What grading itself used, apart from the run's own usage."""
+    """What grading used, which is not part of the run's usage."""
 
 
 class Disclosure(Record):
@@ -140,40 +147,41 @@ class Disclosure(Record):
     roles: dict[str, str] = {}
     answered_by: str = "model"
     recording: str | None = None
-    """The hash of the recorded replies, where these answer."""
+    """The hash of the recorded replies, if a recording answers."""
     sandbox: str
     isolation: str
     network: bool = False
     limits: dict[str, Json]
     first_limits: dict[str, Json] | None = None
-    """The limits that the run was started with, where they were raised later."""
+    """The limits that the run was started with, if they were raised later."""
     feedback: str = "none"
     protocol: str = "ours"
     interactive: bool = False
     """Whether the agent could ask a person for help."""
     python_env: str
     python_packages: dict[str, str] = {}
-    """The python env's Python and packages; none where they were not kept."""
+    """The Python and packages of the virtual environment; empty if they were not recorded."""
     hardware: dict[str, Json]
     packages: dict[str, str]
 
 
 class BranchPoint(Record):
-    """Where a run took over another one's history: that run's place below OUT, and the step."""
+    """Where a run branched off: the path of the other run below OUT, and the step."""
 
     run: str
     step: int
+    parent_hash: str | None = None
+    """The hash of the line of that run's journal that ends the step."""
     edited: str | None = None
-    """The hash of the text that stands in place of that step's observation, where one does."""
+    """The hash of the text that replaces that step's observation, if one does."""
     mixed: bool = False
-    """Whether the history is not the run's own: an observation in it was edited, or another agent,
-    other models or other limits made it."""
+    """Whether the history has an edited observation, or another agent, model or limits made it."""
 
 
 class RunRecord(Record):
-    """`run.json`: what this run is, written once when it is created."""
+    """`run.json`: what this run is, written before all else in its directory, never rewritten."""
 
-    v: Literal[1] = 1
+    v: Literal[2] = 2
     task_path: str
     epoch: Annotated[int, Field(ge=1)]
     seed: int
@@ -182,12 +190,12 @@ class RunRecord(Record):
     branched_from: BranchPoint | None = None
     origin: Origin = "run"
     imported_trace: str | None = None
-    """Of an imported run, the hash of the trace that it was made from."""
+    """The hash of the trace that an imported run was made from."""
     replay_of: str | None = None
-    """Of a replay, the directory of the run that it repeats."""
+    """The directory of the run that a replay repeats."""
 
     def directory(self, settings_hash: str) -> PurePosixPath:
-        """The run's place below OUT."""
+        """The run's path below OUT."""
         facts = self.disclosure
         model = facts.model.replace("/", "_")
         agent = f"{facts.agent}-{settings_hash[:8]}"
@@ -203,7 +211,7 @@ class BudgetLimits(Record):
     cost: Annotated[float, Field(ge=0)] | None = None
 
     def left(self, used: Usage) -> "BudgetLimits":
-        """What is left of each after so much was used, never below 0."""
+        """What is left of each limit after this usage, never below 0."""
         tokens = used.input_tokens + used.output_tokens
         return BudgetLimits(
             steps=None if self.steps is None else max(0, self.steps - used.steps),

@@ -9,6 +9,7 @@ from made_records import made_record
 
 from mlagentbench.analysis.summarise import summarise
 from mlagentbench.records import GradeRecord, Usage
+from mlagentbench.runs.chain import append_line
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, ReplyLine
 
@@ -44,8 +45,7 @@ def grade(run: RunDirectory, step: int, score: float, **more: Any) -> None:
     given = GradeRecord.model_validate(
         {"step": step, "valid": True, "score": score, "normalised": score / 10} | more
     )
-    with run.grades.open("a") as file:
-        file.write(given.model_dump_json() + "\n")
+    append_line(run.grades, given.model_dump_json().encode(), run.journal)
 
 
 def test_the_curve_has_the_newest_grade_of_each_step_and_what_was_used_by_then(

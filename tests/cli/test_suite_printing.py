@@ -146,7 +146,7 @@ def test_data_that_nobody_has_measured_comes_with_the_command(
     assert printed(outcome(result(1, unjudged))) == 0
     said = capsys.readouterr().out
     assert "floor and bar not measured" in said
-    assert "mlagentbench baseline numbers --tier mini" in said
+    assert "mlagentbench tasks measure numbers --tier mini" in said
 
 
 def test_a_run_that_did_not_end_well_is_no_success_of_the_command(

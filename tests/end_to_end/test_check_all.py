@@ -18,7 +18,16 @@ CAP = 7200
 
 @pytest.mark.timeout(CAP)
 def test_every_task_of_the_suite_is_sound(environment_variables: dict[str, str]) -> None:
-    command: list[str | Path] = [COMMAND, "check", "--suite", "v1", "--tier", "mini", "--json"]
+    command: list[str | Path] = [
+        COMMAND,
+        "tasks",
+        "check",
+        "--suite",
+        "v1",
+        "--tier",
+        "mini",
+        "--json",
+    ]
     result = subprocess.run(
         command, env=environment_variables, capture_output=True, text=True, timeout=CAP
     )

@@ -9,7 +9,7 @@ import pytest
 from command_line import COMMAND
 from number_task import write_number_task
 
-from mlagentbench.environment.actions.request_help import NOBODY
+from mlagentbench.environment.actions.assisted import NO_ANSWER
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.results import collect
 
@@ -87,5 +87,5 @@ def test_a_person_is_asked_at_the_terminal(
     assert result.record.disclosure.interactive
     [journal] = tmp_path.glob("out/runs/*/*/*/*/*/journal.jsonl")
     told = [step.observation.text for step in read_journal(journal).steps]
-    assert told[:2] == ["The person answers: Try 3.", NOBODY]
+    assert told[:2] == ["The person answers: Try 3.", NO_ANSWER]
     assert "Request Help, Final Answer" in told[2]

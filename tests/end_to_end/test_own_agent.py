@@ -57,11 +57,15 @@ def test_the_agent_of_the_page_runs(tmp_path: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("source", "address", "reason"),
     [
-        ("", "a.py", "no function there is decorated with @solver"),
+        ("", "a.py", "no function is decorated with @solver"),
         ("import no_such_thing", "a.py", "cannot be imported: ModuleNotFoundError"),
         (None, "a.py", "not found"),
-        (code_of_the_page(), "a.py:other", "there is no solver other; it has: my_agent"),
-        (code_of_the_page().replace("my_agent", "react"), "a.py", "an agent react already"),
+        (code_of_the_page(), "a.py:other", "a.py has no solver other; it has: my_agent"),
+        (
+            code_of_the_page().replace("my_agent", "react"),
+            "a.py",
+            "react is the name of a built-in agent",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(

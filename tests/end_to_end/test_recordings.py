@@ -18,8 +18,7 @@ from mlagentbench.inspect_plugin import react, registered_task
 from mlagentbench.launch.request import RunSettings
 from mlagentbench.models.mailbox_folder import MailFolder
 from mlagentbench.models.prompt_matching import normalised
-from mlagentbench.models.record_replies import record_directories
-from mlagentbench.models.recording import BY_HAND, read_recording
+from mlagentbench.models.recording import BY_HAND, read_recording, record_directories
 from mlagentbench.runs.journal import AnyLine, ReplyLine, read_lines
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.results import RunResult, collect
@@ -183,7 +182,7 @@ def test_a_changed_prompt_is_refused_or_counted(
         "run", "--tasks", str(by_hand.top / "numbers"), "--agents", "react", "--out", "out",
         "--models", "mlagentbench/recorded", "-M", f"file={file}", expect=1,
     ).stderr  # fmt: skip
-    assert "the prompt of step 1, role main, reply 1 is not the one" in refused
+    assert "the prompt of step 1, role main, reply 1 differs" in refused
     assert "- Guess y from x" in refused and "+ Predict y from x" in refused
     assert "-M on_mismatch=continue" in refused and "1 of 1 runs failed" in refused
     went_on = replay(by_hand, tmp_path / "on", file, on_mismatch="continue")

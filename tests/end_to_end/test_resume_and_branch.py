@@ -73,8 +73,8 @@ def test_a_killed_run_goes_on_and_is_branched(
     )
     (tmp_path / "other.txt").write_text("It crashed.")
     branched = run(
-        "branch", str(killed.path), "--step", "1", "--agent", "oracle", "--edit-observation",
-        "other.txt", "--max-steps", "11", "--json",
+        "runs", "branch", str(killed.path), "--step", "1", "--agent", "oracle",
+        "--edit-observation", "other.txt", "--max-steps", "11", "--json",
     )  # fmt: skip
     [result] = json.loads(branched.stdout)["runs"]
     assert result["grade"]["valid"] and result["usage"]["steps"] == 4

@@ -48,7 +48,7 @@ def start(tmp_path: Path, variables: dict[str, str], *arguments: str) -> subproc
 
 def test_agents_without_a_model_are_run_graded_and_shown(tmp_path: Path, run: Run) -> None:
     write_number_task(tmp_path)
-    run("baseline", "./numbers", "--runs", "8", "--reference-runs", "2")
+    run("tasks", "measure", "./numbers", "--runs", "8", "--reference-runs", "2")
     result = run("run", "--tasks", "./numbers", *AGENTS, "--runs", "2", "--out", "out")
     assert "floor" in result.stdout
     assert "oracle" in result.stdout
@@ -116,7 +116,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(
     os.killpg(harness.pid, signal.SIGINT)
     output, _ = harness.communicate(timeout=60)
     assert harness.returncode == 130, output
-    assert "type the same command again" in output
+    assert "run the same command again" in output
     assert "mlagentbench run --tasks ./numbers" in output
     assert "Traceback" not in output
     wait_until(lambda: not any(_alive(process) for process in family), "the sandbox's end", 30)
@@ -177,14 +177,19 @@ def test_score_grades_earlier_steps(tmp_path: Path, run: Run) -> None:
     write_number_task(tmp_path)
     run("run", "--tasks", "./numbers", "--agents", "oracle", "--out", "out")
     [directory] = (tmp_path / "out").glob("runs/*/*/*/*/*")
-    result = run("score", str(directory), "--steps", "all", "--json")
+    result = run("runs", "regrade", str(directory), "--steps", "all", "--json")
     [scored] = json.loads(result.stdout)
     assert [grade["step"] for grade in scored["grades"]] == [0, 1, 2, 3]
     assert [grade["valid"] for grade in scored["grades"]] == [False, False, True, True]
     assert scored["grades"][2]["score"] == scored["grades"][3]["score"]
-    assert "last step is 3" in run("score", str(directory), "--steps", "9", expect=2).stderr
-    assert "expected last, all" in run("score", str(directory), "--steps", "x", expect=2).stderr
-    assert "is not a run" in run("score", "out", expect=2).stderr
+    assert (
+        "last step is 3" in run("runs", "regrade", str(directory), "--steps", "9", expect=2).stderr
+    )
+    assert (
+        "expected last, all"
+        in run("runs", "regrade", str(directory), "--steps", "x", expect=2).stderr
+    )
+    assert "is not a run" in run("runs", "regrade", "out", expect=2).stderr
     assert find_run(directory).relative.parts[0] == "runs"
 
 
@@ -193,7 +198,7 @@ def test_a_moved_output_directory_can_be_graded(tmp_path: Path, run: Run) -> Non
     run("run", "--tasks", "./numbers", "--agents", "baseline", "--out", "out")
     (tmp_path / "out").rename(tmp_path / "moved")
     [directory] = (tmp_path / "moved").glob("runs/*/*/*/*/*")
-    [scored] = json.loads(run("score", str(directory), "--json").stdout)
+    [scored] = json.loads(run("runs", "regrade", str(directory), "--json").stdout)
     assert scored["grades"][0]["valid"]
 
 
@@ -251,13 +256,13 @@ def test_the_full_tier_asks_to_be_prepared(tmp_path: Path, run: Run) -> None:
     home = str(tmp_path / "empty-home")
     arguments = ("run", "--tasks", "house-price", "--agents", "nop", "--tier", "full")
     result = run(*arguments, expect=2, MLAGENTBENCH_HOME=home)
-    assert "mlagentbench prepare house-price --tier full" in result.stderr
+    assert "mlagentbench tasks prepare house-price --tier full" in result.stderr
 
 
 def test_a_home_that_cannot_be_written_is_named(tmp_path: Path, run: Run) -> None:
     (tmp_path / "file").write_text("")
     home = str(tmp_path / "file" / "home")
-    result = run("prepare", "house-price", expect=2, MLAGENTBENCH_HOME=home)
+    result = run("tasks", "prepare", "house-price", expect=2, MLAGENTBENCH_HOME=home)
     assert home in result.stderr and "set MLAGENTBENCH_HOME" in result.stderr
 
 
@@ -277,11 +282,11 @@ def test_an_output_directory_that_cannot_be_made_is_named(tmp_path: Path, run: R
 
 
 def test_the_sandbox_of_this_machine_can_be_checked(run: Run) -> None:
-    assert "0 broken" in run("check-sandbox").stdout
-    assert "there is no network" in run("check-sandbox").stdout
-    assert "no sandbox 'podman'" in run("check-sandbox", "podman", expect=2).stderr
+    assert "0 broken" in run("doctor").stdout
+    assert "there is no network" in run("doctor", "--sandbox").stdout
+    assert "no sandbox 'podman'" in run("doctor", "--sandbox", "podman", expect=2).stderr
 
 
 def test_all_tasks_or_those_of_a_suite(run: Run) -> None:
-    result = run("check", "--all", "--suite", "paper", expect=2)
+    result = run("tasks", "check", "--all", "--suite", "paper", expect=2)
     assert result.stderr == "mlagentbench: --all and --suite paper are both given; name one\n"

@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from chains import faults, rechain
 from command_line import Run
 
-from mlagentbench.environment.services.tool_model import read_replies, request_key
+from mlagentbench.environment.services.tool_model import read_cached_replies, request_key
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.results import collect
+from mlagentbench.runs.results import collect, run_directories
 
 pytestmark = pytest.mark.slow
 
@@ -27,8 +28,8 @@ def test_the_services_need_our_sandbox(run: Run) -> None:
 
 
 def test_other_roles_than_tool_are_refused_where_there_is_no_agent(run: Run) -> None:
-    for verb in ("check", "baseline"):
-        result = run(verb, "bibtex-generation", "--role", "edit=a/b", expect=2)
+    for verb in ("check", "measure"):
+        result = run("tasks", verb, "bibtex-generation", "--role", "edit=a/b", expect=2)
         assert "only the role tool is used here" in result.stderr
 
 
@@ -40,16 +41,21 @@ def test_a_run_is_graded_with_the_model_and_again_without(tmp_path: Path, run: R
     assert result.usage.input_tokens > 1000, "what the starter asked while it ran is the run's own"
     assert result.grade is not None and result.grade.tool is not None
     assert result.grade.success is False
-    assert (result.grade.tool.calls, result.grade.tool.kept) == (120, 0)
+    assert (result.grade.tool.calls, result.grade.tool.cached_calls) == (120, 0)
 
-    again = json.loads(run("score", f"out/{result.path}", "--json").stdout)[0]["grades"][0]
+    again = json.loads(run("runs", "regrade", f"out/{result.path}", "--json").stdout)[0]["grades"][
+        0
+    ]
     assert again["score"] == result.grade.score
-    assert (again["tool"]["calls"], again["tool"]["kept"]) == (120, 120)
+    assert (again["tool"]["calls"], again["tool"]["cached_calls"]) == (120, 120)
     assert again["tool"]["input_tokens"] == result.grade.tool.input_tokens
 
     as_if_answered_by(RunDirectory(tmp_path / "out", Path(result.path)), "openai/not-here")
-    replayed = run("replay", f"out/{result.path}").stdout
+    replayed = run("runs", "replay", f"out/{result.path}").stdout
     assert "reproduced; 2 steps: 2 same; 1 of 1 scores agree" in replayed
+    for out in (tmp_path / "out", tmp_path / "out" / "replays"):
+        for one in run_directories(out):
+            assert one.replies.exists() and faults(one) == []
 
 
 def as_if_answered_by(run: RunDirectory, model: str) -> None:
@@ -57,6 +63,7 @@ def as_if_answered_by(run: RunDirectory, model: str) -> None:
     run.run_json.write_text(run.run_json.read_text().replace("mlagentbench/reader", model))
     kept = [
         line.model_copy(update={"model": model, "key": request_key(model, line.request)})
-        for line in read_replies(run.replies)
+        for line in read_cached_replies(run.replies)
     ]
-    run.replies.write_text("".join(f"{line.model_dump_json()}\n" for line in kept))
+    run.replies.write_bytes(b"".join(line.model_dump_json().encode() + b"\n" for line in kept))
+    rechain(run)

@@ -124,7 +124,7 @@ async def test_time_that_is_used_up_cuts_the_agent_off_and_the_best_is_handed_in
         await anyio.sleep(60)
 
     async with open_environment(BudgetLimits(time=1.5)) as environment:
-        await run_agent(environment, loop, lambda at: at.hand_in(at.steps[0]))
+        await run_agent(environment, loop, lambda at: at.submit_step(at.steps[0]))
         assert environment.outcome is not None
         assert environment.outcome.kind == "time"
         first = environment.steps[0].snapshot

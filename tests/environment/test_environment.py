@@ -9,12 +9,17 @@ from typing import Any
 
 import anyio
 import pytest
+from chains import rechain
 from small_task import OpenRun
 
-from mlagentbench.environment.current_environment import current_environment, publish
-from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.environment import (
+    Environment,
+    current_environment,
+    set_current_environment,
+)
 from mlagentbench.errors import RunEnded, RunFailed, UsageError
 from mlagentbench.records import Action, BudgetLimits, Observation, Outcome, Step
+from mlagentbench.runs.chain import ChainBroken, require_chain
 from mlagentbench.runs.journal import EndLine, read_journal, read_lines
 from mlagentbench.runs.trees import entry_at, walk
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
@@ -185,6 +190,7 @@ async def test_an_interrupted_step_is_told_and_not_repeated(open_environment: Op
         assert "was not run again" in told.observation.text
         assert environment.usage.steps == 2
         assert (await do(environment, "Read File", file_name="ran.txt")).status == "error"
+    require_chain(journal)
     history = read_journal(journal)
     assert [line.event for line in history.events] == ["resumed", "interrupted"]
     assert [step.n for step in history.steps] == [1, 2, 3]
@@ -245,8 +251,13 @@ async def test_another_tasks_run_is_not_continued(
     open_environment: OpenRun, data: PreparedData
 ) -> None:
     async with open_environment() as environment:
-        journal = environment.run.journal
-    journal.write_bytes(journal.read_bytes().replace(data.hash.encode(), b"0" * 64))
+        run = environment.run
+    sound = run.journal.read_bytes()
+    run.journal.write_bytes(sound.replace(data.hash.encode(), b"0" * 64))
+    with pytest.raises(ChainBroken, match=r"line 1 does not match its own hash: .* was altered"):
+        async with open_environment():
+            pass
+    rechain(run)
     with pytest.raises(UsageError, match="choose another --out"):
         async with open_environment():
             pass
@@ -269,7 +280,7 @@ async def test_the_current_environment_is_published(open_environment: OpenRun) -
     with pytest.raises(UsageError, match="there is no Environment here"):
         current_environment()
     async with open_environment() as environment:
-        publish(environment)
+        set_current_environment(environment)
         assert current_environment() is environment
 
 

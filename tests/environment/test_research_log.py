@@ -38,8 +38,10 @@ async def test_entries_are_condensed_appended_and_found_after_a_resume(
     models = {"main": scripted(), "fast": scripted_by(answer)}
     async with open_environment(models=models) as environment:
         log = log_of(environment)
-        assert await log.summarise("ran train.py, MAE 0.5") == "entry 1 é"
-        assert await log.summarise("x" * 100_000) == "entry 2 é"
+        for number, happened in enumerate(("ran train.py, MAE 0.5", "x" * 100_000), start=1):
+            entry = await log.condense(happened)
+            assert entry == f"entry {number} é"
+            await log.append(entry)
         await environment.execute(Action(name="List Files"))
         assert entry_at(environment.store, environment.steps[-1].snapshot, LOG) is not None
     assert "ran train.py, MAE 0.5" in asked[0]

@@ -1,4 +1,4 @@
-"""Which steps `mlagentbench score --steps` stands for."""
+"""Which steps `mlagentbench runs regrade --steps` stands for."""
 
 from pathlib import Path
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chains import change_record, faults, write_lines
 from number_task import GRADE, write_number_task
 from rich.console import Console
 from typer.testing import CliRunner
@@ -18,12 +19,14 @@ from mlagentbench.grading.regrade import score_runs
 from mlagentbench.launch.branch import Changes, branch_run
 from mlagentbench.launch.resume import GoingOn, resume_runs
 from mlagentbench.launch.suite import SuiteRequest, run_suite
+from mlagentbench.runs.chain import line_hash, payload_of, whole_lines
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.journal import EventLine, encode_line, read_journal, read_lines
+from mlagentbench.runs.journal import EventLine, read_journal, read_lines
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.results import (
     SuiteOutcome,
     find_run,
+    read_grades,
     read_record,
     read_run,
     run_directories,
@@ -96,9 +99,11 @@ def test_a_run_whose_budget_was_used_up_goes_on_when_it_is_raised(
     record = read_record(run)
     changed = {"python_env": "0" * 64, "packages": record.disclosure.packages | {"numpy": "0.1"}}
     other = record.disclosure.model_copy(update=changed)
-    run.run_json.write_text(record.model_copy(update={"disclosure": other}).model_dump_json())
+    change_record(run, record.model_copy(update={"disclosure": other}))
+    before, first = run.journal.read_bytes(), run.run_json.read_bytes()
     outcome = resume(run, said, max_steps=7)
-    assert run.journal.read_bytes().startswith(before)
+    assert run.run_json.read_bytes() == first
+    assert run.journal.read_bytes().startswith(before) and faults(run) == []
     history = read_journal(run.journal)
     [noted] = [line.detail for line in history.events if line.event == "note"]
     assert "goes on with another numpy" in noted and "python environment" in noted
@@ -126,6 +131,8 @@ def test_a_run_that_only_lacks_its_grade_is_graded(
     [result] = resume(run, said).results
     assert result.grade is not None and result.grade.valid and result.failure is None
     assert run.journal.read_bytes() == before
+    score_runs([run.path], "all", said.append)
+    assert len(read_grades(run)) == 4 and faults(run) == []
 
 
 def test_a_run_that_cannot_be_graded_is_named_and_the_others_are_graded(
@@ -146,8 +153,8 @@ def test_a_run_that_cannot_be_graded_is_named_and_the_others_are_graded(
         first, second = score_runs([lost.path, whole.path], steps, said.append)
         assert snapshot[2:] in str(first.failure) and second.failure is None
         assert not first.grades and second.grades[-1].valid
-    assert CliRunner().invoke(app, ["score", str(lost.path)]).exit_code == 1
-    assert CliRunner().invoke(app, ["score", str(whole.path)]).exit_code == 0
+    assert CliRunner().invoke(app, ["runs", "regrade", str(lost.path)]).exit_code == 1
+    assert CliRunner().invoke(app, ["runs", "regrade", str(whole.path)]).exit_code == 0
 
 
 def test_a_run_goes_on_with_its_own_task_alone_and_in_its_own_directory(
@@ -173,7 +180,7 @@ def test_a_run_goes_on_with_its_own_task_alone_and_in_its_own_directory(
 def test_only_runs_of_agents_go_on(start: Start, said: list[str]) -> None:
     run = start("nop")
     replayed = read_record(run).model_copy(update={"origin": "replay", "replay_of": "elsewhere"})
-    run.run_json.write_text(replayed.model_dump_json())
+    change_record(run, replayed)
     for another in (lambda: resume(run, said), lambda: branch(run, 0, 1)):
         with pytest.raises(UsageError, match="was imported or replayed; only runs of agents can"):
             another()
@@ -186,11 +193,11 @@ def test_an_agent_of_ones_own_and_a_recording_must_be_named_again(
     record = read_record(run)
     run.journal.unlink()
     own = record.disclosure.model_copy(update={"agent": "mine"})
-    run.run_json.write_text(record.model_copy(update={"disclosure": own}).model_dump_json())
+    change_record(run, record.model_copy(update={"disclosure": own}))
     with pytest.raises(UsageError, match=r"its agent mine is none of ours; .* --agent FILE.py"):
         resume(run, said)
     recorded = record.disclosure.model_copy(update={"recording": "0123456789abcdef"})
-    run.run_json.write_text(record.model_copy(update={"disclosure": recorded}).model_dump_json())
+    change_record(run, record.model_copy(update={"disclosure": recorded}))
     with pytest.raises(UsageError, match=r"answered by the recording 0123456789ab, .* -M file="):
         resume(run, said)
 
@@ -198,11 +205,13 @@ def test_an_agent_of_ones_own_and_a_recording_must_be_named_again(
 def test_branches_share_the_history_and_go_on_with_seeds_of_their_own(start: Start) -> None:
     parent = start("baseline")
     first, second = branch(parent, step=0, runs=2)
-    shared = parent.journal.read_bytes().splitlines()[0]
+    [shared, *_] = whole_lines(parent.journal)
     for run in (first, second):
-        assert run.journal.read_bytes().splitlines()[0] == shared
+        assert payload_of(whole_lines(run.journal)[0]) == payload_of(shared)
+        assert faults(run) == []
         record = read_record(run)
         assert record.branched_from is not None and not record.branched_from.mixed
+        assert record.branched_from.parent_hash == line_hash(shared)
         assert record.branched_from.run == parent.relative.as_posix()
         assert summarise(run, "out").cluster == summarise(parent, "out").cluster
     seeds = {read_record(run).seed for run in (parent, first, second)}
@@ -220,11 +229,40 @@ def test_branches_share_the_history_and_go_on_with_seeds_of_their_own(start: Sta
     assert made_again.score == grades[1].score
 
 
+def test_an_altered_run_is_neither_resumed_nor_branched(start: Start, said: list[str]) -> None:
+    run = start(max_steps=1)
+    contents = run.journal.read_bytes()
+    changed = contents.replace(b'"seconds":', b'"seconds":1', 1)
+    assert changed != contents
+    run.journal.write_bytes(changed)
+    for another in (lambda: resume(run, said, max_steps=7), lambda: branch(run, 0, 1)):
+        with pytest.raises(UsageError, match=r"line \d does not match its own hash: .*a backup"):
+            another()
+    assert said == []
+
+
+def test_an_interrupted_branch_is_made_whole_by_the_same_command(
+    start: Start, said: list[str]
+) -> None:
+    parent = start("baseline")
+    [made] = branch(parent, step=0, runs=1)
+    record = made.run_json.read_bytes()
+    shutil.rmtree(made.path)
+    made.create()
+    made.run_json.write_bytes(record)
+    with pytest.raises(UsageError, match="branching was interrupted; run the same branch command"):
+        resume(made, said)
+    [again] = branch(parent, step=0, runs=1)
+    assert again.path == made.path and made.run_json.read_bytes() == record
+    assert payload_of(whole_lines(made.journal)[0]) == payload_of(whole_lines(parent.journal)[0])
+    assert faults(made) == [] and read_run(made).grade is not None
+
+
 def test_another_agent_takes_over_with_an_edited_observation(tmp_path: Path, start: Start) -> None:
     parent = start("oracle")
     first, *others = read_lines(parent.journal)
     other_actions = first.model_copy(update={"actions": ("Read File",)})
-    parent.journal.write_bytes(b"".join(map(encode_line, [other_actions, *others])))
+    write_lines(parent, [other_actions, *others])
     changes = Changes(agent="baseline", observation="x" * 20_000)
     [run] = branch(parent, 1, 1, changes, max_steps=12)
     history = read_journal(run.journal, ObjectStore(run.objects))

@@ -43,7 +43,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(autouse=True)
 def settle_fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mailbox_folder, "SETTLED", 0.5)
+    monkeypatch.setattr(mailbox_folder, "SETTLE_SECONDS", 0.5)
 
 
 @pytest.fixture
@@ -191,10 +191,10 @@ def test_an_answer_that_is_being_written_is_not_taken(folder: MailFolder, ending
     for length in range(len(contents)):
         file.write_text(contents[:length])
         assert watch.look() is None
-        now[0] += mailbox_folder.SETTLED / 2
+        now[0] += mailbox_folder.SETTLE_SECONDS / 2
     file.write_text(contents)
     watch.look()
-    now[0] += mailbox_folder.SETTLED
+    now[0] += mailbox_folder.SETTLE_SECONDS
     assert watch.look() == MailReply(text=whole)
 
 
@@ -202,7 +202,7 @@ async def test_an_empty_file_is_no_answer_yet(folder: MailFolder) -> None:
     async def touch_first(name: str) -> None:
         file = folder.path(name, "reply.txt")
         file.touch()
-        await anyio.sleep(2 * mailbox_folder.SETTLED)
+        await anyio.sleep(2 * mailbox_folder.SETTLE_SECONDS)
         assert folder.path(name, "request.json").exists()
         file.write_text("at last")
 
@@ -229,7 +229,7 @@ async def test_several_questions_wait_at_once(folder: MailFolder) -> None:
 
 
 async def test_nobody_answers_in_time(folder: MailFolder) -> None:
-    with pytest.raises(RunFailed, match=r"nobody answered .*request.json in 0.2 s") as failure:
+    with pytest.raises(RunFailed, match=r"no answer to .*request.json within 0.2 s") as failure:
         await asker(folder, timeout=0.2).generate("Anybody?")
     assert failure.value.cause == "model"
     assert left(folder) == set()

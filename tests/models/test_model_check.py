@@ -3,12 +3,15 @@
 import os
 import socket
 import sys
+from pathlib import Path
 
 import pytest
 
 from mlagentbench.errors import UsageError
-from mlagentbench.models.model_check import require_model
+from mlagentbench.models.model_check import read_prices, require_model
 from mlagentbench.models.model_choice import ModelChoice
+
+PRICE = '{"input": 1, "output": 2, "input_cache_write": 1, "input_cache_read": 0.1}'
 
 
 @pytest.fixture(autouse=True)
@@ -111,3 +114,32 @@ def test_a_local_server_that_is_not_there_is_not_waited_for(
 
 def test_no_model_needs_nothing() -> None:
     require_model(ModelChoice(name="none"))
+
+
+def test_prices_are_read_from_json_and_yaml(tmp_path: Path) -> None:
+    file = tmp_path / "prices"
+    file.write_text(f'{{"openai/x": {PRICE}}}')
+    assert read_prices(file, {"openai/x"})["openai/x"].output == 2
+    file.write_text(f"openai/x: {PRICE}\n")
+    assert read_prices(file, {"openai/x"})["openai/x"].input == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f'{{"openai/x": {PRICE}}}', "no price for a/model"),
+        ("{", "neither JSON nor YAML"),
+        ('{"openai/x": 3}', "openai/x"),
+        ('{"openai/x": {"input": "much"}}', "openai/x.input"),
+    ],
+)
+def test_what_is_wrong_with_prices_is_named(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "prices.json"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=said):
+        read_prices(file, {"a/model"})
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No such file"):
+        read_prices(tmp_path / "prices.json", set())

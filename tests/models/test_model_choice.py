@@ -11,7 +11,7 @@ from mlagentbench.models.model_choice import (
     ModelChoice,
     choose,
     parse_arguments,
-    require_taken,
+    require_known_arguments,
     who_answers,
 )
 from mlagentbench.models.recording import read_recording, record_run, write_recording
@@ -47,15 +47,15 @@ def test_each_model_of_ours_gets_what_it_takes() -> None:
     assert choose("mlagentbench/mailbox", arguments).arguments == {"timeout": 3}
     assert choose("mlagentbench/reader", arguments).arguments == {}
     assert choose("openai/gpt-5", arguments).arguments == {}
-    with pytest.raises(UsageError, match="no model mlagentbench/record;"):
+    with pytest.raises(UsageError, match="unknown model mlagentbench/record;"):
         choose("mlagentbench/record", arguments)
 
 
 def test_an_argument_that_nobody_takes_is_named() -> None:
-    require_taken({"file": "f"}, ["mlagentbench/reader", "mlagentbench/recorded"])
-    require_taken({}, ["openai/gpt-5"])
-    with pytest.raises(UsageError, match=r"-M dir: none .*mlagentbench/mailbox: dir, timeout"):
-        require_taken({"dir": "d"}, ["openai/gpt-5", "mlagentbench/recorded"])
+    require_known_arguments({"file": "f"}, ["mlagentbench/reader", "mlagentbench/recorded"])
+    require_known_arguments({}, ["openai/gpt-5"])
+    with pytest.raises(UsageError, match=r"-M dir: no .*mlagentbench/mailbox: dir, timeout"):
+        require_known_arguments({"dir": "d"}, ["openai/gpt-5", "mlagentbench/recorded"])
 
 
 def test_who_answers_is_told_with_its_roles(recording: Path, tmp_path: Path) -> None:

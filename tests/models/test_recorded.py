@@ -14,8 +14,8 @@ from scripted_model import scripted, tool_call
 
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.models.prompt_matching import normalised
-from mlagentbench.models.provider import own_model
-from mlagentbench.models.question import Answered
+from mlagentbench.models.provider import make_builtin_model
+from mlagentbench.models.question import ReplyMetadata
 from mlagentbench.models.recorded import first_difference
 from mlagentbench.models.recording import (
     BY_HAND,
@@ -201,14 +201,14 @@ async def test_outside_of_a_run_replies_come_in_their_order(
     said = [await model.generate([ChatMessageUser(content="?")]) for _ in range(4)]
     assert [one.completion for one in said[:2]] == ["first", "a file"]
     assert said[2].message.tool_calls and said[3].message.tool_calls
-    with pytest.raises(RunFailed, match="no more than 4 replies"):
+    with pytest.raises(RunFailed, match="only 4 replies"):
         await model.generate([ChatMessageUser(content="?")])
 
 
 async def test_who_answered_is_told(tmp_path: Path, recording: Path) -> None:
     def through_mailbox(text: str, by: str) -> ModelOutput:
         output = ModelOutput.from_content("mailbox", text)
-        output.metadata = Answered(answered_by=by).metadata()
+        output.metadata = ReplyMetadata(answered_by=by).as_dict()
         return output
 
     async def who(*said: str | ModelOutput, by: str | None = None, **facts: Any) -> str:
@@ -226,7 +226,7 @@ async def test_who_answered_is_told(tmp_path: Path, recording: Path) -> None:
     assert await who(hand, hand) == BY_HAND
     assert await who(model) == "recorded from openai/x through the mailbox"
     assert await who(hand, by="a committee") == "a committee"
-    assert own_model("mlagentbench/recorded", {"file": recording}).answered_by == (
+    assert make_builtin_model("mlagentbench/recorded", {"file": recording}).answered_by == (
         "recorded from mockllm/model"
     )
 

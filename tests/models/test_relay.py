@@ -159,7 +159,7 @@ def test_a_mailbox_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def typed(folder: MailFolder, *arguments: str) -> list[str]:
-    return [str(COMMAND), "relay", "--mailbox", str(folder.directory), *arguments]
+    return [str(COMMAND), "agents", "relay", "--mailbox", str(folder.directory), *arguments]
 
 
 def wait_for_claim(folder: MailFolder, name: str, worker: subprocess.Popen[bytes]) -> None:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from chains import rechain
 from generated_runs import generate_runs
 from made_records import made_record
 
@@ -21,6 +22,8 @@ from mlagentbench.report.collect import collect
 from mlagentbench.report.report_data import Collection
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import run_directories
+from mlagentbench.statistics.cells import cell_statistics
+from mlagentbench.statistics.integrity import integrity_lines, table_disclosure
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +77,7 @@ def test_a_task_that_becomes_known_makes_its_runs_be_read_again(out: Path) -> No
     record = json.loads(run.run_json.read_text())
     folder = out.parent / "own-task"
     run.run_json.write_text(json.dumps(record | {"task_path": str(folder)}))
+    rechain(run)
     [marked] = [one for one in collect([out]).runs if one.summary.marks]
     assert "house-price, version 1, is not known here" in marked.summary.marks[0]
     assert collect([out]).read == 0
@@ -153,14 +157,17 @@ def test_a_half_written_journal_is_a_run_that_did_not_end(out: Path) -> None:
 def test_records_that_cannot_be_read_are_told_apart(out: Path) -> None:
     runs = runs_of(out)
     record = json.loads(runs[0].run_json.read_text())
-    runs[0].run_json.write_text(json.dumps(record | {"v": 2}))
+    runs[0].run_json.write_text(json.dumps(record | {"v": 1}))
     runs[1].run_json.write_text(json.dumps(record)[:100])
     runs[2].run_json.write_text(json.dumps(record | {"colour": "red"}))
     runs[3].run_json.unlink()
     collection = collect([out])
     assert len(collection.runs) == 4
     reasons = [unreadable.reason for unreadable in collection.unreadable]
-    assert "format version 2, this is version 1" in reasons[0]
+    assert reasons[0] == (
+        f"{runs[0].path}: run.json has format 1, and mlagentbench 0.2.0 reads format 2; read this "
+        "run with mlagentbench 0.1.0"
+    )
     assert "cut off or damaged" in reasons[1]
     assert "colour: Extra inputs" in reasons[2]
     assert "run.json is missing" in reasons[3]
@@ -173,6 +180,7 @@ def test_a_run_of_another_version_or_task_is_marked(out: Path) -> None:
         record["disclosure"] |= facts
         record["task_path"] = record["disclosure"]["task"]
         run.run_json.write_text(json.dumps(record))
+        rechain(run)
     marks = [one.summary.marks for one in collect([out]).runs]
     assert "house-price, version 99, is not known here" in marks[0][0]
     assert "unheard-of, version 1, is not known here" in marks[1][0]
@@ -185,9 +193,42 @@ def test_a_run_from_another_machine_without_its_objects_is_marked(out: Path) -> 
     end = next(number for number, line in enumerate(lines) if '"kind":"end"' in line)
     lines[end] = json.dumps(json.loads(lines[end]) | {"text": "ab" * 32})
     run.journal.write_text("\n".join(lines) + "\n")
+    rechain(run)
     shutil.rmtree(out / "objects")
     [marked] = [one for one in collect([out]).runs if one.summary.marks]
     assert "objects/ is not beside the run" in marked.summary.marks[0]
+
+
+def test_runs_whose_chain_does_not_hold_are_marked(out: Path) -> None:
+    """An edited score, a removed line, another run.json: the runs stay in the report."""
+    collect([out])
+    scored, shortened, renamed, *sound = runs_of(out)
+    edited = re.sub(rb'"score":[0-9.]+', b'"score":0.99', scored.grades.read_bytes())
+    scored.grades.write_bytes(edited)
+    lines = shortened.journal.read_bytes().splitlines(keepends=True)
+    shortened.journal.write_bytes(b"".join([*lines[:1], *lines[2:]]))
+    record = renamed.run_json.read_text()
+    renamed.run_json.write_text(record.replace('"seed": 1,', '"seed": 2,'))
+    collection = collect([out])
+    assert collection.read == 3 and not collection.unreadable
+    altered = {one.directory: one.summary.altered for one in collection.runs}
+    assert altered[scored.path] == ("grades.jsonl was altered: line 1 does not match its own hash",)
+    [said] = altered[shortened.path]
+    assert said.startswith("journal.jsonl was altered: line 2 does not follow from line 1 (")
+    assert [one.split(" (")[0] for one in altered[renamed.path]] == [
+        f"{name} was altered: line 1 does not follow from run.json"
+        for name in ("journal.jsonl", "grades.jsonl")
+    ]
+    for one in collection.runs:
+        assert set(one.summary.altered) <= set(one.summary.marks)
+        block = {line.label: line for line in integrity_lines(one.summary)}
+        assert block["hash chain"].doubt == bool(one.summary.altered)
+    assert all(altered[run.path] == () for run in sound)
+    summaries = [one.summary for one in collection.runs]
+    [line] = [one for one in table_disclosure(summaries).shared if "altered" in one.label]
+    assert (line.label, line.value, line.doubt) == ("runs with altered files", "3 of 8", True)
+    marks = [mark for cell in cell_statistics(summaries) for mark in cell.marks]
+    assert sum("was altered" in mark for mark in marks) == 4
 
 
 def test_what_breaks_the_analysis_does_not_break_the_report(

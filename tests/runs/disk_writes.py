@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.fs import append_line, write_atomically
+from mlagentbench.fs import write_atomically
+from mlagentbench.runs.chain import append_line, find_fault, first_hash, whole_lines
 from mlagentbench.runs.journal import EventLine, Journal, read_lines
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.snapshots import Snapshots
@@ -25,6 +26,7 @@ class SmallDisk:
         self.disk = disk
         self.work = elsewhere / "work"
         self.work.mkdir()
+        write_atomically(disk / "run.json", b"first")
         self.open()
         (self.work / "small").write_text("small")
         self.first = self.snapshots.take().id
@@ -34,8 +36,7 @@ class SmallDisk:
         self.large = Snapshots(self.in_memory, self.work).take().id
         self.in_memory.commit()
         self.journal.append(EventLine, 0.0, event="note", detail="first")
-        append_line(disk / "grades.jsonl", b"first")
-        write_atomically(disk / "run.json", b"first")
+        append_line(disk / "grades.jsonl", b'{"n":"first"}')
         (disk / "outputs").mkdir()
         (disk / "restored").mkdir()
 
@@ -54,8 +55,10 @@ class SmallDisk:
             "object": lambda: self.store.put(b"x" * SIZE),
             "commit": self.commit,
             "journal": lambda: self.journal.append(EventLine, 1.0, event="note", detail="x" * SIZE),
-            "grades": lambda: append_line(self.disk / "grades.jsonl", b"y" * SIZE),
-            "run.json": lambda: write_atomically(self.disk / "run.json", b"z" * SIZE),
+            "grades": lambda: append_line(
+                self.disk / "grades.jsonl", b'{"n":"%s"}' % (b"y" * SIZE)
+            ),
+            "run.json": lambda: write_atomically(self.disk / "other" / "run.json", b"z" * SIZE),
             "outputs": lambda: materialise(
                 self.in_memory, self.large, self.disk / "outputs", ["submission"]
             ),
@@ -115,6 +118,8 @@ def main(disk: Path, elsewhere: Path) -> None:
     small.store.commit()
     assert [line.n for line in read_lines(disk / "journal.jsonl")] == [0, 1]
     assert len((disk / "grades.jsonl").read_bytes().splitlines()) == 2
+    for file in (disk / "journal.jsonl", disk / "grades.jsonl"):
+        assert find_fault(whole_lines(file), first_hash(file)) is None
     later = Snapshots(ObjectStore(disk / "objects"), small.work)
     later.restore(small.first)
     later.restore(small.large)

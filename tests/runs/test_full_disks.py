@@ -10,8 +10,8 @@ from small_disk import on_small_disk
 PROGRAM = Path(__file__).with_name("disk_writes.py")
 KINDS = {"snapshot", "object", "commit", "journal", "grades", "run.json", "outputs", "restore"}
 REASONS = {
-    "full": "No space left on device; free some space, then type the same command again",
-    "read-only": "Read-only file system; make it writable, then type the same command again",
+    "full": "No space left on device; free some space, then run the same command again",
+    "read-only": "Read-only file system; make it writable, then run the same command again",
 }
 ADVISED_BY_THE_COMMAND_LINE = {"full run.json", "read-only run.json", "read-only journal"}
 

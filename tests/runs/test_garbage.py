@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from chains import write_lines
 
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Action, Observation, Outcome, Usage
@@ -22,6 +23,7 @@ from mlagentbench.runs.journal import (
     ReplyLine,
     RunLine,
     read_journal,
+    read_lines,
 )
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.trees import store_directory, walk
@@ -36,8 +38,8 @@ def add_run(
     run = RunDirectory(out, Path(place.format(name)))
     run.create()
     store = ObjectStore(run.objects)
-    journal = Journal(run.journal)
     run.run_json.write_text("{}")
+    journal = Journal(run.journal)
     (run.work / "folder" / "deep").mkdir(parents=True)
     (run.work / "folder" / "deep" / "same.txt").write_text("in all runs")
     (run.work / "train.py").write_text(f"{name} 0")
@@ -94,7 +96,7 @@ def test_only_what_no_run_refers_to_goes(tmp_path: Path) -> None:
     _, ours = add_run(tmp_path, "1")
     unfinished, theirs = add_run(tmp_path, "2", finished=False)
     with unfinished.journal.open("ab") as file:
-        file.write(b'{"v":1,"n":9,"kind":"be')
+        file.write(b'{"v":2,"n":9,"kind":"be')
     nobodys = garbage(tmp_path)
     assert objects(tmp_path) == ours | theirs | nobodys
     would = collect_objects(tmp_path, dry_run=True)
@@ -112,7 +114,7 @@ def test_a_branch_keeps_the_history_that_it_shares(tmp_path: Path) -> None:
     parent, shared = add_run(tmp_path, "1", finished=False)
     branch = RunDirectory(tmp_path, Path(PLACE.format("2")))
     branch.create()
-    branch.journal.write_bytes(parent.journal.read_bytes())
+    write_lines(branch, read_lines(parent.journal))
     journal = Journal(branch.journal)
     journal.append(EventLine, 3.0, event="note", detail="goes on from here")
     journal.close()

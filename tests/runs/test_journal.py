@@ -9,6 +9,7 @@ import pytest
 
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.records import Action, Observation, Outcome, Usage
+from mlagentbench.runs.chain import require_chain
 from mlagentbench.runs.journal import (
     BeginLine,
     EndLine,
@@ -72,7 +73,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     write_run(path)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line["n"] for line in lines] == list(range(8))
-    assert {line["v"] for line in lines} == {1}
+    assert {line["v"] for line in lines} == {2}
     history = read_journal(path)
     assert history.run is not None
     assert history.run.actions == ("A",)
@@ -100,6 +101,7 @@ def test_torn_at_every_byte_it_reads_and_goes_on(tmp_path: Path) -> None:
         journal = Journal(torn)
         journal.append(EventLine, 9.0, event="resumed")
         journal.close()
+        require_chain(torn)
         lines = read_lines(torn)
         assert [line.n for line in lines] == list(range(sound + 1))
         assert lines[-1].kind == "event"
@@ -148,9 +150,11 @@ def test_a_damaged_line_is_said(tmp_path: Path, number: int) -> None:
 def test_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     write_run(path)
-    path.write_bytes(path.read_bytes().replace(b'"v":1', b'"v":2'))
-    with pytest.raises(UsageError, match="format version 2"):
-        read_lines(path)
+    contents = path.read_bytes()
+    for other, reader in ((1, "mlagentbench 0.1.0"), (3, "a newer version"), (0, "a different")):
+        path.write_bytes(contents.replace(b'"v":2', b'"v":%d' % other))
+        with pytest.raises(UsageError, match=f"journal.jsonl has format {other}, .* {reader}"):
+            read_lines(path)
 
 
 def test_no_journal_is_an_empty_history(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """What must not happen to snapshots: parts lost without a word, and stale or dangerous files."""
 
-import hashlib
 import mmap
 import resource
 import signal
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.objects import ObjectStore, object_hash
 from mlagentbench.runs.scan import CLOCK_TICK_NS
 from mlagentbench.runs.snapshots import Snapshots
 from mlagentbench.runs.trees import entry_at
@@ -182,6 +181,6 @@ def test_holes_stay_holes(work: Path, snapshots: Snapshots) -> None:
     assert (work / "sparse").read_bytes() == before
     stored = entry_at(snapshots.store, taken, "sparse")
     assert stored is not None
-    assert stored.value == hashlib.sha256(before).hexdigest()
+    assert stored.value == object_hash(before)
     for path in (snapshots.store.path(stored.value), work / "sparse"):
         assert path.stat().st_blocks * 512 < 10_000_000

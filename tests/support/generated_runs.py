@@ -9,9 +9,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from chains import write_lines
 from made_records import made_record
 
 from mlagentbench.records import Action, GradeRecord, Json, Observation, Outcome, RunRecord, Usage
+from mlagentbench.runs.chain import chained, first_hash
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import (
     AnyLine,
@@ -20,7 +22,6 @@ from mlagentbench.runs.journal import (
     OutcomeLine,
     ReplyLine,
     RunLine,
-    encode_line,
 )
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.trees import Entry, put_tree
@@ -62,10 +63,11 @@ def write_run(
     run = RunDirectory(out, Path(record.directory("0" * 8)))
     run.path.mkdir(parents=True)
     run.run_json.write_text(record.model_dump_json(indent=2))
-    run.journal.write_bytes(b"".join(map(encode_line, lines)))
+    write_lines(run, lines)
     if grade is not None:
         last = max((line.step for line in lines if isinstance(line, EndLine)), default=0)
-        run.grades.write_text(grade.model_copy(update={"step": last}).model_dump_json() + "\n")
+        payload = grade.model_copy(update={"step": last}).model_dump_json().encode()
+        run.grades.write_bytes(chained([payload], first_hash(run.grades)))
     return run
 
 

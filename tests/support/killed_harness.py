@@ -17,7 +17,7 @@ from typing import Any
 
 from mlagentbench.cli import main
 from mlagentbench.grading import grade as grading
-from mlagentbench.runs import journal
+from mlagentbench.runs import chain
 from mlagentbench.runs import record as run_record
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.restore import Restore
@@ -44,7 +44,7 @@ def die() -> None:
 
 def in_a_line(kind: str, countdown: Countdown) -> None:
     """Half of a line of the journal is written."""
-    write_all = vars(journal)["write_all"]
+    write_all = vars(chain)["write_all"]
 
     def write_half(target: int, contents: bytes) -> None:
         if b'"kind":"%s"' % kind.encode() in contents and countdown.is_over():
@@ -52,7 +52,7 @@ def in_a_line(kind: str, countdown: Countdown) -> None:
             die()
         write_all(target, contents)
 
-    vars(journal)["write_all"] = write_half
+    vars(chain)["write_all"] = write_half
 
 
 def after(owner: type, method: str, countdown: Countdown) -> None:
@@ -98,12 +98,12 @@ def in_a_grade(countdown: Countdown) -> None:
     """Half of the grade's line is written."""
     append = vars(grading)["append_line"]
 
-    def append_half(path: Path, line: bytes) -> None:
+    def append_half(path: Path, payload: bytes, journal: Path | None = None) -> None:
         if countdown.is_over():
             with path.open("ab") as file:
-                file.write(line[: len(line) // 2])
+                file.write(payload[: len(payload) // 2])
             die()
-        append(path, line)
+        append(path, payload, journal)
 
     vars(grading)["append_line"] = append_half
 

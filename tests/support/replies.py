@@ -257,7 +257,7 @@ def check_reply(written: Written) -> None:
     assert found.action.name == meant.action.name
     assert same(found.action.arguments, meant.action.arguments)
     assert parse_reply(found.as_text(), FIELDS) == found.model_copy(
-        update={"cut_off": "", "made_up": False}
+        update={"cut_off": "", "fabricated": False}
     )
 
 

@@ -52,6 +52,7 @@ from mlagentbench.runs.journal import (
     OutcomeLine,
     ReplyLine,
     RunLine,
+    whole_journal,
 )
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.results import RunResult
@@ -160,7 +161,7 @@ def made_record(task: MadeTask, agent: MadeAgent, epoch: int) -> RunRecord:
             limits={"steps": 50, "time": 18000.0, "tokens": None, "cost": None},
             python_env=hashlib.sha256(b"env").hexdigest(),
             hardware={"cores": 2, "memory_gb": 25.3, "system": "Linux", "speed_probe": 3.17},
-            packages={"python": "3.11.7", "mlagentbench": "0.1.0", "inspect_ai": "0.3.285"},
+            packages={"python": "3.11.7", "mlagentbench": "0.2.0", "inspect_ai": "0.3.285"},
         ),
     )
 
@@ -335,7 +336,7 @@ class UnsyncedJournal:
     """Lines as a journal has them, written at once: nobody needs them after a crash."""
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        self.lines: list[Line] = []
 
     def append(self, line_type: type[Line], clock: float, **fields: Any) -> int:
         """Add a line; gives back its number."""
@@ -343,7 +344,7 @@ class UnsyncedJournal:
         line = line_type.model_validate(
             {"n": number, "at": 1.8e9 + clock, "clock": clock, **fields}
         )
-        self.lines.append(line.model_dump_json() + "\n")
+        self.lines.append(line)
         return number
 
 
@@ -366,7 +367,7 @@ def write_run(directory: Path, summary: RunSummary, steps: int = 12, long_output
         OutcomeLine, 8.0 * steps, outcome=Outcome(kind="submitted"), snapshot=snapshot,
         usage=Usage(steps=steps),
     )  # fmt: skip
-    run.journal.write_text("".join(journal.lines))
+    run.journal.write_bytes(whole_journal(journal.lines, run.journal))
     store.commit()
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from chains import faults
 from killing import Harness
 
 from mlagentbench.records import Step
@@ -18,6 +19,7 @@ def differences(undisturbed: Harness, killed: Harness) -> list[str]:
     then = read_journal(one.journal, ObjectStore(one.objects))
     now = read_journal(other.journal, ObjectStore(other.objects))
     return [
+        *faults(other),
         *_faults_of_the_journal(other, now),
         *_other_steps(then, now),
         *_other_replies(then, now),

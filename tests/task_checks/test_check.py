@@ -18,6 +18,7 @@ from mlagentbench.tasks.ready import Ready, ensure_ready
 from mlagentbench.tasks.task import Task, load_folder
 
 pytestmark = [pytest.mark.usefixtures("with_shared_home"), pytest.mark.slow]
+COMMAND = str(Path(sys.executable).with_name("mlagentbench"))
 
 
 def measured(task: Task) -> Ready:
@@ -115,7 +116,12 @@ def test_a_task_that_does_not_work_is_a_finding_not_a_crash(tmp_path: Path) -> N
 
 
 def test_command_line(honest: Task) -> None:
-    command = [str(Path(sys.executable).with_name("mlagentbench")), "check", str(honest.folder)]
+    command = [
+        str(Path(sys.executable).with_name("mlagentbench")),
+        "tasks",
+        "check",
+        str(honest.folder),
+    ]
     passed = subprocess.run([*command, "--json"], capture_output=True, text=True)
     assert passed.returncode == 0, passed.stdout + passed.stderr
     (values,) = json.loads(passed.stdout)

@@ -20,6 +20,7 @@ from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.task import Task, load_folder
 
 pytestmark = [pytest.mark.usefixtures("with_shared_home"), pytest.mark.slow]
+COMMAND = str(Path(sys.executable).with_name("mlagentbench"))
 
 
 @pytest.fixture
@@ -82,7 +83,12 @@ def test_a_solution_may_not_replace_read_only_files(task: Task) -> None:
 
 
 def test_command_line_writes_to_task_toml_or_to_the_home(task: Task) -> None:
-    command = [str(Path(sys.executable).with_name("mlagentbench")), "baseline", str(task.folder)]
+    command = [
+        str(Path(sys.executable).with_name("mlagentbench")),
+        "tasks",
+        "measure",
+        str(task.folder),
+    ]
     command += ["--runs", "2", "--reference-runs", "1"]
     home = subprocess.run(command, capture_output=True, text=True, check=True)
     data = require_prepared(task, "mini")
@@ -101,7 +107,12 @@ def test_command_line_writes_to_task_toml_or_to_the_home(task: Task) -> None:
 
 
 def test_a_secret_draw_is_measured_when_it_is_made(task: Task) -> None:
-    command = [str(Path(sys.executable).with_name("mlagentbench")), "prepare", str(task.folder)]
+    command = [
+        str(Path(sys.executable).with_name("mlagentbench")),
+        "tasks",
+        "prepare",
+        str(task.folder),
+    ]
     subprocess.run([*command, "--mini-seed", "secret"], capture_output=True, check=True)
     data = require_prepared(task, "mini", "secret")
     figures = stored_measurements(task, "mini", data.hash)

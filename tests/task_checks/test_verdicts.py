@@ -57,9 +57,9 @@ def scored(score: float | None, reason: str | None = None, **extra: Any) -> Scor
 
 def test_missing_figures_are_a_finding_and_others_wait_for_them(task: Task) -> None:
     recorded = verdicts.measurements_are_recorded(task, "mini", None)
-    assert recorded.ok is False and f"mlagentbench baseline {task.folder}" in recorded.detail
+    assert recorded.ok is False and f"mlagentbench tasks measure {task.folder}" in recorded.detail
     shipped = verdicts.measurements_are_recorded(load_task("house-price"), "mini", None)
-    assert "mlagentbench baseline house-price --tier mini" in shipped.detail
+    assert "mlagentbench tasks measure house-price --tier mini" in shipped.detail
     waiting = [
         verdicts.starter_reproduces(task, None, scored(0.6)),
         verdicts.solution_has_room(task, None, scored(0.8)),

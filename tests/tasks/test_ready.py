@@ -1,4 +1,4 @@
-"""`mlagentbench prepare` with a task of the suite: real pip, real sandbox."""
+"""`mlagentbench tasks prepare` with a task of the suite: real pip, real sandbox."""
 
 import io
 from pathlib import Path
@@ -55,8 +55,8 @@ def test_prepares_and_says_where(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_full_is_not_prepared_by_itself() -> None:
-    command = "mlagentbench prepare house-price --tier full"
-    with pytest.raises(UsageError, match=f"the full tier is not prepared; type: {command}$"):
+    command = "mlagentbench tasks prepare house-price --tier full"
+    with pytest.raises(UsageError, match=f"the full tier is not prepared; run: {command}$"):
         ensure_ready(load_task("house-price"), "full", call=call_task)
 
 

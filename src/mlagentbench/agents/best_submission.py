@@ -1,19 +1,17 @@
-"""Keeping the best submission so far, to hand it in when a run is cut off.
+"""Remember the best submission so far, to submit it when a run is cut off.
 
-A submission is a candidate when a step has changed it. Its score is what the step's script printed
-last as
+A submission is a candidate when a step has changed it. Its score is the last line of the form
 
     validation METRIC=VALUE
 
-and better is what the task's metric calls better. Figures of other metrics cannot be compared, so
-METRIC must be the one that the task's starter prints, or the first one seen where it prints none.
-In tasks that are scored by speed it is `seconds`: what their starters print is a check. What a run
-of the task's sample command makes does not count. Where the submission is a program, which other
-scripts measure, the step that prints the score need not be the step that changed it.
+that the step's script printed. The task's metric says whether higher or lower is better. METRIC
+must be the one that the task's starter prints, or else the first one seen: other metrics cannot be
+compared. In tasks that are scored by speed it is `seconds`. Runs of the task's sample command do
+not count. Where the submission is a program, which other scripts measure, the step that prints the
+score need not be the step that changed it.
 
-Best is the best score among the valid submissions; while none has a score, the latest valid one.
-Only what would be the best is checked for its format, with the task's own function and outside of
-the run's time.
+The best submission is the valid one with the best score; while none has a score, the latest valid
+one. Only a submission that would be the best is checked for its format, outside of the run's time.
 """
 
 import math
@@ -42,7 +40,7 @@ _PRINTED = re.compile(r"validation ([\w@ -]+)=")
 
 
 class Validation(Record):
-    """A score on data that the agent held out itself."""
+    """A score on data that the agent has held out."""
 
     metric: str
     value: float
@@ -52,7 +50,7 @@ class Validation(Record):
 
 
 def read_validation(text: str, metric: str | None) -> Validation | None:
-    """The last score of that metric in what a script printed, or of any if it is `None`."""
+    """The last score of that metric in a script's output; of any metric if it is None."""
     for name, number in reversed(_LINE.findall(text)):
         is_meant = metric is None or _folded(name) == _folded(metric)
         if is_meant and math.isfinite(value := float(number)):
@@ -61,7 +59,7 @@ def read_validation(text: str, metric: str | None) -> Validation | None:
 
 
 def validation_metric(task: Task) -> str | None:
-    """The METRIC of a task's validation lines, as its starter prints them."""
+    """The METRIC in the validation lines of a task's starter."""
     if task.spec.kind == "timed":
         return SPEED
     for program in sorted(task.starter.rglob("*.py")):
@@ -84,12 +82,12 @@ class Candidate(Record):
 
 
 class BestSubmission:
-    """The best submission of a run; it is told of every step."""
+    """The best submission of a run; `note` is called for every step."""
 
     def __init__(self, environment: Environment) -> None:
         self.best: Candidate | None = None
         self.refusal = ""
-        """Why the last submission that might have been the best is not valid."""
+        """Why the last candidate for the best submission is not valid."""
         self._environment = environment
         self._metric = validation_metric(environment.task)
         self._check = SubmissionCheck(
@@ -97,10 +95,10 @@ class BestSubmission:
         )
         self._last: Entry | None = None
         self._faults: dict[Entry | None, str] = {}
-        """Why each submission that was checked is invalid; empty when it is not."""
+        """Why each checked submission is invalid; empty if it is valid."""
 
     async def note(self, step: Step) -> None:
-        """Look at what a step has made of the submission."""
+        """Check whether a step has made a new best submission."""
         spec = self._environment.task.spec
         validation = self.validation(step)
         found = entry_at(self._environment.store, step.snapshot, spec.submission.path)
@@ -118,7 +116,7 @@ class BestSubmission:
             self.best = candidate
 
     def validation(self, step: Step) -> Validation | None:
-        """The score that a step printed, if it can be compared with the others."""
+        """The score that a step printed, if it is comparable."""
         if step.action.name not in RUNS_SCRIPTS or self._is_sample_run(step.action):
             return None
         validation = read_validation(step.observation.text, self._metric)
@@ -138,7 +136,7 @@ class BestSubmission:
         )
 
     async def fault(self, step: Step) -> str:
-        """Why the submission after a step is not valid; empty when it is."""
+        """Why the submission after a step is invalid; empty if it is valid."""
         path = self._environment.task.spec.submission.path
         submission = entry_at(self._environment.store, step.snapshot, path)
         if submission not in self._faults:
@@ -150,18 +148,18 @@ class BestSubmission:
                     self._faults[submission] = str(invalid)[:MAX_REASON]
         return self._faults[submission]
 
-    def in_words(self) -> str:
-        """What an agent should know of it."""
+    def status(self) -> str:
+        """The best submission as agents are told."""
         if self.best is None:
             return f"No valid submission yet{f': {self.refusal}' if self.refusal else ''}."
         score = self.best.validation
         after = f"Best submission so far: after step {self.best.step.n}"
         return f"{after}, {score}." if score else f"{after}, valid, without a validation score."
 
-    def hand_in(self) -> None:
-        """Let the run end with the best, if there is one; else with the workspace as it stands."""
+    def submit(self) -> None:
+        """Submit the best, if there is one; otherwise the run ends with the current workspace."""
         if self.best is not None:
-            self._environment.hand_in(self.best.step)
+            self._environment.submit_step(self.best.step)
 
 
 def _folded(name: str) -> str:

@@ -1,40 +1,36 @@
-"""The `react` agent: native tool calls, in one conversation whose beginning never changes.
+"""The `react` agent: native tool calls in one conversation whose beginning never changes.
 
-Under every result stands what is left of the budget and which submission is the best so far. When
-the budget ends before the model submits, that one is handed in. Old turns are compacted into a
-summary before the conversation outgrows the model.
+Every result ends with the remaining budget and the best submission so far. If the budget ends
+before the model submits, that one is submitted. Old turns are compacted into a summary before the
+conversation outgrows the model's context.
 """
 
-from typing import TYPE_CHECKING
-
+from inspect_ai.model import ChatMessageTool, ChatMessageUser
 from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.tool import ToolCall, ToolInfo
 
 from mlagentbench.agents.best_submission import BestSubmission, validation_metric
 from mlagentbench.agents.conversation import Conversation, reply_message, shortened, without_middle
 from mlagentbench.agents.resumable import ResumableRun
 from mlagentbench.agents.runner import UNUSABLE_REPLY, run_agent
-from mlagentbench.agents.status_text import left_in_words
-from mlagentbench.environment.actions.action import ActionSpec
+from mlagentbench.agents.status_text import remaining_budget_text
+from mlagentbench.environment.actions.action import ActionSpec, tool_parameters
 from mlagentbench.environment.asking import FAST
-from mlagentbench.environment.current_environment import current_environment
-from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.environment import Environment, current_environment
 from mlagentbench.errors import ContextOverflow, UsageError
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Action, Observation
 from mlagentbench.runs.journal import ReplyFault, ReplyLine
 
-if TYPE_CHECKING:
-    from inspect_ai.tool import ToolCall, ToolInfo
-
 CONTEXT_TOKENS = 100_000
-KEPT_SHARE = 0.25
-"""Of the conversation, when it is compacted: the last turns, as they are."""
+RECENT_SHARE = 0.25
+"""The share of the conversation that is not compacted: the last turns."""
 OVERFLOWS = 3
-"""How often in a row a prompt may be too long for the model."""
+"""The number of prompts in a row that may be too long for the model."""
 IDLE_REPLIES = 3
-"""So many replies in a row that do nothing cost a step."""
+"""The number of replies in a row without a tool call that cost a step."""
 SHOWN_TO_SUMMARISE = (4_000, 1_000, 250)
-"""Characters of each message that the fast model is shown; fewer when it cannot read so many."""
+"""Characters of each message that the fast model is shown; fewer if they are too many for it."""
 MAX_REASON = 1_000
 NUDGE = "Your reply calls no tool, so nothing was done. Call a tool; `final_answer` submits."
 CUT_OFF = (
@@ -48,10 +44,10 @@ def react(
     context_tokens: int = CONTEXT_TOKENS,
     actions: list[str] | None = None,  # noqa: ARG001 (the Environment offers these already)
 ) -> Solver:
-    """Think and act by native tool calls; hand in the best that was found.
+    """Think and act by native tool calls; submit the best result.
 
     Args:
-        context_tokens: The conversation is compacted when it is longer than this.
+        context_tokens: The length at which the conversation is compacted.
         actions: The actions to offer as tools, by name; by default the standard ones.
     """
     if context_tokens < 1:
@@ -78,32 +74,30 @@ class ReactAgent:
         self._idle_replies = 0
 
     async def act(self, _environment: Environment) -> None:
-        """Ask and act; the end of the run ends it from outside."""
         while True:
             await self._carry_out(await self._ask())
 
     def at_end(self, _environment: Environment) -> None:
-        """Hand in the best submission of a run that was cut off."""
-        self._best.hand_in()
+        self._best.submit()
 
     # Asking
 
     async def _ask(self) -> ReplyLine:
         if self._conversation.tokens > self._context_tokens:
-            await self._compact(self._context_tokens * KEPT_SHARE)
+            await self._compact(self._context_tokens * RECENT_SHARE)
         tools = [_tool_info(spec) for spec in self._tools.values()]
         for overflows in range(1, OVERFLOWS + 1):
             try:
                 return await self._run.ask(self._conversation.messages, tools=tools)
             except ContextOverflow:
-                kept = self._conversation.tokens * KEPT_SHARE / overflows
-                if overflows == OVERFLOWS or not await self._compact(kept):
+                recent = self._conversation.tokens * RECENT_SHARE / overflows
+                if overflows == OVERFLOWS or not await self._compact(recent):
                     raise
         raise AssertionError("the last overflow is raised")
 
-    async def _compact(self, kept_tokens: float) -> bool:
-        """Put a summary in place of all but the last turns; False when there are no others."""
-        older = self._conversation.older_than(kept_tokens)
+    async def _compact(self, recent_tokens: float) -> bool:
+        """Replace all but the last turns by a summary; False when there are no others."""
+        older = self._conversation.older_than(recent_tokens)
         if not older:
             return False
         for shown in SHOWN_TO_SUMMARISE:
@@ -114,20 +108,16 @@ class ReactAgent:
             except ContextOverflow:
                 if shown == SHOWN_TO_SUMMARISE[-1]:
                     raise
-        self._conversation.compact(summary or past, kept_tokens)
+        self._conversation.compact(summary or past, recent_tokens)
         return True
 
     async def _summarise(self, past: str) -> str:
-        from inspect_ai.model import ChatMessageUser
-
         question = ChatMessageUser(content=prompt("agents/react_summarise", past=past))
         return (await self._run.ask([question], role=FAST)).reply.strip()
 
     # Acting
 
     async def _carry_out(self, line: ReplyLine) -> None:
-        from inspect_ai.model import ChatMessageTool, ChatMessageUser
-
         self._conversation.begin_turn(line)
         calls = reply_message(line).tool_calls or []
         cut_off = f"\n{CUT_OFF}" if line.stop_reason == "max_tokens" else ""
@@ -144,7 +134,7 @@ class ReactAgent:
         if not calls:
             self._conversation.add(ChatMessageUser(content=f"{NUDGE}{cut_off}{cost}"))
 
-    async def _result(self, call: "ToolCall") -> str:
+    async def _result(self, call: ToolCall) -> str:
         if call.parse_error is not None:
             why = without_middle(call.parse_error, MAX_REASON)
             return f"Error: nothing was done, the arguments cannot be read: {why}"
@@ -152,9 +142,9 @@ class ReactAgent:
         name = call.function if spec is None else spec.name
         step = await self._run.execute(Action(name=name, arguments=call.arguments))
         await self._best.note(step)
-        return f"{step.observation.text}\n\n{self._standing()}"
+        return f"{step.observation.text}\n\n{self._status()}"
 
-    def _note_unreadable(self, line: ReplyLine, calls: "list[ToolCall]") -> None:
+    def _note_unreadable(self, line: ReplyLine, calls: list[ToolCall]) -> None:
         form: ReplyFault = "cut off" if line.stop_reason == "max_tokens" else "no tool call"
         errors = "; ".join(call.parse_error or "" for call in calls)
         if calls:
@@ -162,18 +152,18 @@ class ReactAgent:
         self._run.environment.models.note_unreadable(line, form, errors or NUDGE)
 
     async def _count_idle_reply(self) -> str:
-        """A step for every few replies that do nothing; says so."""
+        """Count a reply without a tool call; returns a message when it costs a step."""
         self._idle_replies += 1
         if self._idle_replies < IDLE_REPLIES:
             return ""
         self._idle_replies = 0
         said = f"{IDLE_REPLIES} replies in a row did nothing: this cost a step."
         await self._run.note_step(UNUSABLE_REPLY, Observation(text=said, status="error"))
-        return f" {said}\n\n{self._standing()}"
+        return f" {said}\n\n{self._status()}"
 
-    def _standing(self) -> str:
-        left = left_in_words(self._run.limits, self._run.used)
-        return f"[Left: {left}. {self._best.in_words()}]"
+    def _status(self) -> str:
+        left = remaining_budget_text(self._run.limits, self._run.used)
+        return f"[Left: {left}. {self._best.status()}]"
 
 
 def _opening(run: ResumableRun) -> Conversation:
@@ -186,15 +176,11 @@ def _opening(run: ResumableRun) -> Conversation:
         better=spec.metric.better,
         validation=validation_metric(environment.task) or "METRIC",
     )
-    budget = left_in_words(run.limits, run.used)
+    budget = remaining_budget_text(run.limits, run.used)
     return Conversation(system, f"{run.problem.strip()}\n\n[Left: {budget}.]")
 
 
-def _tool_info(spec: ActionSpec) -> "ToolInfo":
-    from inspect_ai.tool import ToolInfo, ToolParams
-
-    schema = spec.parameters
-    parameters = ToolParams(
-        properties=schema.get("properties", {}), required=schema.get("required", [])
+def _tool_info(spec: ActionSpec) -> ToolInfo:
+    return ToolInfo(
+        name=spec.tool_name, description=spec.description, parameters=tool_parameters(spec)
     )
-    return ToolInfo(name=spec.tool_name, description=spec.description, parameters=parameters)

@@ -1,14 +1,14 @@
-"""Asking models without asking twice, for agents that remember nothing.
+"""Ask models without repeating a question, for agents without a memory.
 
-Their prompts follow from the run's steps, replies and files alone. After an interruption they look
-at these once more, and ask for what they need now, which may be what they asked many steps ago: a
-question is the same when its step, its role and its whole prompt are. An agent with a memory has to
-go its whole way again instead, and is told what was said in its order, whatever its prompts look
-like: see resumable.py.
+The prompts of these agents follow from the run's steps, replies and files alone. A resumed agent
+looks at these again and may ask what it asked many steps ago. A question is the same if its step,
+its role and its complete prompt are the same. An agent with a memory has to repeat its whole run
+instead, with the recorded replies in order, whatever its prompts are: see resumable.py.
 """
 
-import hashlib
 from collections import defaultdict, deque
+
+from inspect_ai.model import ChatMessageUser, GenerateConfig
 
 from mlagentbench.agents.conversation import reply_message
 from mlagentbench.environment.asking import MAIN, Models
@@ -16,12 +16,13 @@ from mlagentbench.errors import ContextOverflow
 from mlagentbench.models.provider_answers import refuses
 from mlagentbench.models.question import prompt_text
 from mlagentbench.runs.journal import ReplyLine
+from mlagentbench.runs.objects import object_hash
 
 
-def said_again(lines: deque[ReplyLine]) -> ReplyLine | None:
-    """Take the next answer of these replies; None when there is none, since a refusal is none.
+def next_recorded_reply(lines: deque[ReplyLine]) -> ReplyLine | None:
+    """Remove and return the next of these replies that is not a refusal; None if there is none.
 
-    Raises ContextOverflow where the answer was that the prompt is too long.
+    Raises ContextOverflow if the reply was that the prompt is too long.
     """
     while lines:
         line = lines.popleft()
@@ -33,25 +34,23 @@ def said_again(lines: deque[ReplyLine]) -> ReplyLine | None:
 
 
 class Recall:
-    """A run's models, and what they said before; replies have at most so many tokens."""
+    """A run's models with their earlier replies."""
 
     def __init__(self, models: Models, max_reply_tokens: int) -> None:
         self._models = models
         self._max_tokens = max_reply_tokens
-        self._said: dict[tuple[int, str, str], deque[ReplyLine]] = defaultdict(deque)
+        self._replies: dict[tuple[int, str, str], deque[ReplyLine]] = defaultdict(deque)
         for line in models.replies:
-            self._said[line.step, line.role, line.prompt_hash].append(line)
+            self._replies[line.step, line.role, line.prompt_hash].append(line)
 
     async def ask(self, prompt: str, role: str = MAIN, step: int | None = None) -> ReplyLine:
-        """The reply to a prompt in a step, by default the one that is being prepared.
+        """The reply to a prompt in a step, by default the current one.
 
         Raises what Models.ask raises.
         """
-        from inspect_ai.model import ChatMessageUser, GenerateConfig
-
         messages = [ChatMessageUser(content=prompt)]
-        asked = hashlib.sha256(prompt_text(messages).encode("utf-8", "replace")).hexdigest()
-        line = said_again(self._said[step or self._models.step, role, asked])
+        asked = object_hash(prompt_text(messages).encode("utf-8", "replace"))
+        line = next_recorded_reply(self._replies[step or self._models.step, role, asked])
         if line is not None:
             return line
         config = GenerateConfig(max_tokens=self._max_tokens)
@@ -59,12 +58,12 @@ class Recall:
         return self._models.replies[-1]
 
     def at(self, step: int) -> "RecallAt":
-        """The same for questions that belong to one step."""
+        """The same for questions of one step."""
         return RecallAt(self, step)
 
 
 class RecallAt:
-    """Asks for texts in one step."""
+    """Asks questions of one step."""
 
     def __init__(self, recall: Recall, step: int) -> None:
         self._recall = recall

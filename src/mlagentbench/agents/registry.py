@@ -1,10 +1,12 @@
-"""The agents by name: where each is, and what a person should know before choosing it."""
+"""The built-in agents by name, with their modules and requirements."""
 
 import difflib
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import ValidationError
 
 from mlagentbench.environment.actions.sets import ActionSet
 from mlagentbench.errors import UsageError
@@ -15,24 +17,27 @@ if TYPE_CHECKING:
     from inspect_ai.solver import Solver
 
 
+R = TypeVar("R", bound=Record)
+
+
 class AgentInfo(Record):
-    """An agent of ours: where it is, and what a person should know before choosing it."""
+    """An agent: its module, and what a user should know before choosing it."""
 
     name: str
     module: str
     description: str
     needs_model: bool | None = True
-    """None: it may use one."""
+    """None: it may use a model."""
     roles: tuple[str, ...] = ()
-    """The roles that it asks beside the main model."""
+    """The model roles that it uses besides the main model."""
     actions: ActionSet = "standard"
-    """What it may do, unless its setting `actions` names other actions."""
+    """Its actions, unless its setting `actions` names others."""
     package: str | None = None
-    """A package that it needs and the base install does not have, in the extra of its name."""
-    lives_inside: bool = False
-    """Its own programs run inside the sandbox, and reach their model there."""
+    """A package that it needs, which the extra of its name installs."""
+    in_sandbox: bool = False
+    """Whether its programs run in the sandbox and reach their model there."""
     packages: AddedPackages = NOTHING_ADDED
-    """What these programs need beside the task's own packages."""
+    """The packages that these programs need besides the task's."""
 
     @property
     def function(self) -> str:
@@ -40,16 +45,18 @@ class AgentInfo(Record):
         return self.name.replace("-", "_")
 
     def solver(self, **settings: object) -> "Solver":
-        """The agent as an Inspect solver; a wrong setting is a UsageError."""
+        """The agent as an Inspect solver; raises UsageError for a wrong setting."""
         self._require_package()
         function = getattr(import_module(self.module), self.function)
         try:
             return function(**settings)  # type: ignore[no-any-return]
         except TypeError as error:
-            raise UsageError(f"agent {self.name}: {error}; see: mlagentbench agents") from error
+            raise UsageError(
+                f"agent {self.name}: {error}; see: mlagentbench agents show {self.name}"
+            ) from error
 
     def added_packages(self, settings: Mapping[str, Json]) -> AddedPackages:
-        """What it adds to a task's python environment; its setting `requirements` names more."""
+        """What it adds to a task's virtual environment, including its setting `requirements`."""
         named = (*self.packages.requirements, *(settings.get("requirements") or ()))
         return self.packages.model_copy(update={"requirements": named})
 
@@ -61,110 +68,93 @@ class AgentInfo(Record):
             )
 
 
-ASSISTED = ("edit", "fast")
+PAPER: dict[str, Any] = {"roles": ("edit", "fast"), "actions": "paper"}
+IN_SANDBOX: dict[str, Any] = {"actions": "none", "package": "openai", "in_sandbox": True}
 AIDE = AddedPackages(
     requirements=(
-        "anthropic", "backoff", "black", "coolname", "dataclasses-json", "funcy", "genson",
-        "humanize", "igraph", "jsonschema", "numpy", "omegaconf", "openai", "pandas", "rich",
+        *("anthropic", "backoff", "black", "coolname", "dataclasses-json", "funcy", "genson"),
+        *("humanize", "igraph", "jsonschema", "numpy", "omegaconf", "openai", "pandas", "rich"),
         "shutup",
     ),
     without_dependencies=("aideml==0.2.2",),
     removed=("aide/example_tasks",),
-)  # fmt: skip
-"""AIDE pins old versions of much that a task needs, so only what it really imports comes with it.
+)
+"""AIDE pins old versions of packages that tasks need, so only its actual imports are installed.
 
-Its examples hold the labelled data of house-price.
+Its examples contain the labelled data of house-price.
 """
-AGENTS = {
-    info.name: info
-    for info in (
-        AgentInfo(
-            name="baseline",
-            module="mlagentbench.agents.scripted",
-            needs_model=False,
-            description="runs the starter as it is and submits",
-        ),
-        AgentInfo(
-            name="nop",
-            module="mlagentbench.agents.scripted",
-            needs_model=False,
-            description="submits at once",
-        ),
-        AgentInfo(
-            name="oracle",
-            module="mlagentbench.agents.scripted",
-            needs_model=False,
-            description="applies the task's own solution, runs it and submits",
-        ),
-        AgentInfo(
-            name="research",
-            module="mlagentbench.agents.paper.research",
-            roles=ASSISTED,
-            actions="paper",
-            description="the paper's agent: reflects, plans, checks facts, then acts, in text",
-        ),
-        AgentInfo(
-            name="act",
-            module="mlagentbench.agents.paper.research",
-            roles=ASSISTED,
-            actions="paper",
-            description="the paper's plain agent: an action and nothing else, in text",
-        ),
-        AgentInfo(
-            name="react-text",
-            module="mlagentbench.agents.paper.research",
-            roles=ASSISTED,
-            actions="paper",
-            description="the paper's ReAct agent: a thought, then an action, in text",
-        ),
-        AgentInfo(
-            name="react",
-            module="mlagentbench.agents.react",
-            roles=("fast",),
-            description="thinks and acts by native tool calls; hands in the best it has found",
-        ),
-        AgentInfo(
-            name="tree",
-            module="mlagentbench.agents.tree_search.search",
-            description="searches over whole solutions: drafts, debugs and improves them",
-        ),
-        AgentInfo(
-            name="autogpt",
-            module="mlagentbench.agents.paper.autogpt",
-            roles=ASSISTED,
-            actions="paper",
-            description="AutoGPT's loop: thoughts, plan, criticism and a command, as JSON",
-        ),
-        AgentInfo(
-            name="langchain",
-            module="mlagentbench.agents.paper.langchain",
-            package="langchain",
-            description="LangChain's own agent with our actions as its tools",
-        ),
-        AgentInfo(
-            name="aide",
-            module="mlagentbench.agents.external.aide",
-            actions="none",
-            package="openai",
-            lives_inside=True,
-            packages=AIDE,
-            description="AIDE itself, inside the sandbox",
-        ),
-        AgentInfo(
-            name="external",
-            module="mlagentbench.agents.external.external",
-            actions="none",
-            package="openai",
-            lives_inside=True,
-            description="any command-line agent, inside the sandbox",
-        ),
-    )
-}
+
+
+def _agent(name: str, module: str, description: str, **more: Any) -> AgentInfo:
+    module = f"mlagentbench.agents.{module}"
+    return AgentInfo(name=name, module=module, description=description, **more)
+
+
+_ALL = (
+    _agent("baseline", "scripted", "runs the unchanged starter and submits", needs_model=False),
+    _agent("nop", "scripted", "submits immediately", needs_model=False),
+    _agent(
+        "oracle", "scripted", "applies the task's solution, runs it and submits", needs_model=False
+    ),
+    _agent(
+        "research",
+        "paper.research",
+        "the paper's agent: reflects, plans, checks facts, then acts, in text",
+        **PAPER,
+    ),
+    _agent("act", "paper.research", "the paper's plain agent: only an action, in text", **PAPER),
+    _agent(
+        "react-text",
+        "paper.research",
+        "the paper's ReAct agent: a thought, then an action, in text",
+        **PAPER,
+    ),
+    _agent(
+        "react",
+        "react",
+        "thinks and acts by native tool calls; submits its best result",
+        roles=("fast",),
+    ),
+    _agent(
+        "tree",
+        "tree_search.search",
+        "searches over complete solutions: drafts, debugs and improves them",
+    ),
+    _agent(
+        "autogpt",
+        "paper.autogpt",
+        "AutoGPT's loop: thoughts, plan, criticism and a command, as JSON",
+        **PAPER,
+    ),
+    _agent(
+        "langchain",
+        "paper.langchain",
+        "LangChain's agent with MLAgentBench's actions as its tools",
+        package="langchain",
+    ),
+    _agent("aide", "external.aide", "AIDE, in the sandbox", packages=AIDE, **IN_SANDBOX),
+    _agent("external", "external.external", "any command-line agent, in the sandbox", **IN_SANDBOX),
+)
+AGENTS = {info.name: info for info in _ALL}
+
+
+def make_settings(agent: str, kind: type[R], values: Mapping[str, Json]) -> R:
+    """The settings of an agent as a record; raises UsageError for a wrong value."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        reason = first["msg"].replace("Input should", "it should")
+        raise UsageError(
+            f"agent {agent}: {first['loc'][0]}={first['input']!r}: {reason}; "
+            f"see: mlagentbench agents show {agent}"
+        ) from error
 
 
 def find_agent(name: str) -> AgentInfo:
+    """The built-in agent of that name; raises UsageError with the known names."""
     if name in AGENTS:
         return AGENTS[name]
     near = difflib.get_close_matches(name, AGENTS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(AGENTS))}"
-    raise UsageError(f"unknown agent {name!r}; {hint} (see: mlagentbench agents)")
+    raise UsageError(f"unknown agent {name!r}; {hint} (see: mlagentbench agents list)")

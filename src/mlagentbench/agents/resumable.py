@@ -1,19 +1,21 @@
-"""Going on after an interruption: an agent's past is told to it again from the journal.
+"""Resume an agent after an interruption by replaying its past from the journal.
 
-An agent that asks and acts only through a ResumableRun, and decides by nothing but what it gets
-from it (replies, steps and the usage after a step; no clock, no chance without a seed), needs no
-code of its own to go on. On a run that was interrupted it takes the same way as before, while
-nothing is asked or done a second time, and from the journal's end on it goes its way. An agent that
-remembers nothing need not go it: see recall.py.
+An agent that asks and acts only through a ResumableRun, and decides only by what that returns
+(replies, steps and the usage after a step; no clock, no unseeded randomness), needs no code of its
+own to be resumed. On an interrupted run it repeats its decisions, but nothing is asked or executed
+a second time; after the end of the journal it continues. An agent without a memory does not need
+this: see recall.py.
 """
 
 import math
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from mlagentbench.agents.past_text import with_past
-from mlagentbench.agents.recall import said_again
+from inspect_ai.model import ChatMessage
+from inspect_ai.tool import ToolInfo
+
+from mlagentbench.agents.recall import next_recorded_reply
+from mlagentbench.agents.status_text import problem_with_history
 from mlagentbench.environment.asking import MAIN
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import RunFailed
@@ -21,16 +23,12 @@ from mlagentbench.records import Action, BudgetLimits, Observation, Step, Usage
 from mlagentbench.runs.journal import ReplyLine
 from mlagentbench.runs.resumption import limits_after
 
-if TYPE_CHECKING:
-    from inspect_ai.model import ChatMessage
-    from inspect_ai.tool import ToolInfo
-
 
 class ResumableRun:
-    """What an agent asks and does in a run, first again and then anew.
+    """The questions and actions of an agent in a run: first replayed, then new.
 
-    Its replies bear the agent's name as their state: models are also asked by actions. Of an agent
-    that asks before it acts, steps before its first question are another's, and are not told.
+    The agent's replies have its name as their state, because actions ask models, too. If the agent
+    asks before it acts, steps before its first question are another agent's and not replayed.
     """
 
     def __init__(self, environment: Environment, agent: str, asks_first: bool = True) -> None:
@@ -47,32 +45,32 @@ class ResumableRun:
             others = max(others, asked - 1)
         self._replies = deque(replies)
         self._steps = deque(environment.steps[others:])
-        self._told = others
-        self.problem = with_past(environment, others)
-        """What the agent is told: the problem, and what another agent did before it."""
+        self._replayed = others
+        self.problem = problem_with_history(environment, others)
+        """The problem, and what another agent did before."""
         self.used = _used(environment, others)
-        """What the run had used after the step that was told last."""
+        """What the run had used after the last replayed or new step."""
 
     @property
     def limits(self) -> BudgetLimits:
-        """The run's limits as they were after the step that was told last."""
-        return limits_after(self.environment.limits_held, self._told)
+        """The run's limits after the last replayed or new step."""
+        return limits_after(self.environment.limits_held, self._replayed)
 
     async def ask(
         self,
-        messages: "Sequence[ChatMessage]",
+        messages: Sequence[ChatMessage],
         *,
         role: str = MAIN,
-        tools: "Sequence[ToolInfo]" = (),
+        tools: Sequence[ToolInfo] = (),
     ) -> ReplyLine:
         """A model's reply; raises ContextOverflow, ModelRefused and RunFailed("model").
 
-        Once the run is over nothing is asked any more: that raises its RunEnded.
+        Once the run is over, raises its RunEnded instead of asking.
         """
         if self._replies and self._replies[0].role != role:
             asked = self._replies[0]
-            raise _other_way(asked.step, f"the model asked was {asked.role}, not {role}")
-        line = said_again(self._replies)
+            raise _divergence(asked.step, f"the model asked was {asked.role}, not {role}")
+        line = next_recorded_reply(self._replies)
         if line is not None:
             return line
         if self.environment.ended is not None:
@@ -82,13 +80,13 @@ class ResumableRun:
         return models.replies[-1]
 
     async def execute(self, action: Action, *, patience: float = math.inf) -> Step:
-        """Carry an action out; raises RunEnded and RunFailed, as the Environment does."""
+        """Execute an action; raises RunEnded and RunFailed like the Environment."""
         if not self._steps:
             await self.environment.execute(action, patience=patience)
         return self._step(action)
 
     async def note_step(self, action: Action, observation: Observation) -> Step:
-        """Count a step that was not the environment's to carry out."""
+        """Record a step that the Environment did not execute."""
         if not self._steps:
             await self.environment.note_step(action, observation)
         return self._step(action)
@@ -96,18 +94,17 @@ class ResumableRun:
     def _step(self, action: Action) -> Step:
         step = self._steps.popleft() if self._steps else self.environment.steps[-1]
         if step.action.model_dump_json() != action.model_dump_json():
-            raise _other_way(step.n, f"it was {step.action.name}, not {action.name}")
+            raise _divergence(step.n, f"it was {step.action.name}, not {action.name}")
         self.used = step.usage or self.used
-        self._told = step.n
+        self._replayed = step.n
         return step
 
 
 def _used(environment: Environment, steps: int) -> Usage:
-    """What the run had used after its first steps, which are another agent's."""
+    """What the run had used after these first steps."""
     return (environment.steps[steps - 1].usage if steps else None) or Usage(steps=steps)
 
 
-def _other_way(step: int, difference: str) -> RunFailed:
-    return RunFailed(
-        "harness", f"the agent goes another way than in the journal: at step {step}, {difference}"
-    )
+def _divergence(step: int, difference: str) -> RunFailed:
+    detail = f"the agent diverges from the journal at step {step}: {difference}"
+    return RunFailed("harness", detail)

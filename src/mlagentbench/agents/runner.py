@@ -1,39 +1,34 @@
-"""Running an agent: a loop over an Environment, under its budget, as an Inspect solver."""
+"""Run an agent as an Inspect solver: a loop over an Environment, within its budget."""
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
 import anyio
+from inspect_ai.solver import Generate, Solver, TaskState
+from inspect_ai.util import LimitExceededError
 
 from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.current_environment import current_environment
-from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.environment import Environment, current_environment
 from mlagentbench.errors import FailureCause, RunEnded, RunFailed
 from mlagentbench.records import Action, Outcome
 
-if TYPE_CHECKING:
-    from inspect_ai.solver import Solver
-
 Loop = Callable[[Environment], Awaitable[None]]
-"""Acts on an Environment until it has submitted; a used-up budget ends it from outside."""
+"""Acts on an Environment until it has submitted; a used-up budget cancels it."""
 
 AtEnd = Callable[[Environment], None]
-"""Chooses what is handed in when the agent was cut off; it may not ask or execute anything."""
+"""Chooses what is submitted when the agent was cut off, without asking or executing anything."""
 
 UNUSABLE_REPLY = Action(name="Unusable Reply")
-"""The step that replies cost which nobody could make sense of."""
+"""The step that unreadable replies cost."""
 
-LONGEST_LOOK_AWAY = 1.0
-"""Seconds between two looks at the run's clock."""
+CLOCK_INTERVAL = 1.0
+"""The most seconds between two checks of the run's clock."""
 
 
 async def run_agent(environment: Environment, loop: Loop, at_end: AtEnd | None = None) -> None:
     """Let the agent act until it submits, stops by itself or its budget is used up.
 
-    `at_end` is called when it was cut off, to hand in what the agent thinks best.
+    `at_end` is called when the agent was cut off, to submit what it considers best.
     """
-    from inspect_ai.util import LimitExceededError
-
     outcome = Outcome(kind="submitted", detail="the agent stopped by itself")
     try:
         outcome = await _within_time(environment.budget, loop(environment)) or outcome
@@ -53,12 +48,12 @@ async def run_agent(environment: Environment, loop: Loop, at_end: AtEnd | None =
 
 
 async def _within_time(budget: Budget, acting: Awaitable[None]) -> Outcome | None:
-    """Cut the agent off when its time is used up, by the run's own clock, which may stand still."""
+    """Cut the agent off when its time is used up, by the run's own clock, which can pause."""
     over = anyio.CancelScope()
 
     async def watch() -> None:
         while (left := budget.remaining().time) != 0:
-            await anyio.sleep(LONGEST_LOOK_AWAY if left is None else min(left, LONGEST_LOOK_AWAY))
+            await anyio.sleep(CLOCK_INTERVAL if left is None else min(left, CLOCK_INTERVAL))
         over.cancel()
 
     try:
@@ -78,9 +73,8 @@ def _fail(environment: Environment, cause: FailureCause, detail: str) -> None:
     environment.finish(Outcome(kind="failed", cause=cause, detail=detail))
 
 
-def as_solver(loop: Loop, at_end: AtEnd | None = None) -> "Solver":
-    """The Inspect solver that runs this loop on the sample's Environment."""
-    from inspect_ai.solver import Generate, TaskState
+def as_solver(loop: Loop, at_end: AtEnd | None = None) -> Solver:
+    """An Inspect solver that runs this loop on the sample's Environment."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         await run_agent(current_environment(), loop, at_end)

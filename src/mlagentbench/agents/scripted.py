@@ -1,4 +1,4 @@
-"""Agents without a model: what the starter gives, what nothing gives, what is possible."""
+"""The reference agents without a model: baseline, nop and oracle."""
 
 import shlex
 from pathlib import Path
@@ -14,7 +14,7 @@ FINAL_ANSWER = Action(name="Final Answer", arguments={"final_answer": "done"})
 
 @solver
 def baseline() -> Solver:
-    """Run the starter as it is, and submit."""
+    """Run the unchanged starter and submit."""
 
     async def loop(environment: Environment) -> None:
         await _follow(environment, [execute_command(environment.task.spec.commands.starter)])
@@ -24,7 +24,7 @@ def baseline() -> Solver:
 
 @solver
 def nop() -> Solver:
-    """Submit at once."""
+    """Submit immediately."""
 
     async def loop(environment: Environment) -> None:
         await _follow(environment, [])
@@ -34,7 +34,7 @@ def nop() -> Solver:
 
 @solver
 def oracle() -> Solver:
-    """Lay the task's solution over the workspace, run it, and submit."""
+    """Copy the task's solution into the workspace, run it and submit."""
 
     async def loop(environment: Environment) -> None:
         task = environment.task
@@ -46,7 +46,7 @@ def oracle() -> Solver:
 
 
 async def _follow(environment: Environment, script: list[Action]) -> None:
-    """Carry out what is left of a script, then submit; an interrupted step is done again."""
+    """Execute the rest of a script, then submit; an interrupted step is repeated."""
     own = environment.steps[environment.taken_over :]
     done = sum(step.observation.status != "interrupted" for step in own)
     for action in [*script, FINAL_ANSWER][done:]:

@@ -82,6 +82,8 @@ class RunSummary(Record):
     efficiency: RunEfficiency
     test_set_interval: tuple[float, float] | None = None
     """95 % interval of the final score by resampling the test set's groups, where it has groups."""
+    altered: tuple[str, ...] = ()
+    """Why the hash chains of the run's files do not hold, a sentence a file."""
     marks: tuple[str, ...] = ()
     """What could not be known when the run was read, such as a task that is not known here."""
 

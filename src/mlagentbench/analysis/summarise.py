@@ -35,6 +35,7 @@ def summarise(run: RunDirectory, out: str) -> RunSummary:
         process=analyse(evidence_from(files)),
         efficiency=_efficiency(files),
         test_set_interval=_test_set_interval(files.final_grade),
+        altered=files.altered,
         marks=tuple(_marks(files)),
     )
 
@@ -107,7 +108,7 @@ def _test_set_interval(grade: GradeRecord | None) -> tuple[float, float] | None:
 
 def _marks(files: RunFiles) -> Sequence[str]:
     facts = files.record.disclosure
-    marks = []
+    marks = list(files.altered)
     if not task_words(files.record.task_path, facts.task_version).submission:
         marks.append(
             f"{facts.task}, version {version_text(facts.task_version)}, is not known here: "

@@ -1,34 +1,36 @@
-"""What pages in the terminal share: texts of others as they are, and differences in colour."""
+"""What commands share when they print: JSON, progress, texts of others as they are, tables."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import zip_longest
+import json
+import sys
+from collections.abc import Sequence
 
+import typer
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from mlagentbench.analysis.run_summary import ScorePoint, ValidationPoint
-from mlagentbench.report.number_format import number_text
-from mlagentbench.report.site.pages.text_diffs import Block, BlockKind, WorkspaceChange
+from mlagentbench.records import Json
 from mlagentbench.report.text import visible
 
-WIDE = 120
-"""Columns from which on two texts stand side by side."""
-PrintBlocks = Callable[[Console, Sequence[Block], int], None]
-STYLES: dict[BlockKind, str] = {"same": "dim", "removed": "red", "added": "green", "place": "cyan"}
+
+def print_json(values: Json) -> None:
+    """What `--json` prints: JSON on stdout, and nothing else."""
+    sys.stdout.write(json.dumps(values, indent=2) + "\n")
+
+
+def say(text: str) -> None:
+    """Tell a person something that is not the result: on stderr."""
+    typer.echo(visible(text), err=True)
+
+
+def progress_console(as_json: bool) -> Console:
+    """Where progress is shown: on stdout, unless only JSON may be there."""
+    return Console(file=sys.stderr if as_json else sys.stdout)
 
 
 def plain(text: str, style: str = "") -> Text:
     """A text of others: nothing in it is read as markup, and nothing stays unseen."""
     return Text(visible(text), style=style)
-
-
-def results_of(validations: Sequence[ValidationPoint], point: ScorePoint | None) -> Iterator[str]:
-    """What was measured in a step, and the grade of the workspace after it."""
-    for one in validations:
-        yield f"{one.metric} {number_text(one.value)}"
-    if point is not None:
-        yield "graded: not valid" if point.score is None else f"graded {number_text(point.score)}"
 
 
 def plain_table(*headings: str, right: Sequence[str] = ()) -> Table:
@@ -44,55 +46,3 @@ def plain_table(*headings: str, right: Sequence[str] = ()) -> Table:
 def print_heading(console: Console, text: str) -> None:
     console.print()
     console.print(plain(text, "bold"))
-
-
-def print_blocks(console: Console, blocks: Sequence[Block], left_out: int = 0) -> None:
-    """A difference, line by line; long lines go on as they are, to be copied."""
-    for block in blocks:
-        console.print(plain(block.text.removesuffix("\n"), STYLES[block.kind]), soft_wrap=True)
-    if left_out:
-        console.print(plain(f"… {left_out:,} more lines", "dim"))
-
-
-def print_columns(console: Console, blocks: Sequence[Block], left_out: int = 0) -> None:
-    """A difference in two columns where the terminal is wide and both sides have something."""
-    if console.width < WIDE or not {"removed", "added"} <= {block.kind for block in blocks}:
-        print_blocks(console, blocks, left_out)
-        return
-    table = Table(box=None, pad_edge=False, show_header=False, expand=True)
-    for _ in range(2):
-        table.add_column(ratio=1, overflow="fold")
-    for left, right in _side_by_side(blocks):
-        table.add_row(left, right)
-    console.print(table)
-    if left_out:
-        console.print(plain(f"… {left_out:,} more lines", "dim"))
-
-
-def _side_by_side(blocks: Sequence[Block]) -> Iterator[tuple[Text, Text]]:
-    """What was removed beside what was added in its place."""
-    removed: list[str] = []
-    for block in [*blocks, Block("place", "")]:
-        lines = block.text.splitlines()
-        if block.kind == "removed":
-            removed = lines
-            continue
-        added = lines if block.kind == "added" else []
-        for left, right in zip_longest(removed, added, fillvalue=""):
-            yield plain(left, STYLES["removed"]), plain(right, STYLES["added"])
-        removed = []
-        if block.kind != "added":
-            yield from ((plain(line, STYLES[block.kind]),) * 2 for line in lines)
-
-
-def print_change(
-    console: Console, change: WorkspaceChange, print_difference: PrintBlocks = print_blocks
-) -> None:
-    """What differs between two states of a workspace, file by file."""
-    if change.missing:
-        console.print(plain(f"what changed is not known: {change.missing}"))
-    for file in change.files:
-        console.print(plain(f"{file.path} ({file.words})", "bold"))
-        print_difference(console, file.blocks, file.left_out)
-    if change.left_out:
-        console.print(plain(f"{change.left_out:,} more files"))

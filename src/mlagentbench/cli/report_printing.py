@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from mlagentbench.cli.json_printing import print_json
+from mlagentbench.cli.console import print_json
 from mlagentbench.report import collect
 from mlagentbench.report.number_format import (
     normalised_text,
@@ -18,13 +18,13 @@ from mlagentbench.report.number_format import (
 )
 from mlagentbench.report.report import WrittenReport
 from mlagentbench.report.report_data import Collection
-from mlagentbench.report.shell_text import shown_path
+from mlagentbench.report.text import shown_path
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 
 MOST_BOARDS = 6
 MOST_NAMED = 5
 LEGEND = """
-counted: of all runs; the others are missing through no fault of the agent
+counted: of all runs; the others were lost to infrastructure failures
 success: runs that reach the bar, mean over tasks; paper: by the paper's rule
 [95 % interval]: how much other runs on these tasks would vary
 normalised: mean over tasks; 0 = floor, 1 = reference
@@ -83,7 +83,7 @@ def _table(leaderboard: Leaderboard) -> Table:
     for name in ("counted", "success %", "paper %", "normalised", "tokens"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in leaderboard.rows:
-        table.add_row(_who(row), *_figures(row), style="dim" if row.greyed else None)
+        table.add_row(_who(row), *_statistics(row), style="dim" if row.greyed else None)
     return table
 
 
@@ -91,7 +91,7 @@ def _who(row: AgentStatistics) -> str:
     return escape(row.agent if row.model == "none" else f"{row.agent}\n  {row.model}")
 
 
-def _figures(row: AgentStatistics) -> Iterator[str]:
+def _statistics(row: AgentStatistics) -> Iterator[str]:
     success = row.success
     yield f"{row.runs - row.missing}/{row.runs}"
     yield f"{percent_text(success.mean, 0)} {percent_interval_text(success.on_these_tasks, 0)}"
@@ -109,13 +109,15 @@ def _counts(collection: Collection) -> Iterator[str]:
         yield f"{len(collection.replays)} runs are replays of others and do not count"
     marked = sum(bool(run.summary.marks) for run in collection.runs)
     if marked:
-        yield f"{marked} runs could not be known whole; their pages say what is missing"
+        yield f"{marked} runs are incomplete; their pages say what is missing"
     for unreadable in collection.unreadable[:MOST_NAMED]:
         yield f"not read: {unreadable.path}: {unreadable.reason}"
     if len(collection.unreadable) > MOST_NAMED:
         yield f"and {len(collection.unreadable) - MOST_NAMED} more; the report lists them"
     for log in collection.unreadable_logs[:MOST_NAMED]:
         yield f"log not readable: {log.path}: {log.reason}"
+    for altered in [run for run in collection.runs if run.summary.altered][:MOST_NAMED]:
+        yield f"altered: {altered.directory}: {'; '.join(altered.summary.altered)}"
 
 
 def _print_json(written: WrittenReport) -> None:

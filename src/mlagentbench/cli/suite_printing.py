@@ -1,26 +1,25 @@
-"""What `mlagentbench run` prints at the end: the table, how to read it, what to type next."""
+"""What `mlagentbench run` prints at the end: the table, how to read it, what to run next."""
 
 from collections.abc import Sequence
 
 from rich.console import Console
 
-from mlagentbench.cli.json_printing import print_json
-from mlagentbench.cli.suite_tables import print_tables
-from mlagentbench.cli.variants_printing import print_differences
+from mlagentbench.cli.console import print_json
+from mlagentbench.cli.suite_tables import print_differences, print_tables
 from mlagentbench.report.collect import collect
-from mlagentbench.report.shell_text import shown_path, typed_command
+from mlagentbench.report.text import shown_path, this_command
 from mlagentbench.runs.results import SuiteOutcome
 from mlagentbench.statistics.cells import CellStatistics, cell_statistics
 from mlagentbench.statistics.variants import variant_differences
 
 LEGEND = """
 valid: runs with a submission that could be scored, of all that count;
-what infrastructure stopped is missing, and does not count
-success: the bar is reached, which lies half of the way from floor to reference
+runs lost to infrastructure failures are excluded
+success: the bar is reached, which lies halfway from floor to reference
 and above the starter's noise; [95 % Wilson interval]
 normalised: 0 = floor, the best of starter and trivial predictors;
 1 = reference; ± one standard error over the runs
-time: of the run's own clock, without waiting for providers or people
+time: the run's own clock, without waiting for providers or people
 paper: success by the paper's rule, more than 10 % better than the starter
 """.rstrip()
 
@@ -31,7 +30,7 @@ def print_suite(outcome: SuiteOutcome, *, as_json: bool = False) -> int:
 
 
 def suite_cells(outcome: SuiteOutcome) -> list[CellStatistics]:
-    """The figures of a suite's runs, the same as in a report."""
+    """The statistics of a suite's runs, the same as in a report."""
     if not outcome.results:
         return []
     asked_for = {result.path for result in outcome.results}
@@ -42,15 +41,15 @@ def suite_cells(outcome: SuiteOutcome) -> list[CellStatistics]:
 def print_cells(
     outcome: SuiteOutcome, cells: Sequence[CellStatistics], *, as_json: bool = False
 ) -> int:
-    """Print what came of a suite with these figures; returns the exit code."""
+    """Print what came of a suite with these statistics; returns the exit code."""
     if as_json:
         _print_json(outcome, cells)
     else:
         _print_table(outcome, cells, Console())
     console = Console(stderr=True)
     if outcome.interrupted:
-        console.print("\nStopped. To go on where it stopped, type the same command again:")
-        console.print(f"  {typed_command()}", highlight=False, soft_wrap=True)
+        console.print("\nStopped. To resume, run the same command again:")
+        console.print(f"  {this_command()}", highlight=False, soft_wrap=True)
         return 130
     if outcome.missing == 0:
         return 0
@@ -63,8 +62,8 @@ def print_cells(
         console.print(
             f"the disk of {shown_path(outcome.out)} is full; free some space", style="red"
         )
-    console.print(f"{outcome.missing} of {outcome.expected} runs failed; to try them again, type:")
-    console.print(f"  {typed_command()}", highlight=False, soft_wrap=True)
+    console.print(f"{outcome.missing} of {outcome.expected} runs failed; to retry them, run:")
+    console.print(f"  {this_command()}", highlight=False, soft_wrap=True)
     if len(outcome.results) < outcome.expected:
         logs = shown_path(outcome.out / "logs")
         console.print(
@@ -89,14 +88,14 @@ def _print_table(outcome: SuiteOutcome, lines: Sequence[CellStatistics], console
     }
     for task, tier in sorted(unmeasured):
         console.print(
-            f"\nto measure floor and bar: mlagentbench baseline {task} --tier {tier}; "
-            f"then: mlagentbench score {shown_path(outcome.out)}/runs/*/{tier}/*/*/*",
+            f"\nto measure floor and bar: mlagentbench tasks measure {task} --tier {tier}; "
+            f"then: mlagentbench runs regrade {shown_path(outcome.out)}/runs/*/{tier}/*/*/*",
             highlight=False,
             soft_wrap=True,
         )
     out, logs = shown_path(outcome.out), shown_path(outcome.out / "logs")
     console.print(
-        f"\nruns: {out}   to look into them: mlagentbench report {out}\n"
+        f"\nruns: {out}   to inspect them: mlagentbench report {out}\n"
         f"raw transcripts: inspect view --log-dir {logs}",
         highlight=False,
         soft_wrap=True,

@@ -15,9 +15,14 @@ from mlagentbench.report.number_format import (
     rate_text,
 )
 from mlagentbench.statistics.cells import CellStatistics, Rate
+from mlagentbench.statistics.variants import VariantDifference
 
 NARROW = 100
 """Columns of a terminal below which names of models are broken at the provider."""
+RENAMED_EXPLANATION = (
+    "Names changed, data the same. A score that falls under new names came in part from knowing\n"
+    "the data set; ± one standard error over pairs of runs with the same seed."
+)
 
 
 def print_tables(console: Console, lines: Sequence[CellStatistics], *, paper: bool = False) -> None:
@@ -43,18 +48,18 @@ def _data_set(line: CellStatistics) -> tuple[str, str, str]:
 
 def _heading(lines: Sequence[CellStatistics]) -> tuple[str, str]:
     line = next((one for one in lines if one.counted), lines[0])
-    figures = "floor and bar not measured on this data" if line.counted else "not graded"
+    measured = "floor and bar not measured on this data" if line.counted else "not graded"
     if line.floor is not None:
-        figures = (
+        measured = (
             f"floor {number_text(line.floor)}, bar {number_text(line.bar)}, "
             f"reference {number_text(line.reference)}"
         )
     metric = f"{line.metric}, {line.better} is better"
-    return f"[bold]{line.key.task}[/bold] ({line.data_words}): {metric}", figures
+    return f"[bold]{line.key.task}[/bold] ({line.data_words}): {metric}", measured
 
 
 def _model(name: str, narrow: bool) -> str:
-    """A model's name; on a narrow terminal its provider has a line of its own, or none if ours."""
+    """A model's name; on a narrow terminal a provider other than ours has its own line."""
     return name.removeprefix("mlagentbench/").replace("/", "/\n", 1) if narrow else name
 
 
@@ -70,13 +75,39 @@ def _table(lines: Sequence[CellStatistics], with_model: bool, paper: bool, narro
     for line in lines:
         rates = [rate_text(line.success), _count(line.paper_success)]
         table.add_row(
-            line.key.agent, *([_model(line.key.model, narrow)] if with_model else []),
-            _count(line.valid), *(reversed(rates) if paper else rates), mean_text(line.score),
+            line.key.agent,
+            *([_model(line.key.model, narrow)] if with_model else []),
+            _count(line.valid),
+            *(reversed(rates) if paper else rates),
+            mean_text(line.score),
             normalised_text(line.normalised.mean, line.normalised.standard_error),
             duration_text(line.working_seconds.mean),
-        )  # fmt: skip
+        )
     return table
 
 
 def _count(rate: Rate) -> str:
     return f"{rate.successes}/{rate.n}" if rate.n else NOTHING
+
+
+def print_differences(console: Console, differences: Sequence[VariantDifference]) -> None:
+    """What renaming the tasks' data changed."""
+    if not differences:
+        return
+    console.print("\nrenamed against original", style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("task", "agent", "model", "pairs", "original", "renamed", "difference"):
+        table.add_column(name, justify="left" if name in ("task", "agent", "model") else "right")
+    for line in differences:
+        error = "" if line.standard_error is None else f" ± {line.standard_error:.2f}"
+        table.add_row(
+            f"{line.task} ({line.tier})",
+            line.agent,
+            line.model,
+            str(line.pairs),
+            f"{line.original_mean:.2f}",
+            f"{line.renamed_mean:.2f}",
+            f"{line.difference:+.2f}{error}",
+        )
+    console.print(table)
+    console.print(RENAMED_EXPLANATION, style="dim", highlight=False)

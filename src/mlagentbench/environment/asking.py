@@ -1,24 +1,24 @@
-"""Asking models, each in its role, through Inspect; every reply is on disk before it is acted on.
+"""Ask models by role through Inspect; every reply is on disk before it is acted on.
 
     output = await environment.models.ask([ChatMessageUser(content="...")], role="fast")
 
 Roles are Inspect's model roles: `main` decides what to do next, `edit` rewrites files, `fast` reads
-and summarises; a role that nobody bound is the main model's. What can go wrong, and what it is:
+and summarises; an unbound role uses the main model. Problems and their effects:
 
-| what                                            | becomes                                        |
+| problem                                         | effect                                         |
 |-------------------------------------------------|------------------------------------------------|
-| rate limits, short outages                      | waiting, which is not the run's time           |
-| an outage that lasts, a provider's own error    | RunFailed("model"): the run can be continued   |
-| the prompt is longer than the model can read    | ContextOverflow: ask less, or the run is over  |
-| the model or a content filter refuses           | asked again, then ModelRefused: the run is over|
-| an empty reply, or one that was cut off         | a reply like others: the agent must read it    |
+| rate limits, short outages                      | waiting, which does not count as run time      |
+| a long outage, a provider's error               | RunFailed("model"): the run can be resumed     |
+| the prompt is longer than the model can read    | ContextOverflow: shorten it, or the run is over|
+| the model or a content filter refuses           | retried, then ModelRefused: the run is over    |
+| an empty reply, or one that was cut off         | an ordinary reply, left to the agent           |
 | the tokens or the money are used up             | RunEnded, with the last reply in the journal   |
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mlagentbench.environment.budget import Budget
 from mlagentbench.errors import ContextOverflow, ModelRefused, RunFailed
@@ -28,7 +28,7 @@ from mlagentbench.models.provider_answers import (
     refuses,
     with_a_reply,
 )
-from mlagentbench.models.question import Answered, Question, being_asked, prompt_text
+from mlagentbench.models.question import Question, ReplyMetadata, prompt_text, question_context
 from mlagentbench.records import Json, RunRecord, Step
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EventLine, ReplyFault, ReplyLine, WriteLine
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 MAIN, EDIT, FAST = "main", "edit", "fast"
 TRIES = 3
-"""How often a model is asked that refuses."""
+"""The number of attempts when a model refuses."""
 SHOWN_ERROR = 600
 
 
 class AsksText(Protocol):
-    """What answers one question with a text: a run's models, or what they said before."""
+    """Answers a question with a text: a run's models, or their earlier replies."""
 
     async def ask_text(self, prompt: str, role: str) -> str: ...
 
@@ -63,30 +63,28 @@ class Models:
         names: "Mapping[str, str | Model] | None" = None,
     ) -> None:
         self.replies: list[ReplyLine] = []
-        """What was answered so far, each reply with the step that it was for."""
+        """All replies so far, each with its step."""
         self._run = run
         self._store = store
         self._budget = budget
         self._steps = steps
         self._write = write
         self._names = dict(names or {})
-        """What stands for a role that Inspect has not bound; outside of Inspect all of them."""
+        """The models of roles that Inspect has not bound; outside of Inspect, of all roles."""
         self._asked: list[Question] = []
-        """What has no reply yet."""
+        """The questions without a reply yet."""
 
     @property
     def state(self) -> Json:
-        """What the agent last asked to be kept with a reply, to go on after an interruption."""
-        kept = (line.state for line in reversed(self.replies) if line.state is not None)
-        return next(kept, None)
+        """The state that the agent last stored with a reply, to resume after an interruption."""
+        states = (line.state for line in reversed(self.replies) if line.state is not None)
+        return next(states, None)
 
     @property
     def step(self) -> int:
-        """The step that is being prepared or carried out."""
         return len(self._steps) + 1
 
     def find(self, role: str = MAIN) -> "Model":
-        """The model in a role."""
         from inspect_ai.model import get_model
 
         default = self._names.get(role, self._names.get(MAIN))
@@ -102,13 +100,18 @@ class Models:
         config: "GenerateConfig | None" = None,
         state: Json = None,
     ) -> "ModelOutput":
-        """Ask for a reply, and keep it with the agent's `state` in the journal.
+        """Ask for a reply, and write it with the agent's `state` to the journal.
 
-        Raises ContextOverflow, ModelRefused and RunFailed("model"), as the table above says, and
-        RunEnded when this reply has used up the tokens or the money: it is kept, but not acted on.
+        Raises ContextOverflow, ModelRefused and RunFailed("model") as in the table above, and
+        RunEnded when this reply has used up the tokens or the money.
         """
+        from inspect_ai.model import GenerateConfig
+
+        model = self.find(role)
+        call = (list(messages), list(tools), tool_choice, config or GenerateConfig())
         for last in (*[False] * (TRIES - 1), True):
-            output = await self._generate(messages, role, tools, tool_choice, config)
+            with self._asking(role, messages):
+                output = await _generate(model, call)
             self._record(messages, role, output, state)
             self._budget.check_spending()
             if output.stop_reason == "model_length":
@@ -121,42 +124,14 @@ class Models:
         raise AssertionError("the last try returns or raises")
 
     async def ask_text(self, prompt: str, role: str) -> str:
-        """Ask one question, and get the reply's text."""
+        """Ask one question, and return the text of the reply."""
         from inspect_ai.model import ChatMessageUser
 
         return (await self.ask([ChatMessageUser(content=prompt)], role=role)).completion
 
-    async def _generate(
-        self,
-        messages: "Sequence[ChatMessage]",
-        role: str,
-        tools: "Sequence[Tool | ToolInfo]",
-        tool_choice: "ToolChoice | None",
-        config: "GenerateConfig | None",
-    ) -> "ModelOutput":
-        from inspect_ai.model import GenerateConfig
-        from inspect_ai.util import LimitExceededError
-
-        model = self.find(role)
-        with self._asking(role, messages):
-            try:
-                output = await model.generate(
-                    list(messages), list(tools), tool_choice, config or GenerateConfig()
-                )
-            except (LimitExceededError, RunFailed):
-                raise
-            except Exception as wrapped:  # each provider has errors of its own
-                error = provider_error(wrapped)
-                too_long = overflow(model.name, error)
-                if too_long is None:
-                    said = f"{type(error).__name__}: {_short(str(error))}"
-                    raise RunFailed("model", f"{model} does not answer: {said}") from wrapped
-                output = too_long
-        return with_a_reply(output)
-
     @contextmanager
     def _asking(self, role: str, messages: "Sequence[ChatMessage]") -> Iterator[None]:
-        """Let the model know what it is asked for."""
+        """Make this the current question, for built-in models."""
         place = (self.step, role)
         asked: list[ReplyLine | Question] = [*self.replies, *self._asked]
         question = Question(
@@ -170,7 +145,7 @@ class Models:
         )
         self._asked.append(question)
         try:
-            with being_asked(question):
+            with question_context(question):
                 yield
         finally:
             self._asked.remove(question)
@@ -184,12 +159,12 @@ class Models:
         self, messages: "Sequence[ChatMessage]", role: str, output: "ModelOutput", state: Json
     ) -> None:
         usage = output.usage
-        answered = Answered.of(output)
+        answered = ReplyMetadata.of(output)
         self.record(
             role=role,
             prompt=prompt_text(messages),
             reply=output.completion,
-            message=_whole(output),
+            message=_message(output),
             stop_reason=output.stop_reason,
             input_tokens=_input_tokens(output),
             output_tokens=usage.output_tokens if usage else 0,
@@ -202,7 +177,7 @@ class Models:
         )
 
     def record(self, *, role: str, prompt: str, reply: str, **facts: Json) -> None:
-        """Keep a reply, on disk on return; `facts` are the other fields of a ReplyLine."""
+        """Write a reply to disk; `facts` are the other fields of a ReplyLine."""
         prompt_hash = self._store.put(prompt.encode("utf-8", "replace"))
         self._store.commit()
         line = self._write(
@@ -212,12 +187,29 @@ class Models:
         self.replies.append(line)
 
     def note_unreadable(self, line: ReplyLine, form: ReplyFault, why: str) -> None:
-        """Keep that nothing could be done with a reply; an agent that goes on may say so again."""
+        """Record that a reply was unreadable; a resumed agent may record it again."""
         self._write(EventLine, event="unreadable", reply=line.n, form=form, detail=_short(why))
 
 
-def _whole(output: "ModelOutput") -> Json:
-    """The reply as Inspect has it, where it is more than a text."""
+async def _generate(model: "Model", call: tuple[Any, ...]) -> "ModelOutput":
+    """The model's output; raises RunFailed("model") when there is none."""
+    from inspect_ai.util import LimitExceededError
+
+    try:
+        return with_a_reply(await model.generate(*call))
+    except (LimitExceededError, RunFailed):
+        raise
+    except Exception as wrapped:  # providers raise errors of their own
+        error = provider_error(wrapped)
+        too_long = overflow(model.name, error)
+        if too_long is None:
+            said = f"{type(error).__name__}: {_short(str(error))}"
+            raise RunFailed("model", f"{model} does not answer: {said}") from wrapped
+        return too_long
+
+
+def _message(output: "ModelOutput") -> Json:
+    """The complete reply as Inspect has it, if it is more than a text."""
     message = output.message
     if isinstance(message.content, str) and not message.tool_calls:
         return None
@@ -226,7 +218,7 @@ def _whole(output: "ModelOutput") -> Json:
 
 
 def _input_tokens(output: "ModelOutput") -> int:
-    """All that the model read, also what its provider had in a cache."""
+    """All tokens that the model read, including cached ones."""
     usage = output.usage
     if usage is None:
         return 0

@@ -1,4 +1,4 @@
-"""What a run may use, what it has used, and what is left."""
+"""The budget of a run: its limits, its usage and what is left."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,8 +11,8 @@ from mlagentbench.records import BudgetLimits, Usage
 class Budget:
     """Counts what a run uses against its limits.
 
-    Time is the run's own clock: it stands still until `start()`, and after a resume it goes on
-    from what the journal says was used before.
+    Time is the run's own clock: it is stopped until `start()`, and in a resumed run it continues
+    from the usage in the journal.
     """
 
     def __init__(
@@ -27,18 +27,16 @@ class Budget:
         self._started: float | None = None
 
     def start(self) -> None:
-        """Let the run's clock go."""
         if self._started is None:
             self._started = self._clock()
 
     def stop(self) -> None:
-        """Halt the run's clock: grading and reports are not the agent's time."""
         self._used = self.usage
         self._started = None
 
     @contextmanager
     def halted(self) -> Iterator[None]:
-        """Let the run's clock stand still meanwhile, for work that is the harness's own."""
+        """Stop the run's clock meanwhile, for work of the harness."""
         was_running = self._started is not None
         self.stop()
         try:
@@ -48,13 +46,12 @@ class Budget:
                 self.start()
 
     def resume_from(self, used: Usage) -> None:
-        """Take over what an earlier part of this run has used."""
+        """Continue with the usage of an earlier part of this run."""
         self._used = used
         self._started = None
 
     @property
     def seconds(self) -> float:
-        """The run's own clock."""
         running = 0.0 if self._started is None else self._clock() - self._started
         return self._used.seconds + running
 
@@ -82,7 +79,7 @@ class Budget:
         return self.limits.left(self.usage)
 
     def check(self) -> None:
-        """Raise RunEnded, with the kind of what is used up."""
+        """Raise RunEnded if something is used up."""
         left = self.remaining()
         if left.steps == 0:
             raise RunEnded("steps", f"all {self.limits.steps} steps are used")
@@ -99,13 +96,13 @@ class Budget:
             raise RunEnded("cost", f"the cost of {self.limits.cost:g} dollars is used up")
 
     def command_time(self, limit: float) -> float:
-        """How long one command may take: its own limit, or what is left of the run's time."""
+        """The time limit of one command: its own, or the rest of the run's time."""
         left = self.remaining().time
         return limit if left is None else max(0.1, min(limit, left))
 
 
 def working_clock() -> Callable[[], float]:
-    """The clock of the running Inspect sample, which stands still while a provider makes us wait.
+    """The clock of the running Inspect sample, which stops while a provider makes it wait.
 
     Outside of a sample it is an ordinary clock.
     """

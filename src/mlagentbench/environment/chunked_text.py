@@ -1,4 +1,4 @@
-"""Texts that are longer than a model should read at once: asked block by block, then merged."""
+"""Long texts for models: questions about them block by block, and shortened texts."""
 
 import json
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from mlagentbench.prompts import prompt
 from mlagentbench.records import Step
 
 BLOCK = 10_000
-"""Characters that the model reads at once."""
+"""Characters of one block."""
 MOST_BLOCKS = 20
-"""Blocks that are read of one text; of a longer one, its beginning and its end."""
+"""The most blocks of one text; the middle of a longer one is omitted."""
 MOST_ARGUMENTS = 600
 """Characters of a past action's arguments that are shown."""
 MOST_OBSERVED = 1_500
@@ -18,9 +18,9 @@ MOST_OBSERVED = 1_500
 
 
 async def summarise_long(models: AsksText, text: str, question: str, block: int = BLOCK) -> str:
-    """What the fast model answers to a question about a text; about an empty one nobody is asked.
+    """The fast model's answer to a question about a text; empty for an empty text.
 
-    A text of one block is one call; each further block is one more, and merging them another.
+    Each block takes one call, and merging the answers of several blocks another one.
     """
     shown = clipped(text, block * MOST_BLOCKS)
     parts = [shown[start : start + block] for start in range(0, len(shown), block)]
@@ -37,7 +37,7 @@ async def summarise_long(models: AsksText, text: str, question: str, block: int 
 
 
 def clipped(text: str, size: int) -> str:
-    """The text, or of a longer one as much of its beginning and its end as fit in so much."""
+    """The text, or its beginning and end, so that it has at most this size."""
     if len(text) <= size:
         return text
     note = f"\n[... {len(text) - size:,} of {len(text):,} characters left out ...]\n"
@@ -46,19 +46,19 @@ def clipped(text: str, size: int) -> str:
     return f"{text[: kept - kept // 2]}{note}{text[end:]}"
 
 
-def step_in_words(step: Step) -> str:
-    """A past step as a model is shown it: its action and what was observed, both cut when long."""
+def step_text(step: Step) -> str:
+    """A past step for a model: its action and observation, both shortened if long."""
     arguments = clipped(json.dumps(step.action.arguments, ensure_ascii=False), MOST_ARGUMENTS)
     observed = clipped(step.observation.text, MOST_OBSERVED)
     status = "" if step.observation.status == "ok" else f" ({step.observation.status})"
     return f"Step {step.n}: {step.action.name} {arguments}\nObservation{status}: {observed}"
 
 
-def steps_in_words(steps: Sequence[Step], size: int) -> str:
-    """The last steps, in their order, as many as fit in so many characters."""
+def steps_text(steps: Sequence[Step], size: int) -> str:
+    """The last steps in order, as many as fit into so many characters."""
     shown: list[str] = []
     for step in reversed(steps):
-        words = step_in_words(step)
+        words = step_text(step)
         size -= len(words)
         if size < 0:
             shown.append(f"[Steps 1 to {step.n} are left out.]")

@@ -2,17 +2,17 @@
 
     observation = await environment.execute(Action(name="List Files"))
 
-One `execute` is one step. The action is written to the journal, carried out in the sandbox, a
-snapshot of the workspace is taken, and its observation is on disk before it is returned. What the
-agent did wrong is an observation with a status; RunEnded says that the run is over (submitted, or a
-part of the budget is used up); RunFailed that the sandbox or the harness broke down.
+One `execute` is one step: the action is written to the journal and executed in the sandbox, a
+snapshot of the workspace is taken, and the observation is on disk before it is returned. The
+agent's mistakes are observations with a status. RunEnded says that the run is over (submitted, or a
+part of the budget is used up), RunFailed that the sandbox or the harness failed.
 
-A run directory that has a journal is continued: the workspace becomes what it was after the last
-step that ended. A step that began and did not end is not run again: it ends as `interrupted`, and
-stands in `steps` like every other, where the agent reads what happened. What was used counts on.
+A run directory with a journal is resumed: the workspace is restored to the end of the last finished
+step. A step that began and did not end is not repeated: it ends as `interrupted` and is in `steps`,
+so that the agent can see what happened. Usage continues to count.
 
-Inside Inspect, running/ opens the Environment and `current_environment()` gives it to the agent;
-elsewhere `Environment.open` does the same, in the manner of a Gym environment:
+In Inspect, launch/ opens the Environment and `current_environment()` returns it to the agent;
+elsewhere `Environment.open` does the same, like a Gym environment:
 
     async with Environment.open("house-price", out=Path("out")) as environment:
         run_it = Action(name="Execute Script", arguments={"script_name": "train.py"})
@@ -24,6 +24,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -46,7 +47,7 @@ from mlagentbench.environment.asking import Models
 from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.feedback import Feedback, explanation
 from mlagentbench.environment.workspace import PathRefused, workspace_of
-from mlagentbench.errors import ActionError, RunEnded, RunFailed
+from mlagentbench.errors import ActionError, RunEnded, RunFailed, UsageError
 from mlagentbench.records import Action, BudgetLimits, Json, Observation, Outcome, Step, Tier, Usage
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import (
@@ -88,9 +89,9 @@ if TYPE_CHECKING:
 class Environment:
     """One run's workspace, sandbox, actions, budget and journal; see the module's docstring.
 
-    The caller holds the run's lock, calls `start()`, then starts the sandbox (which gives the files
-    to its own user), and calls `close()` before it stops the sandbox. `limits_held` are all limits
-    that held in the run; of a branch, the first `taken_over` steps are another agent's.
+    The caller holds the run's lock, calls `start()`, then starts the sandbox (which changes the
+    owner of the files), and calls `close()` before it stops the sandbox. `limits_held` are all
+    limits the run has had. In a branch, the first `taken_over` steps are another agent's.
     """
 
     def __init__(
@@ -120,14 +121,14 @@ class Environment:
         self.on_output: list[Callable[[bytes], None]] = []
         self.limits_held = [LimitsFrom(step=0, limits=budget.limits.model_dump())]
         self.taken_over = 0
-        self.foreign_at_work = False
-        """Whether a foreign agent's programs work in the workspace between its steps, too."""
+        self.external_agent_running = False
+        """Whether an in-sandbox agent may change the workspace between steps."""
         self.store = ObjectStore(run.objects)
         self.models = Models(run, self.store, budget, self.steps, self._write, models)
         self.workspace = workspace_of(task, run, data, feedback)
         self.snapshots = Snapshots(self.store, run.work, skip=self.workspace.protected)
         self.problem = task.problem
-        """What the agent is told: the task's problem, and how to get feedback if there is any."""
+        """The task's problem, and how to get feedback if there is any."""
         if feedback is not None:
             self.problem += f"\n{explanation(task, feedback)}"
         self._context = ActionContext(
@@ -150,14 +151,14 @@ class Environment:
         self._output_log: BinaryIO | None = None
         self._output_lost: OSError | None = None
         self._snapshot = ""
-        self._handed_in: Step | None = None
+        self._submitted_step: Step | None = None
         self._ended: RunEnded | None = None
         self._one_at_a_time = asyncio.Lock()
 
-    # Life
+    # Life cycle
 
     def start(self) -> None:
-        """Lay the workspace out, or continue from what the run's directory holds."""
+        """Create the workspace, or resume the run in the directory."""
         self.run.create()
         self.store.remove_leftovers()
         history = read_journal(self.run.journal, self.store)
@@ -166,7 +167,7 @@ class Environment:
         if history.run is None:
             self._begin_run()
         else:
-            self._continue(history, history.run)
+            self._resume(history, history.run)
         self.budget.start()
 
     def _begin_run(self) -> None:
@@ -183,7 +184,7 @@ class Environment:
             snapshot=self._snapshot,
         )
 
-    def _continue(self, history: History, first: RunLine) -> None:
+    def _resume(self, history: History, first: RunLine) -> None:
         require_same(self.run.path, first, self.task, self.data)
         self.steps += history.steps
         self.models.replies += history.replies
@@ -219,14 +220,14 @@ class Environment:
         self._end(begun.step, begun.action, begun.at, 0.0, INTERRUPTED)
 
     def _submitted_already(self) -> RunEnded | None:
-        """A run whose Final Answer is in the journal is over, even if its outcome is not there."""
+        """The end of a run whose journal has its Final Answer but not its outcome."""
         if not self.steps or self.steps[-1].observation.status != "ok":
             return None
         spec = self.actions.specs.get(self.steps[-1].action.name)
         return submitted_by(self.steps[-1].action) if spec is not None and spec.ends_run else None
 
     async def close(self) -> None:
-        """End what was started in the sandbox, and let go of the files; the run can be reopened."""
+        """Stop the REPL and close all files; the run can be reopened."""
         with anyio.CancelScope(shield=True):
             await self._context.repl.stop()
         self.budget.stop()
@@ -237,20 +238,20 @@ class Environment:
             self._output_log.close()
             self._journal = self._output_log = None
 
-    def hand_in(self, step: Step) -> None:
-        """Let the run end with the workspace as it was after an earlier step."""
-        self._handed_in = step
+    def submit_step(self, step: Step) -> None:
+        """Let the run end with the workspace as it was after this step."""
+        self._submitted_step = step
 
     def finish(self, outcome: Outcome) -> None:
-        """Write how the run ended, with the workspace as it stands or was handed in; once only."""
+        """Write how the run ended, with the current or the submitted workspace; only once."""
         if self.outcome is not None:
             return
         self.budget.stop()
-        if self._handed_in is None:
+        if self._submitted_step is None:
             self._take_snapshot()
         else:
-            self._snapshot = self._handed_in.snapshot
-            self.note(f"handed in: the workspace as it was after step {self._handed_in.n}")
+            self._snapshot = self._submitted_step.snapshot
+            self.note(f"submitted: the workspace as it was after step {self._submitted_step.n}")
         self._write(
             OutcomeLine,
             outcome=outcome,
@@ -264,7 +265,7 @@ class Environment:
 
     @property
     def ended(self) -> RunEnded | None:
-        """Why no further action will be carried out, once that is so."""
+        """Why no further action will be executed, once the run is over."""
         if self._ended is None:
             try:
                 self.budget.check()
@@ -277,10 +278,10 @@ class Environment:
         return self.budget.usage
 
     async def execute(self, action: Action, *, patience: float = math.inf) -> Observation:
-        """Carry out one step and return its observation; a command ends after `patience` seconds.
+        """Execute one step and return its observation; a command ends after `patience` seconds.
 
-        Raises RunEnded when the run is over before or by this action, and RunFailed when what it
-        stands on broke down.
+        Raises RunEnded when the run is over before or by this action, and RunFailed when the
+        infrastructure failed.
         """
         async with self._one_at_a_time:
             if self._ended is not None:
@@ -290,9 +291,9 @@ class Environment:
             return await self._step(len(self.steps) + 1, action)
 
     async def note_step(self, action: Action, observation: Observation) -> None:
-        """Count a step that was not the environment's to carry out.
+        """Record a step that the Environment did not execute.
 
-        A reply that nobody understands is one, and so is what a foreign agent does by itself.
+        Examples are an unreadable reply, and what an in-sandbox agent does by itself.
         """
         async with self._one_at_a_time:
             if self._ended is not None:
@@ -305,9 +306,9 @@ class Environment:
             await anyio.to_thread.run_sync(
                 partial(self._end, number, action, time.time(), 0.0, observation)
             )
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for listener in self.on_step:
             listener(self.steps[-1])
 
@@ -328,7 +329,7 @@ class Environment:
         await anyio.to_thread.run_sync(
             partial(self._end, number, action, started, seconds, observation)
         )
-        self._tell()
+        self._notify()
         if observation.status == "ok" and self.actions.find(action.name).ends_run:
             self._ended = submitted_by(action)
             raise self._ended
@@ -350,7 +351,7 @@ class Environment:
     def _end(
         self, number: int, action: Action, started: float, seconds: float, observation: Observation
     ) -> None:
-        """Take the snapshot, then write the step's end: what it names is on disk before it is."""
+        """Take the snapshot, then write the step's end, so that it refers to nothing unwritten."""
         notes = self._context.notes
         before = self._snapshot
         written, long_text = observation, None
@@ -358,7 +359,7 @@ class Environment:
             long_text = self.store.put(observation.text.encode("utf-8", "replace"))
             written = observation.model_copy(update={"text": ""})
         output = None if notes.output is None else self.store.put(notes.output)
-        at_rest = not self._context.repl.is_running and not self.foreign_at_work
+        at_rest = not self._context.repl.is_running and not self.external_agent_running
         left_out = self._take_snapshot(quiet=at_rest)
         if notes.restarted:
             self._event("sandbox restarted", f"in step {number}")
@@ -393,7 +394,7 @@ class Environment:
         )
 
     def _take_snapshot(self, quiet: bool = False) -> tuple[str, ...]:
-        """Snapshot the workspace; returns what had to be left out."""
+        """Snapshot the workspace; returns what had to be omitted."""
         try:
             taken = self.snapshots.take(quiet)
             self.store.commit()
@@ -402,10 +403,9 @@ class Environment:
         self._snapshot = taken.id
         return taken.notes
 
-    # What else belongs in the journal
+    # Other journal lines
 
     def note(self, detail: str) -> None:
-        """Keep a remark in the journal."""
         self._event("note", detail)
 
     def _event(self, event: EventName, detail: str = "") -> None:
@@ -413,11 +413,11 @@ class Environment:
 
     def _write(self, line_type: type[L], **fields: Json) -> L:
         if self._journal is None:
-            raise RunFailed("harness", "the Environment is not started, or closed already")
+            raise RunFailed("harness", "the Environment is not started, or already closed")
         return self._journal.append(line_type, self.budget.seconds, **fields)
 
     def take_output(self, output: bytes) -> None:
-        """Keep what a command printed in the run's output log, and tell those who listen."""
+        """Append a command's output to the run's output log, and notify listeners."""
         if self._output_log is not None:
             try:
                 self._output_log.write(output)
@@ -441,10 +441,29 @@ class Environment:
         feedback_calls: int = 0,
         models: "Mapping[str, str | Model] | None" = None,
     ) -> "AbstractAsyncContextManager[Environment]":
-        """A run of a prepared task, started or continued below `out`, in the default sandbox.
+        """A run of a prepared task, started or resumed below `out`, in the default sandbox.
 
         `models` names a model for each role: {"main": "openai/gpt-6-sol", "fast": ...}.
         """
         from mlagentbench.environment.opening import open_environment
 
         return open_environment(task, out, tier, epoch, limits, actions, feedback_calls, models)
+
+
+_CURRENT: ContextVar[Environment] = ContextVar("mlagentbench_environment")
+
+
+def set_current_environment(environment: Environment) -> None:
+    """Make this the Environment of the running sample."""
+    _CURRENT.set(environment)
+
+
+def current_environment() -> Environment:
+    """The Environment of the running sample."""
+    try:
+        return _CURRENT.get()
+    except LookupError:
+        raise UsageError(
+            "there is no Environment here: agents run inside of a task of MLAgentBench "
+            "(see: mlagentbench tasks list) or within Environment.open"
+        ) from None

@@ -1,9 +1,9 @@
-"""`--feedback validation:N`: a metric on held-out training data, told at most N times.
+"""`--feedback validation:N`: tell the agent a metric on held-out training data at most N times.
 
-A task offers this with a function of its own, `prepare.hold_out(public, held_public, held_private,
-rng)`: from public/ it makes a smaller public/ that also has the inputs of the part held out, and
-that part's answers, laid out as grade.py expects its `private`. The agent works on the smaller
-public/ and writes its predictions for the part held out to `validation_` and the submission's name.
+A task supports this by a function `prepare.hold_out(public, held_public, held_private, rng)`. From
+public/ it makes a smaller public/ with the inputs of the held-out part, and a private/ with its
+answers, as grade.py expects it. The agent works on the smaller public/ and writes its predictions
+for the held-out part to a file named `validation_` plus the submission's name.
 """
 
 import os
@@ -23,7 +23,7 @@ FUNCTION = "hold_out"
 
 
 class Feedback(Record):
-    """What an agent may be told: the metric on the part of the data held out, `calls` times."""
+    """The agent may be told the metric on the held-out part of the data, `calls` times."""
 
     calls: int
     public: Path
@@ -31,7 +31,7 @@ class Feedback(Record):
 
 
 def require_feedback(task: Task) -> None:
-    """UsageError when the task cannot hold out a part of its training data."""
+    """Raise UsageError when the task cannot hold out a part of its training data."""
     if not task.defines(f"prepare.{FUNCTION}"):
         raise UsageError(
             f"{task.id}: --feedback validation:N is not possible: its prepare.py has no function "
@@ -40,13 +40,13 @@ def require_feedback(task: Task) -> None:
 
 
 def validation_path(task: Task) -> str:
-    """Where the agent writes its predictions for the part held out."""
+    """Where the agent writes its predictions for the held-out part."""
     path = PurePosixPath(task.spec.submission.path)
     return path.with_name(f"validation_{path.name}").as_posix()
 
 
 def explanation(task: Task, feedback: Feedback) -> str:
-    """What the agent is told about it, after the problem."""
+    """The explanation of feedback that follows the problem."""
     metric = task.spec.metric
     return (
         "## Feedback\n\n"
@@ -62,29 +62,29 @@ async def hold_out(
 ) -> Feedback:
     """Split the public data, once for each prepared data set: all runs get the same split."""
     require_feedback(task)
-    place = data.directory / "held-out"
-    feedback = Feedback(calls=calls, public=place / "public", private=place / "private")
-    if place.is_dir():
+    target = data.directory / "held-out"
+    feedback = Feedback(calls=calls, public=target / "public", private=target / "private")
+    if target.is_dir():
         return feedback
-    made = Path(tempfile.mkdtemp(dir=data.directory, prefix=".held-out-"))
+    scratch = Path(tempfile.mkdtemp(dir=data.directory, prefix=".held-out-"))
     try:
         for part in ("public", "private"):
-            (made / part).mkdir()
+            (scratch / part).mkdir()
         await call_task(
             task,
             python_env,
             f"prepare.{FUNCTION}",
             read={"public": data.public},
-            write={"held_public": made / "public", "held_private": made / "private"},
+            write={"held_public": scratch / "public", "held_private": scratch / "private"},
             seed=task.public_seed(data.tier),
         )
-        for path in [*made.rglob("*"), made]:
+        for path in [*scratch.rglob("*"), scratch]:
             os.utime(path, (0, 0))
-        (made / "private").chmod(0o700)
-        made.chmod(0o755)
+        (scratch / "private").chmod(0o700)
+        scratch.chmod(0o755)
         with locked(f"held-out-{data.hash}"):
-            if not place.is_dir():
-                made.rename(place)
+            if not target.is_dir():
+                scratch.rename(target)
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
     return feedback

@@ -1,4 +1,4 @@
-"""Opening an Environment outside of Inspect: all that a run stands on, in the right order."""
+"""Open an Environment outside of Inspect, with its data, sandbox and services."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from mlagentbench.environment.actions.action import ActionSpec, AskPerson
 from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.current_environment import publish
-from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.environment import Environment, set_current_environment
 from mlagentbench.environment.feedback import Feedback, hold_out
 from mlagentbench.environment.services.tool_model import (
     ROLE,
-    NotedReplies,
+    LoggedReplies,
     ToolModel,
-    found_tool,
+    load_tool,
 )
 from mlagentbench.environment.services.tool_services import run_services, serving
 from mlagentbench.environment.workspace import sandbox_spec
@@ -43,7 +42,7 @@ async def open_environment(
     feedback_calls: int,
     models: "Mapping[str, str | Model] | None" = None,
 ) -> AsyncIterator[Environment]:
-    """A run of a prepared task, started or continued below `out`, in the default sandbox."""
+    """A run of a prepared task, started or resumed below `out`, in the default sandbox."""
     task = task if isinstance(task, Task) else load_task(task)
     data = require_prepared(task, tier)
     python_env = require_python_env(task)
@@ -51,18 +50,30 @@ async def open_environment(
     feedback = None
     if feedback_calls:
         feedback = await hold_out(task, data, python_env, call_task, feedback_calls)
+    tool_name = task.spec.tool_model
     disclosure = disclose(
-        task, data, python_env, limits, agent="by-hand", isolation=isolation(),
+        task,
+        data,
+        python_env,
+        limits,
+        agent="by-hand",
+        isolation=isolation(),
         feedback=f"validation:{feedback_calls}" if feedback_calls else "none",
-        roles=None if task.spec.tool_model is None else {ROLE: task.spec.tool_model},
-    )  # fmt: skip
+        roles=None if tool_name is None else {ROLE: tool_name},
+    )
     run = find_or_create_run(out.absolute(), task, epoch, disclosure)
-    name = task.spec.tool_model
     async with open_run(
-        task, run, data, python_env, limits, actions,
-        seed=task.run_seed(epoch), feedback=feedback, models=models,
-        tool=None if name is None else NotedReplies(found_tool(name), run.asked),
-    ) as environment:  # fmt: skip
+        task,
+        run,
+        data,
+        python_env,
+        limits,
+        actions,
+        seed=task.run_seed(epoch),
+        feedback=feedback,
+        models=models,
+        tool=None if tool_name is None else LoggedReplies(load_tool(tool_name), run.asked),
+    ) as environment:
         yield environment
 
 
@@ -81,22 +92,29 @@ async def open_run(
     models: "Mapping[str, str | Model] | None" = None,
     ask_person: AskPerson | None = None,
 ) -> AsyncIterator[Environment]:
-    """The run in this directory, started or continued, in the default sandbox."""
+    """The run in this directory, started or resumed, in the default sandbox."""
     spec = sandbox_spec(task, run, data, python_env, seed, feedback)
     budget = Budget(limits)
-    services = None
-    if tool is not None:
-        services = run_services(task, data.private, tool, budget)
+    services = None if tool is None else run_services(task, data.private, tool, budget)
     with run.locked():
         sandbox = BubblewrapSandbox(spec, services)
         environment = Environment(
-            task, run, sandbox, budget, data, python_env, call_task, actions, feedback, models,
-            ask_person,
-        )  # fmt: skip
+            task,
+            run,
+            sandbox,
+            budget,
+            data,
+            python_env,
+            call_task,
+            actions=actions,
+            feedback=feedback,
+            models=models,
+            ask_person=ask_person,
+        )
         try:
             environment.start()
             async with serving(services), sandbox:
-                publish(environment)
+                set_current_environment(environment)
                 try:
                     yield environment
                 finally:

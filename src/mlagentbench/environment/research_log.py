@@ -1,7 +1,7 @@
-"""The research log: what was tried and found, in the words of the agent or of the fast model.
+"""The research log: what was tried and found, written by the agent or the fast model.
 
-It is a file of the workspace, written through the sandbox: every snapshot has it, and a run that is
-resumed finds it as it was.
+It is a file in the workspace, written through the sandbox, so every snapshot has it, and a resumed
+run finds it unchanged.
 """
 
 from mlagentbench.environment.asking import FAST, AsksText
@@ -12,24 +12,24 @@ from mlagentbench.sandbox.base import Sandbox
 
 LOG = "research_log.md"
 MOST_HAPPENED = 20_000
-"""Characters of one step that are condensed into an entry."""
+"""The most characters of one step that are condensed into an entry."""
 READ_AT_ONCE = 40_000
-"""Characters of the log that the model reads at once: it is dense, and asked about often."""
+"""Characters of the log that the model reads at once: it is dense, and used often."""
 
 
 class ResearchLog:
-    """The log of one run. Its file's name is the log's: what else is found there is replaced."""
+    """The log of one run; anything else at its path is replaced."""
 
     def __init__(self, models: AsksText, sandbox: Sandbox) -> None:
         self._models = models
         self._sandbox = sandbox
 
     async def read(self) -> str:
-        """The whole log; "" when there is none that can be read."""
+        """The complete log; empty if it cannot be read."""
         return (await self._contents()).decode("utf-8", "replace")
 
     async def append(self, entry: str) -> None:
-        """Add an entry; one without a word is no entry. ActionError when nothing can be written."""
+        """Add an entry unless it is blank; raises ActionError when the log cannot be written."""
         if not entry.strip():
             return
         before = await self._contents()
@@ -41,19 +41,13 @@ class ResearchLog:
             await self._sandbox.run(["rm", "-rf", "--", LOG])
             await self._write_anew(contents)
 
-    async def summarise(self, happened: str) -> str:
-        """Let the fast model condense a step into an entry, which is appended and returned."""
-        entry = await self.condense(happened)
-        await self.append(entry)
-        return entry
-
     async def condense(self, happened: str) -> str:
-        """The fast model's entry for a step, which is not in the log yet."""
+        """Have the fast model condense a step into an entry, without appending it."""
         asked = prompt("actions/research_log_summarise", happened=clipped(happened, MOST_HAPPENED))
         return (await self._models.ask_text(asked, role=FAST)).strip()
 
     async def retrieve(self, plan: str) -> str:
-        """What of the log matters for a plan, as the fast model sees it; of an empty one: ""."""
+        """What the fast model finds relevant for a plan; empty if the log is empty."""
         log = (await self.read()).strip()
         question = prompt("actions/research_log_retrieve", plan=plan)
         return await summarise_long(self._models, log, question, READ_AT_ONCE)

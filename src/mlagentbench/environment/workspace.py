@@ -1,8 +1,8 @@
-"""The directory that an agent works in: what is put there, and which paths an action may touch.
+"""The directory that an agent works in: its initial files, and the paths that actions may touch.
 
-This is the only place that decides whether a path is the agent's. The sandbox's mounts protect the
-machine and the task's data whatever is decided here; what is decided here gives the agent a clear
-observation instead of a strange error.
+Only this module decides which paths an action may touch. The sandbox's mounts protect the machine
+and the task's data in any case; the checks here give the agent a clear observation instead of an
+obscure error.
 """
 
 import os
@@ -25,14 +25,14 @@ _TOP = (WORKSPACE.strip("/"),)
 
 
 class PathRefused(ActionError):
-    """The agent tried what is protected; its observation has the status `refused`."""
+    """The agent tried to access something protected; its observation is `refused`."""
 
 
 class Workspace:
-    """A task's starter files, to be changed by the agent, beside its public data, which may not.
+    """A task's starter files, which the agent may change, and its public data, which it may not.
 
-    Entries of public/ and the starter's read-only files are bound into the sandbox at the top of
-    the workspace: a bind further down could be swapped by renaming its parent.
+    Entries of public/ and the starter's read-only files are bound at the top level of the
+    workspace: a deeper bind could be swapped by renaming its parent.
     """
 
     def __init__(self, task: Task, public: Path, directory: Path) -> None:
@@ -40,7 +40,7 @@ class Workspace:
         self.public = public
         self.directory = directory
         self.protected = {path.name: path for path in sorted(public.iterdir())}
-        """Top-level names that are read-only for the agent, and what they really are."""
+        """The read-only top-level names, with their paths on the host."""
         for name in task.spec.read_only.paths:
             if len(PurePosixPath(name).parts) != 1:
                 raise UsageError(
@@ -50,14 +50,14 @@ class Workspace:
             self.protected.setdefault(PurePosixPath(name).name, task.starter / name)
 
     def binds(self) -> tuple[Bind, ...]:
-        """What the sandbox must show read-only."""
+        """The read-only binds of the sandbox."""
         return tuple(
             Bind(source=source, target=posixpath.join(WORKSPACE, name))
             for name, source in self.protected.items()
         )
 
     def lay_out(self, owner: int | None = None) -> None:
-        """Make the directory anew, with those of the starter's files that are not protected."""
+        """Recreate the directory with the starter's files that are not protected."""
         if self.directory.exists():
             remove_tree(self.directory)
         self.directory.mkdir(parents=True)
@@ -69,13 +69,12 @@ class Workspace:
                 os.chown(path, owner, owner, follow_symlinks=False)
 
     def resolve(self, path: str) -> str:
-        """The path relative to the workspace, with links and `..` followed.
+        """The path relative to the workspace, with links and `..` resolved.
 
-        Raises PathRefused when it leads out of the workspace. Links are looked up in the host's
-        view of it; reading and writing happen in the sandbox, where a link that is swapped
-        meanwhile leads to nothing that is not the agent's.
+        Raises PathRefused when it leads out of the workspace. Links are resolved on the host, but
+        files are read and written in the sandbox, so swapping a link meanwhile gains nothing.
         """
-        if not path.strip() or not can_be_handed_over(path):
+        if not path.strip() or not is_valid_argument(path):
             raise ActionError(f"{path!r} is not a path")
         here = () if path.startswith("/") else _TOP
         ahead = _parts(path)
@@ -97,7 +96,7 @@ class Workspace:
         return "/".join(here[1:]) or "."
 
     def _link_at(self, place: tuple[str, ...]) -> str | None:
-        """The target of the link at a place inside, if there is one in the workspace."""
+        """The target of a link in the workspace; None if there is no link."""
         if len(place) < 2 or place[:1] != _TOP or (len(place) == 2 and place[1] in self.protected):
             return None
         try:
@@ -109,14 +108,14 @@ class Workspace:
         return self.protected.get(top, self.directory / top).joinpath(*below)
 
     def size(self, relative: str) -> int:
-        """The size in bytes of a file, 0 when there is none."""
+        """The size of a file in bytes; 0 if there is none."""
         try:
             return self._on_host(*relative.split("/")).lstat().st_size
         except OSError:
             return 0
 
     def resolve_for_writing(self, path: str) -> str:
-        """The same for a file that is to be changed; PathRefused when it is read-only."""
+        """The same for a file to be changed; raises PathRefused when it is read-only."""
         found = self.resolve(path)
         if found == ".":
             raise ActionError(f"{path} is the workspace itself, not a file")
@@ -131,7 +130,7 @@ class Workspace:
 def workspace_of(
     task: Task, run: RunDirectory, data: PreparedData, feedback: Feedback | None = None
 ) -> Workspace:
-    """The workspace of a run; with feedback, the agent gets the smaller public data."""
+    """The workspace of a run; with feedback, it has the smaller public data."""
     return Workspace(task, data.public if feedback is None else feedback.public, run.work)
 
 
@@ -143,7 +142,7 @@ def sandbox_spec(
     seed: int,
     feedback: Feedback | None = None,
 ) -> SandboxSpec:
-    """The sandbox that a run of this task needs."""
+    """The specification of the sandbox of a run."""
     resources = task.spec.resources
     return SandboxSpec(
         workspace=run.work,
@@ -162,8 +161,8 @@ def sandbox_spec(
     )
 
 
-def can_be_handed_over(text: str) -> bool:
-    """Whether the system takes it as a path or an argument; models write much in their JSON."""
+def is_valid_argument(text: str) -> bool:
+    """Whether the system accepts it as a path or argument; models can write anything as JSON."""
     try:
         return b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
@@ -171,7 +170,7 @@ def can_be_handed_over(text: str) -> bool:
 
 
 def _parts(path: str) -> list[str]:
-    """The parts of a path, the first one last."""
+    """The parts of a path in reverse order."""
     return [part for part in reversed(path.split("/")) if part not in ("", ".")]
 
 

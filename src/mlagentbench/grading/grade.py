@@ -16,20 +16,20 @@ from pathlib import Path
 
 from mlagentbench.environment.services.tool_model import (
     READER,
+    CachedReplies,
     InspectTool,
-    KeptReplies,
     RecordedTool,
     ToolModel,
     tool_model_name,
 )
 from mlagentbench.environment.services.tool_services import ToolServices, grading_services
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.fs import append_line
 from mlagentbench.grading.imported_runs import WARNING, data_for_imported, require_fit
 from mlagentbench.grading.program import collect_program
 from mlagentbench.grading.score import compare_with_bar
 from mlagentbench.grading.timed import collect_timed
 from mlagentbench.records import GradeRecord, Json, Record, RunRecord, ToolUsage
+from mlagentbench.runs.chain import append_line
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.objects import ObjectStore
@@ -66,7 +66,7 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> GradeRecord:
     started = time.monotonic()
     outputs = run.outputs / f"step-{number}"
     tool_name = tool_model_name(task, facts.roles, facts.model)
-    tool = None if tool_name is None else KeptReplies(_asked(tool_name, record), run.replies)
+    tool = None if tool_name is None else CachedReplies(_asked(tool_name, record), run.replies)
     store = ObjectStore(run.objects)
     scored = await score_snapshot(task, data, python_env, store, snapshot, outputs, tool)
     if record.origin == "legacy":
@@ -80,7 +80,7 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> GradeRecord:
         **scored.model_dump(),
         **comparison.model_dump(),
     )
-    append_line(run.grades, grade.model_dump_json().encode())
+    append_line(run.grades, grade.model_dump_json().encode(), run.journal)
     run.failure.unlink(missing_ok=True)
     return grade
 

@@ -27,8 +27,8 @@ def data_for_imported(run: RunDirectory, task: Task) -> PreparedData:
     data = find_prepared(task, "full")
     if data is None:
         raise UsageError(
-            f"{run.relative}: {NOT_GRADED}; to see whether its submission fits ours, type: "
-            f"mlagentbench prepare {task.address} --tier full"
+            f"{run.relative}: {NOT_GRADED}; to see whether its submission fits ours, run: "
+            f"mlagentbench tasks prepare {task.address} --tier full"
         )
     return data
 

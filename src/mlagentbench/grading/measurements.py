@@ -35,7 +35,7 @@ class TimedScore(Record):
 
 
 class MeasuredTask(Record):
-    """What `mlagentbench baseline` found out about a task, and where it wrote it."""
+    """What `mlagentbench tasks measure` found out about a task, and where it wrote it."""
 
     task: str
     tier: Tier

@@ -1,4 +1,4 @@
-"""`mlagentbench score`: grade runs again, also as they were after earlier steps."""
+"""`mlagentbench runs regrade`: grade runs again, also as they were after earlier steps."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -63,9 +63,13 @@ def compare_with_bar(
     floor, bar, reference = floor_of(metric, measured), measured.bar, measured.reference.mean
     if score is None:
         return BarComparison(
-            floor=floor, bar=bar, reference=reference, success=False, paper_success=False,
+            floor=floor,
+            bar=bar,
+            reference=reference,
+            success=False,
+            paper_success=False,
             success_reason="no valid submission",
-        )  # fmt: skip
+        )
     reached = score == bar or metric.is_better(score, bar)
     improvement = paper_improvement(metric, measured.starter.mean, score)
     beyond = measured.ceiling is not None and metric.is_better(score, measured.ceiling)

@@ -252,7 +252,7 @@ class Server:
 
         Before the first reply, a program may have been stopped while it was still being started.
         """
-        if self.role == "submission" and self._answered and not self._sandbox.kept_still():
+        if self.role == "submission" and self._answered and not self._sandbox.stayed_frozen():
             raise _NotStill(f"`{self._collect.command}` ran while others were timed")
 
     async def _exchange(self, frame: bytes) -> TimedReply:

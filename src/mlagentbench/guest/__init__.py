@@ -1,7 +1,7 @@
-"""Programs that run elsewhere: in the sandbox, in a task's python, beside the harness.
+"""Programs that run outside of the harness: in a sandbox or in a task's virtual environment.
 
-They import nothing of mlagentbench: only the standard library, or the packages of the virtual
-environment that they run in.
+They import nothing of mlagentbench, only the standard library or the packages of the virtual
+environment they run in.
 """
 
 from pathlib import Path

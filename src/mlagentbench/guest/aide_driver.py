@@ -1,14 +1,12 @@
-"""Runs AIDE inside the sandbox; its arguments are those of AIDE's own command line.
+"""Runs AIDE in the sandbox; takes the arguments of AIDE's command line.
 
-Everything that AIDE decides and asks is its own. What this adds to its loop:
+AIDE decides and asks as it does by itself. This program adds to its loop:
 
-- the submission of the best node so far lies in the workspace at any time;
-- a script that leaves no submission has failed, and is told so;
-- whether a higher or a lower metric is better is the task's to say, not the review's;
-- a step in which AIDE cannot use a reply, or its script's process dies, is not the end;
-- the tree is kept in the workspace, and AIDE goes on with it when it is started again.
-
-This file runs in AIDE's python environment: it imports nothing else of this package.
+- the workspace always has the submission of the best node so far;
+- a script that leaves no submission has failed, and its output says so;
+- the task, not the review, says whether a higher or a lower metric is better;
+- an unusable reply or a dying script ends a step, not the run;
+- the tree is kept in the workspace, and AIDE resumes it when it is started again.
 """
 
 import os
@@ -27,8 +25,8 @@ from aide.utils.config import load_cfg, load_task_desc, prep_agent_workspace
 from aide.utils.metric import MetricValue, WorstMetricValue
 
 WORKSPACE = Path.cwd()
-OWN = WORKSPACE / "aide"
-TREE = OWN / "tree.json"
+AIDE_FOLDER = WORKSPACE / "aide"
+TREE = AIDE_FOLDER / "tree.json"
 SUBMISSION = os.environ["MLAGENTBENCH_SUBMISSION"]
 MAXIMIZE = os.environ["MLAGENTBENCH_BETTER"] == "higher"
 
@@ -46,15 +44,15 @@ def main() -> None:
 
 
 def link_data(folder: Path) -> None:
-    """Show AIDE the files of the workspace, but not its own."""
+    """Show AIDE the files of the workspace, except its own."""
     folder.mkdir(parents=True)
     for entry in WORKSPACE.iterdir():
-        if entry != OWN:
+        if entry != AIDE_FOLDER:
             (folder / entry.name).symlink_to(entry)
 
 
 class Search:
-    """AIDE's agent and interpreter, and what is kept of them."""
+    """AIDE's agent, interpreter and journal."""
 
     def __init__(self, cfg: Any, journal: Journal) -> None:
         self.journal = journal
@@ -63,11 +61,11 @@ class Search:
         self.written = Path(cfg.workspace_dir) / "working" / SUBMISSION
 
     def step(self) -> None:
-        """One node more, unless AIDE cannot use what the model says."""
+        """Add one node, unless AIDE cannot use the model's reply."""
         nodes = len(self.journal)
         try:
             self.agent.step(exec_callback=self.run)
-        except Exception:  # noqa: BLE001 (AIDE takes whatever the model says for right)
+        except Exception:  # noqa: BLE001 (AIDE does not check what the model says)
             traceback.print_exc()
         if len(self.journal) > nodes:
             self.keep(self.journal.nodes[-1])
@@ -85,14 +83,14 @@ class Search:
         return result
 
     def keep(self, node: Node) -> None:
-        """Score a new node as the task would, and hand over what it wrote if it is the best."""
+        """Score a new node by the task's rules, and submit its output if it is the best."""
         if not self.written.exists():
             node.is_buggy, node.metric = True, WorstMetricValue()
         elif not node.is_buggy:
             node.metric = MetricValue(node.metric.value, maximize=MAXIMIZE)
         if self.journal.get_best_node() is node:
             copy(self.written, WORKSPACE / SUBMISSION)
-            (OWN / "best_solution.py").write_text(node.code, encoding="utf-8")
+            (AIDE_FOLDER / "best_solution.py").write_text(node.code, encoding="utf-8")
         serialize.dump_json(self.journal, TREE)
         said = f"{node.term_out}\nAIDE: node {node.step}, {node.stage_name}: {node.metric}\n"
         sys.stdout.write(said)
@@ -106,7 +104,7 @@ def remove(path: Path) -> None:
 
 
 def copy(source: Path, target: Path) -> None:
-    """Put a file or folder in the place of another."""
+    """Replace a file or folder by a copy of another."""
     remove(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():

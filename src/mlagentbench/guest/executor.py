@@ -1,19 +1,18 @@
-"""The executor: what runs commands inside the sandbox (`python -I -S`, standard library only).
+"""The executor runs commands in the sandbox (`python -I -S`, standard library only).
 
-The harness holds the other end of the control socket, whose descriptor is the first argument; the
-second are the hard limits, the others the places besides the workspace where files can be written.
-Each message on the socket carries the descriptors of one request: a socket of the request's own,
-then the command's stdin, stdout and stderr. A supervisor, forked ahead and waiting for it, serves
-it, so requests are independent, and closing the request's socket ends it. A request and its answers
-are frames: four bytes of length, then the payload.
+Its first argument is the descriptor of the control socket, whose other end the harness has; then
+come the hard limits and the writable places besides the workspace. Each message on the socket
+carries the descriptors of one request: a socket for this request, then the command's stdin, stdout
+and stderr. A supervisor that was forked in advance serves it, so requests are independent, and
+closing the request's socket ends it. A request and its answers are frames: four bytes of length,
+then the payload.
 
 Commands share the executor's uid. They can kill it (the harness then starts a new sandbox), stop it
-and change what its children inherit (found when the command has ended) but, since it is not
-dumpable, neither read nor write its memory and descriptors, so that no answer can be forged; each
-answer repeats the nonce of its request.
+and change what its children inherit (detected when the command has ended). Since the executor is
+not dumpable, they can neither read nor write its memory and descriptors, so they cannot forge an
+answer. Each answer repeats the nonce of its request.
 """
 
-import array
 import contextlib
 import ctypes
 import errno
@@ -65,9 +64,10 @@ def main() -> None:
 
 
 def fork_spare(control: socket.socket, around: "Surroundings") -> int:
-    """Fork the supervisor of the next request ahead of it, for a fork takes its time.
+    """Fork the supervisor of the next request in advance, because a fork is slow.
 
-    Returns a pipe that ends once the next one is wanted; a word in it says that none is.
+    Returns a pipe that is closed when the next supervisor is needed; a byte in it says that none
+    is.
     """
     wanted, around.next = os.pipe2(os.O_CLOEXEC)
     if os.fork() != 0:
@@ -90,21 +90,15 @@ def fork_spare(control: socket.socket, around: "Surroundings") -> int:
 def receive_descriptors(
     source: socket.socket, max_bytes: int, max_descriptors: int
 ) -> tuple[bytes, list[int]]:
-    """A message and its descriptors; socket.recv_fds forgets its flags, and so close-on-exec."""
-    descriptors = array.array("i")
-    message, ancillary, _flags, _address = source.recvmsg(
-        max_bytes,
-        socket.CMSG_SPACE(max_descriptors * descriptors.itemsize),
-        socket.MSG_CMSG_CLOEXEC,
-    )
-    for _level, kind, data in ancillary:
-        if kind == socket.SCM_RIGHTS:
-            descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
-    return message, list(descriptors)
+    """A message and its descriptors, which no command inherits."""
+    message, descriptors, _flags, _address = socket.recv_fds(source, max_bytes, max_descriptors)
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    return message, descriptors
 
 
 def set_hard_limits(limits: dict[str, int]) -> None:
-    """What the kernel enforces on every process in here."""
+    """Set the limits that the kernel enforces on every process in the sandbox."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for name, value in limits.items():
         which = getattr(resource, f"RLIMIT_{name}")
@@ -114,7 +108,7 @@ def set_hard_limits(limits: dict[str, int]) -> None:
 
 
 def serve(descriptors: list[int], around: "Surroundings") -> None:
-    """Serve one request on its own socket; the next one's supervisor is not forked in its way."""
+    """Serve one request on its socket; the next supervisor is forked when this one can spare it."""
     connection = socket.socket(fileno=descriptors[0])
     request = json.loads(receive(connection))
     try:
@@ -157,7 +151,7 @@ def receive_exactly(connection: socket.socket, length: int) -> bytes:
 def run(
     connection: socket.socket, request: Request, stdio: list[int], around: "Surroundings"
 ) -> None:
-    """Run a command; when it ends, or the harness says so, nothing of it stays behind."""
+    """Run a command until it or the harness ends it; then kill everything it started."""
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     known = around.files() if request["tidy"] else None
     woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -188,7 +182,7 @@ def run(
 
 
 def start(request: Request, stdio: list[int]) -> int:
-    """Start the command in a session of its own; not by a fork, which would copy much memory."""
+    """Start the command in a new session; without a fork, which would copy much memory."""
     os.chdir(request["cwd"])
     os.environ["PATH"] = request["env"].get("PATH", os.defpath)
     places = (0, 1, 2)[-len(stdio) :]
@@ -206,7 +200,7 @@ def start(request: Request, stdio: list[int]) -> int:
 
 
 def wait_for(command: int, connection: socket.socket, woken: int) -> int | None:
-    """The command's exit status, or None when the harness wants it ended."""
+    """The command's exit status, or None when the harness ends it."""
     while True:
         ready, _writable, _broken = select.select([connection.fileno(), woken], [], [])
         if woken in ready:
@@ -219,7 +213,7 @@ def wait_for(command: int, connection: socket.socket, woken: int) -> int | None:
 
 
 def reap(command: int) -> int | None:
-    """Collect all ended children; the command's status if it is among them."""
+    """Collect all ended children; returns the command's status if it is among them."""
     status = None
     while True:
         try:
@@ -233,13 +227,13 @@ def reap(command: int) -> int | None:
 
 
 def shell_exit_code(status: int) -> int:
-    """The exit code as a shell gives it: 128 and the signal's number for a killed command."""
+    """The exit code as a shell gives it: 128 plus the signal for a killed command."""
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 
 
 def kill_descendants() -> None:
-    """Kill everything below this process; being a subreaper, no daemon of it can get away."""
+    """Kill all descendants; as this process is a subreaper, no daemon escapes."""
     while not childless():
         living = descendants_of(os.getpid())
         for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -274,20 +268,20 @@ def descendants_of(ancestor: int) -> list[int]:
     return found
 
 
-# What a command can leave behind besides processes
+# What commands can leave behind besides processes
 
 
 class Surroundings:
-    """What commands find around them as they start, and the next one is to find again."""
+    """The state in which commands start, and which is restored after each of them."""
 
     def __init__(self, places: list[str]) -> None:
         self.places = places
         self.executor = os.getpid()
         self.inherited = inherited_from(0)
-        self.next = -1  # closed when the next request's supervisor is to be forked
+        self.next = -1  # closed when the next supervisor should be forked
 
     def touch(self) -> None:
-        """Touch the memory that serving needs: after a fork, the first touch copies it."""
+        """Touch the memory that serving needs: after a fork, the first access copies it."""
         json.loads(json.dumps({"env": [entries(place) for place in self.places]}))
         inherited_from(0)
 
@@ -306,12 +300,12 @@ class Surroundings:
         return any(os.statvfs(place).f_bfree == 0 for place in self.places)
 
     def restored(self, known: set[str] | None) -> bool:
-        """Remove what is not known; whether all is as it was, or cannot be made so again.
+        """Remove new files; returns whether the state is as before.
 
-        What a process hands down to its children cannot always be set back.
+        What processes inherit cannot always be reset.
         """
         try:
-            os.kill(0, signal.SIGCONT)  # all of the executor's own, which are one group
+            os.kill(0, signal.SIGCONT)  # the executor's processes are one group
             if known is not None:
                 self.tidy(known)
             return inherited_from(self.executor) == self.inherited
@@ -335,7 +329,7 @@ class Surroundings:
 
 
 def inherited_from(pid: int) -> tuple[object, ...]:
-    """What a process hands down to its children and any other of its user's can change."""
+    """What children inherit from a process and other processes of its user can change."""
     return (
         [resource.prlimit(pid, which) for which in RESOURCES],
         os.getpriority(os.PRIO_PROCESS, pid),
@@ -345,18 +339,21 @@ def inherited_from(pid: int) -> tuple[object, ...]:
 
 
 def entries(directory: str) -> list[tuple[str, bool]]:
-    """The paths in a directory, and whether each is one, unless another disk is mounted there."""
+    """The paths in a directory, and whether each is a directory on the same file system."""
     try:
         here = os.stat(directory).st_dev
         with os.scandir(directory) as items:
-            return [(item.path, item.is_dir(follow_symlinks=False)
-                     and os.lstat(item.path).st_dev == here) for item in items]  # fmt: skip
+            return [(item.path, is_directory(item, here)) for item in items]
     except OSError:
         return []
 
 
+def is_directory(item: "os.DirEntry[str]", device: int) -> bool:
+    return item.is_dir(follow_symlinks=False) and os.lstat(item.path).st_dev == device
+
+
 def remove(place: str, name: str) -> None:
-    """Remove a file, or a directory with all that is in it, however deep; it may vanish itself."""
+    """Remove a file or a directory of any depth; it may vanish meanwhile."""
     top = os.open(place, OPEN_DIRECTORY)
     names = [name]
     while names:
@@ -390,7 +387,7 @@ def emptied(name: str, top: int) -> list[str]:
 
 
 def listen(connection: socket.socket, request: Request) -> None:
-    """Open a port of the sandbox's loopback and hand it out: the harness itself answers there."""
+    """Listen on a port of the sandbox's loopback and pass the socket to the harness."""
     server = socket.socket()
     try:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -407,7 +404,7 @@ def listen(connection: socket.socket, request: Request) -> None:
 
 
 def read_file(connection: socket.socket, request: Request) -> None:
-    """Answer, then send the contents in frames; an empty frame says that they are whole."""
+    """Answer, then send the contents in frames; an empty frame ends them."""
     try:
         descriptor = os.open(request["path"], os.O_RDONLY | os.O_NONBLOCK)
         status = os.fstat(descriptor)
@@ -431,7 +428,7 @@ def read_file(connection: socket.socket, request: Request) -> None:
 
 
 def write_file(connection: socket.socket, request: Request) -> None:
-    """Receive the contents whole, then write them, with the rights of this sandbox."""
+    """Receive the contents, then write them with the sandbox's permissions."""
     contents = memoryview(receive_exactly(connection, request["size"]))
     path = request["path"]
     try:

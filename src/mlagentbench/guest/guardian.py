@@ -1,13 +1,12 @@
-"""The guardian: a process beside the harness that starts all sandboxes and outlives it briefly.
+"""The guardian: a process beside the harness that starts all sandboxes and cleans up after it.
 
-It runs on its own (`python -I -S guardian.py PID SCRATCH`, standard library only) and speaks with
-the harness over the socket on descriptor 0. When the harness is gone, however it went, every
-process below the guardian is killed, and all directories whose path begins with SCRATCH are
-removed, before the guardian ends. bubblewrap's own --die-with-parent is not enough: a harness that
-is killed while a sandbox starts would leave it behind.
+It runs as `python -I -S guardian.py PID SCRATCH` (standard library only) and talks to the harness
+over the socket on descriptor 0. When the harness is gone, for whatever reason, the guardian kills
+all its descendants, removes all directories whose path begins with SCRATCH, and ends. bubblewrap's
+--die-with-parent is not enough: it leaves a sandbox behind when the harness is killed while the
+sandbox starts.
 """
 
-import array
 import ctypes
 import fcntl
 import json
@@ -23,7 +22,7 @@ MAX_MESSAGE = 65536
 
 
 def main() -> None:
-    """Serve the harness until it is gone, then leave nothing behind."""
+    """Serve the harness until it is gone, then clean up."""
     harness = socket.socket(fileno=os.dup(0))
     quiet = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
@@ -38,7 +37,7 @@ def main() -> None:
 
 
 def serve(harness: socket.socket, harness_pid: int, started: set[int]) -> None:
-    """Start what the harness asks for, reap what ends, until the harness is gone."""
+    """Start sandboxes and reap ended processes until the harness is gone."""
     alive = os.pidfd_open(harness_pid)
     if os.getppid() != harness_pid:
         return
@@ -84,21 +83,15 @@ def answer(harness: socket.socket, started: set[int]) -> bool:
 def receive_descriptors(
     source: socket.socket, max_bytes: int, max_descriptors: int
 ) -> tuple[bytes, list[int]]:
-    """A message and its descriptors; socket.recv_fds forgets its flags, and so close-on-exec."""
-    descriptors = array.array("i")
-    message, ancillary, _flags, _address = source.recvmsg(
-        max_bytes,
-        socket.CMSG_SPACE(max_descriptors * descriptors.itemsize),
-        socket.MSG_CMSG_CLOEXEC,
-    )
-    for _level, kind, data in ancillary:
-        if kind == socket.SCM_RIGHTS:
-            descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
-    return message, list(descriptors)
+    """A message and its descriptors, which no command inherits."""
+    message, descriptors, _flags, _address = socket.recv_fds(source, max_bytes, max_descriptors)
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    return message, descriptors
 
 
 def spawn(command: list[str], descriptors: list[int]) -> int:
-    """Start a command whose descriptors 0, 1, 2, ... are those given; its environment is empty."""
+    """Start a command with these descriptors as 0, 1, 2, ... and an empty environment."""
     lifted = [
         fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE_DESCRIPTOR)
         for descriptor in descriptors
@@ -118,7 +111,7 @@ def spawn(command: list[str], descriptors: list[int]) -> int:
 
 
 def reap(started: set[int]) -> None:
-    """Collect ended children, and kill what a sandbox that died while starting left to us."""
+    """Collect ended children, and kill the orphans of a sandbox that died while starting."""
     while True:
         try:
             pid, _status = os.waitpid(-1, os.WNOHANG)
@@ -143,7 +136,7 @@ def kill_everything() -> None:
 
 
 def remove_all(beginning: str) -> None:
-    """Remove all directories with such paths, also where programs closed parts to their owner."""
+    """Remove all directories with such paths, even parts that are closed to their owner."""
     parent, beginning = os.path.split(beginning)
     names = [name for name in os.listdir(parent) if name.startswith(beginning)]  # noqa: PTH208
     paths = [f"{parent}/{name}" for name in names]
@@ -153,7 +146,7 @@ def remove_all(beginning: str) -> None:
 
 
 def children_of(parent: int) -> list[int]:
-    """The living direct children; found in /proc, since nobody else knows the orphans."""
+    """The living direct children, found in /proc because orphans are listed nowhere else."""
     found = []
     for name in os.listdir("/proc"):  # noqa: PTH208
         if not name.isdigit():

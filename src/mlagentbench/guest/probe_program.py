@@ -1,21 +1,21 @@
-"""Learns the answers from what should not tell them; runs in a sandbox, in a python env of its own.
+"""Tries to predict the answers from data that should not reveal them; runs in a sandbox.
 
-`python probe_program.py PUBLIC ANSWERS.json` prints one JSON object. What it sees of a test row:
+`python probe_program.py PUBLIC ANSWERS.json` prints one JSON object. The features of a test row:
 
-| sight    | what it is                                                                           |
+| sight    | features                                                                             |
 |----------|--------------------------------------------------------------------------------------|
-| position | the row of each public table in which its id stands                                  |
+| position | the row of its id in each public table                                               |
 | id       | the numbers in it, their lowest bits, its length, its first and last characters      |
-| file     | of each public file that bears its id: size, inode, change time, place in the        |
-|          | directory, and what the header of a PNG, JPEG, GIF or npy file says                  |
-| name     | what else stands in the names of these files and of their folders                    |
+| file     | for each public file named after its id: size, inode, change time, position in the   |
+|          | directory, and the header of a PNG, JPEG, GIF or npy file                            |
+| name     | the rest of the names of these files and their folders                               |
 
-Gradient boosting, which sees everything, and the nearest neighbours in each sight learn from one
-half of the answers and predict the other (rows whose ids share a first part, like 0012_01 and
-0012_02, stay together: tasks split such groups whole). Their gain over the best constant is counted
+Gradient boosting on all features, and nearest neighbours on each sight, learn from one half of the
+answers and predict the other. Rows whose ids share a first part, like 0012_01 and 0012_02, are in
+the same half, because tasks do not split such groups. The gain over the best constant is measured
 for classes in hits, weighted so that all classes count the same, and for numbers in the squared
-error of their ranks. Of five random halvings the middle one is reported: within one, the predicted
-answers took no part in learning, so that its standard error is right.
+error of their ranks. The median of five random halvings is reported: within one halving, the
+predicted answers were not learnt from, so its standard error is right.
 """
 
 import csv
@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.neighbors import NearestNeighbors
 
@@ -43,10 +44,14 @@ NUMBERS = 4
 BITS = 8
 HEADER = 65_536
 BOOSTING = {
-    "max_iter": 40, "learning_rate": 0.05, "max_leaf_nodes": 6, "min_samples_leaf": 20,
-    "early_stopping": False, "random_state": 0,
-}  # fmt: skip
-"""Cautious: a model that overfits is worse than a constant, and hides what little it learnt."""
+    "max_iter": 40,
+    "learning_rate": 0.05,
+    "max_leaf_nodes": 6,
+    "min_samples_leaf": 20,
+    "early_stopping": False,
+    "random_state": 0,
+}
+"""Cautious: a model that overfits is worse than a constant, and hides what it has learnt."""
 
 
 def main() -> None:
@@ -71,11 +76,11 @@ def main() -> None:
     json.dump({"rows": len(rows), "features": features, "tests": found}, sys.stdout)
 
 
-# What can be seen
+# Features
 
 
 def positions(public: Path, ids: list[str]) -> list[np.ndarray]:
-    """The place of each id in every table that holds all of them."""
+    """The row of each id in every table that has all of them."""
     found = []
     for file in sorted(public.rglob("*")):
         if file.suffix in (".csv", ".tsv"):
@@ -100,23 +105,24 @@ def id_features(ids: list[str]) -> list[np.ndarray]:
     rows = []
     for text in ids:
         numbers = [int(part) for part in re.findall(r"\d{1,15}", text)][:NUMBERS]
-        whole = int(text, 16) if re.fullmatch(r"[0-9a-fA-F]{1,64}", text) else sum(numbers)
+        value = int(text, 16) if re.fullmatch(r"[0-9a-fA-F]{1,64}", text) else sum(numbers)
         decimal = numbers[-1] if numbers else 0
+        padded = text.ljust(CHARACTERS, "\0"), text.rjust(CHARACTERS, "\0")
+        ends = padded[0][:CHARACTERS] + padded[1][-CHARACTERS:]
         rows.append(
             [
-                len(text), whole % 2**53, decimal % 10, decimal % 3, decimal % 7,
-                *(whole >> bit & 1 for bit in range(BITS)),
-                *(ord(text[place]) if place < len(text) else -1 for place in range(CHARACTERS)),
-                *(ord(text[-place]) if place <= len(text) else -1
-                  for place in range(1, CHARACTERS + 1)),
-                *numbers, *[-1] * (NUMBERS - len(numbers)),
+                *(len(text), value % 2**53, decimal % 10, decimal % 3, decimal % 7),
+                *(value >> bit & 1 for bit in range(BITS)),
+                *map(ord, ends),
+                *numbers,
+                *[-1] * (NUMBERS - len(numbers)),
             ]
-        )  # fmt: skip
+        )
     return list(np.array(rows, dtype=float).T)
 
 
 def file_features(public: Path, ids: list[str]) -> list[np.ndarray]:
-    """One set of columns for each kind of file, `images/{id}.png` being one kind."""
+    """One set of columns for each kind of file, such as `images/{id}.png`."""
     row_of = {value: row for row, value in enumerate(ids)}
     kinds: dict[str, dict[int, list[float]]] = {}
     for folder, _, _ in os.walk(public):
@@ -139,7 +145,7 @@ def file_features(public: Path, ids: list[str]) -> list[np.ndarray]:
 
 
 def name_features(public: Path, ids: list[str]) -> list[np.ndarray]:
-    """What the names say beside the id: their kind, and the numbers in them."""
+    """Features of the names without the id: their kind, and the numbers in them."""
     row_of = {value: row for row, value in enumerate(ids)}
     rest: list[set[str]] = [set() for _ in ids]
     for file in sorted(public.rglob("*")):
@@ -157,7 +163,7 @@ def name_features(public: Path, ids: list[str]) -> list[np.ndarray]:
 
 
 def id_in(path: Path, known: dict[str, int]) -> str | None:
-    """The id that a file or one of its folders is named by, alone or with other words."""
+    """The id in the name of a file or of one of its folders."""
     for part in reversed(path.parts):
         words = re.split(r"[^0-9A-Za-z]+", Path(part).stem)
         for name in (part, part.split(".")[0], Path(part).stem, *words):
@@ -175,7 +181,7 @@ def describe(file: Path, place: int) -> list[float]:
 
 
 def header_facts(start: bytes) -> list[float]:
-    """Dimensions and metadata that a file's header tells, by its format."""
+    """Dimensions and metadata in a file's header, by its format."""
     formats: dict[bytes, Callable[[bytes], list[float]]] = {
         b"\x89PNG\r\n\x1a\n": png_facts,
         b"\xff\xd8": jpeg_facts,
@@ -192,7 +198,7 @@ def header_facts(start: bytes) -> list[float]:
 
 
 def png_facts(head: bytes) -> list[float]:
-    """Width, height, depth, colour type, interlacing, and how much stands before the pixels."""
+    """Width, height, depth, colour type, interlacing, and the size of what precedes the pixels."""
     facts = [float(value) for value in struct.unpack(">IIBBBBB", head[16:29])]
     place, chunks, extra = 8, 0, 0
     while place + 8 <= len(head):
@@ -233,7 +239,7 @@ def npy_facts(head: bytes) -> list[float]:
 
 
 def as_matrix(columns: list[np.ndarray]) -> np.ndarray:
-    """Columns that differ between rows, by rank: equal values share one, what is missing is -1."""
+    """The ranks of all columns that differ between rows; a missing value is -1."""
     useful = [column for column in columns if len(np.unique(column[~np.isnan(column)])) > 1]
     if not useful:
         return np.empty((len(columns[0]) if columns else 0, 0))
@@ -243,18 +249,16 @@ def as_matrix(columns: list[np.ndarray]) -> np.ndarray:
 def ranks(column: np.ndarray) -> np.ndarray:
     """Ranks between 0 and 1; equal values share one."""
     known = ~np.isnan(column)
-    _, inverse, counts = np.unique(column[known], return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - (counts + 1) / 2
     found = np.full(len(column), -1.0)
-    found[known] = middle[inverse] / max(1, known.sum() - 1)
+    found[known] = (rankdata(column[known]) - 1) / max(1, known.sum() - 1)
     return found
 
 
-# What can be learnt
+# Learning
 
 
 def halvings(ids: list[str]) -> list[np.ndarray]:
-    """Which rows are learnt from, several times; rows of one small group stay together."""
+    """Several choices of the rows to learn from; rows of one small group are kept together."""
     first_parts = [re.split(r"[_\-/]", text)[0] for text in ids]
     groups = first_parts if len(set(first_parts)) >= len(ids) / 10 else ids
     _, number = np.unique(groups, return_inverse=True)
@@ -268,19 +272,17 @@ def probe(
     """Every model on one target: its gain over the best constant, and the standard error."""
     if not sights or len(set(values)) < 2:
         return
-    judge = class_gains if is_classes(values) else number_gains
+    measure = class_gains if is_classes(values) else number_gains
     labels = as_classes(values) if is_classes(values) else as_numbers(values)
     everything = np.concatenate(list(sights.values()), axis=1)
     models = [("gradient boosting", "everything", everything, boosting)]
     models += [("nearest neighbours", name, table, neighbours) for name, table in sights.items()]
     for model, sight, table, predict in models:
-        found = [gain_and_error(judge(labels, table, half, predict)) for half in halves]
+        found = [gain_and_error(measure(labels, table, half, predict)) for half in halves]
         found.sort(key=lambda pair: pair[0] / pair[1] if pair[1] else np.sign(pair[0]) * np.inf)
         gain, error = found[len(found) // 2]
-        yield {
-            "target": target, "model": model, "sight": sight, "gain": gain,
-            "standard_error": error,
-        }  # fmt: skip
+        test = {"target": target, "model": model, "sight": sight}
+        yield {**test, "gain": gain, "standard_error": error}
 
 
 def gain_and_error(gains: np.ndarray) -> tuple[float, float]:
@@ -302,7 +304,7 @@ def is_number(value: str) -> bool:
 
 
 def as_classes(values: list[str]) -> np.ndarray:
-    """Class numbers; rare classes are one."""
+    """Class numbers; all rare classes share one."""
     counts = Counter(values)
     common = [name for name, count in counts.items() if count >= LEAST_IN_CLASS]
     number = {name: place for place, name in enumerate(sorted(common))}
@@ -310,7 +312,7 @@ def as_classes(values: list[str]) -> np.ndarray:
 
 
 def as_numbers(values: list[str]) -> np.ndarray:
-    """Ranks of the numbers; texts that are none are ranked by their length."""
+    """Ranks of the numbers; other texts are ranked by their length."""
     numeric = all(map(is_number, values))
     return ranks(np.array([float(value) if numeric else len(value) for value in values]))
 
@@ -321,14 +323,14 @@ Predict = Callable[[np.ndarray, np.ndarray, np.ndarray, "np.ndarray | None"], np
 def class_gains(
     labels: np.ndarray, table: np.ndarray, seen: np.ndarray, predict: Predict
 ) -> np.ndarray:
-    """For each unseen row its weighted hit, less what a constant gets on average."""
+    """For each unseen row its weighted hit, minus that of a constant on average."""
     hidden = labels[~seen]
     guesses = predict(table[seen], labels[seen], table[~seen], class_weights(labels[seen]))
     return np.asarray(class_weights(hidden) * ((guesses == hidden) - 1 / len(set(hidden))))
 
 
 def class_weights(labels: np.ndarray) -> np.ndarray:
-    """Weights of mean 1 that make all classes count the same."""
+    """Weights with mean 1 that make all classes count the same."""
     classes, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
     return np.asarray((len(labels) / (len(classes) * counts))[inverse])
 
@@ -336,7 +338,7 @@ def class_weights(labels: np.ndarray) -> np.ndarray:
 def number_gains(
     labels: np.ndarray, table: np.ndarray, seen: np.ndarray, predict: Predict
 ) -> np.ndarray:
-    """For each unseen row by how much its squared error is below that of the mean."""
+    """For each unseen row the squared error of the mean, minus that of the prediction."""
     hidden = labels[~seen]
     guesses = predict(table[seen], labels[seen], table[~seen], None)
     return np.asarray((hidden - labels[seen].mean()) ** 2 - (hidden - guesses) ** 2)
@@ -355,7 +357,7 @@ def boosting(
 def neighbours(
     seen: np.ndarray, labels: np.ndarray, unseen: np.ndarray, weights: np.ndarray | None
 ) -> np.ndarray:
-    """The mean of the nearest rows' numbers, or the class with most weight among them."""
+    """The mean of the nearest rows' numbers, or the class with the most weight among them."""
     search = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(seen))).fit(seen)
     nearest = search.kneighbors(unseen, return_distance=False)
     if weights is None:

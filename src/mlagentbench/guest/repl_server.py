@@ -1,11 +1,11 @@
-"""The Python REPL inside the sandbox; standard library only.
+"""The Python REPL in the sandbox; standard library only.
 
     serve ADDRESS                     keeps the state; one per sandbox
     ask ADDRESS SECONDS MAX_BYTES     sends the code on stdin, prints what it prints
 
-Code runs in the server's main thread, with stdout and stderr on the asker's connection, children
-included. The asker's exit code says how it went. When the time or the output is too much, the
-asker interrupts the code as Ctrl-C would, which keeps the state, and gives up after a while.
+Code runs in the server's main thread, with stdout and stderr on the asker's connection, also those
+of children. The asker's exit code says how the code ended. When it exceeds its time or output, the
+asker interrupts it like Ctrl-C, which keeps the state, and gives up after a while.
 """
 
 import ast
@@ -31,10 +31,10 @@ RUN = b"run"
 
 
 def serve(address: str) -> None:
-    """Run what askers send, one after the other, in one namespace."""
+    """Run the code of askers, one piece after the other, in one namespace."""
     main = types.ModuleType("__main__")
     sys.modules["__main__"] = main
-    # Only now, so that files of the workspace do not stand in for what this program needs.
+    # Only now, so that files of the workspace do not shadow modules of this program.
     sys.path.insert(0, "")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
@@ -86,7 +86,7 @@ def answer(connection: socket.socket, code: str, namespace: dict[str, object]) -
 
 
 def run(code: str, namespace: dict[str, object]) -> int:
-    """Execute code as at a prompt: the value of a last expression is shown."""
+    """Execute code as at a prompt: the value of a last expression is printed."""
     name = f"<repl {len(linecache.cache)}>"
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
     try:
@@ -110,7 +110,7 @@ def run(code: str, namespace: dict[str, object]) -> int:
 
 
 def ask(address: str, seconds: float, max_bytes: int) -> int:
-    """Send the code, print the answer, and tell how it went by the exit code."""
+    """Send the code and print its output; returns the exit code."""
     connection = connect(address)
     if connection is None:
         return ENDED
@@ -143,7 +143,7 @@ def ask(address: str, seconds: float, max_bytes: int) -> int:
 
 
 def connect(address: str) -> socket.socket | None:
-    """A connection to the server, which may be just about to start."""
+    """A connection to the server, which may still be starting."""
     until = time.monotonic() + CONNECT_SECONDS
     while time.monotonic() < until:
         connection = socket.socket(socket.AF_UNIX)

@@ -1,8 +1,8 @@
-"""Calls one function of a task folder; runs inside, in the task's python env.
+"""Calls one function of a task folder; runs in a sandbox, in the task's virtual environment.
 
-`python task_driver.py CALL.json` (standard library only, but for numpy where a seed is given). The
-call names the function, its arguments and the file for the result. An exception of the task's own
-code goes to stderr and ends this with exit code 1.
+`python task_driver.py CALL.json` (standard library only, except numpy if a seed is given). The call
+names the function, its arguments and the file for the result. An exception in the task's code goes
+to stderr, with exit code 1.
 """
 
 import importlib
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import mlagentbench_task  # type: ignore[import-not-found]  # laid beside this file
+import mlagentbench_task  # type: ignore[import-not-found]  # bound beside this file
 
 
 def main() -> None:
@@ -54,9 +54,9 @@ def write(file: Path, contents: str | bytes) -> None:
 
 
 def as_json(value: Any) -> Any:
-    """A value as JSON knows it: a Grade by its fields, numpy's numbers and arrays as Python's.
+    """A value as JSON: a Grade by its fields, numpy's numbers and arrays as Python's.
 
-    What is not finite becomes None, except in a score, which the caller checks.
+    A number that is not finite becomes None, except a score, which the caller checks.
     """
     if isinstance(value, mlagentbench_task.Grade):
         return {"score": float(value.score), "extra": as_json(value.extra)}

@@ -1,8 +1,9 @@
-"""`mlagentbench branch`: new runs that share a run's history up to a step, and go on from there.
+"""`mlagentbench runs branch`: new runs that share a run's history up to a step, then continue.
 
 A branch is a run like every other. Its journal begins with the parent's lines up to the end of the
-step, its snapshots are the parent's own objects, and what the shared part has used counts. It goes
-on with the same agent, or with another agent, model, role, setting, limit or observation.
+step, chained to its own run.json, which has the hash of the parent's line that ends the step. Its
+snapshots are the parent's own objects, and what the shared part has used counts. It goes on with
+the same agent, or with another agent, model, role, setting, limit or observation.
 
 The k-th branch of every set from one point has the same seed, another one than the parent and the
 other branches: sets differ in nothing but what was changed, and can be compared pair by pair.
@@ -43,6 +44,7 @@ from mlagentbench.launch.suite import (
 )
 from mlagentbench.models.model_choice import NO_MODEL, choose, parse_role
 from mlagentbench.records import BranchPoint, Disclosure, Json, Record, RunRecord
+from mlagentbench.runs.chain import line_hash, require_chain, whole_lines
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import (
     LONG_TEXT,
@@ -52,10 +54,10 @@ from mlagentbench.runs.journal import (
     EventName,
     History,
     RunLine,
-    encode_line,
     read_lines,
+    whole_journal,
 )
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.objects import ObjectStore, object_hash
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import SuiteOutcome, find_run, read_record
 from mlagentbench.runs.trees import verify_snapshot
@@ -84,7 +86,7 @@ class Changes(Record):
         roles: Sequence[str],
         observation: Path | None,
     ) -> "Changes":
-        """Read the options of `branch`; a UsageError names the one that is wrong."""
+        """Read the options of `runs branch`; a UsageError names the one that is wrong."""
         return cls(
             agent=agent,
             settings=dict(parse_setting(text, "--set") for text in settings),
@@ -126,6 +128,7 @@ def shared_lines(parent: RunDirectory, step: int) -> list[AnyLine]:
     """The parent's journal up to the end of a step; a UsageError for one that cannot be shared."""
     require_own(parent, record := read_record(parent))
     lines = read_lines(parent.journal) if parent.journal.exists() else []
+    require_chain(parent.journal)
     last = len(History(lines).steps)
     if not lines or step > last:
         raise UsageError(f"--step {step}: the last step of {parent.path} is {last}")
@@ -208,9 +211,13 @@ def _disclosure(parent: RunDirectory, request: SuiteRequest, console: Console) -
     ready = make_tasks_ready(request, console)
     require_same_ground(parent, request, ready)
     return disclose_run(
-        load_task(cell.task), request.settings, ready[cell.python_needs], cell.agent,
-        choose(cell.model, request.model_arguments), role_choices(request, cell),
-    )  # fmt: skip
+        load_task(cell.task),
+        request.settings,
+        ready[cell.python_needs],
+        cell.agent,
+        choose(cell.model, request.model_arguments),
+        role_choices(request, cell),
+    )
 
 
 def _offered(request: SuiteRequest) -> tuple[str, ...]:
@@ -239,9 +246,12 @@ class _Maker:
         self._lines = [_offering(line, actions) for line in shared]
         edited = None if observation is None else self._edit(observation)
         self._point = BranchPoint(
-            run=parent.relative.as_posix(), step=step, edited=edited,
+            run=parent.relative.as_posix(),
+            step=step,
+            parent_hash=line_hash(whole_lines(parent.journal)[len(shared) - 1]),
+            edited=edited,
             mixed=edited is not None or (step > 0 and self._is_others()),
-        )  # fmt: skip
+        )
 
     def make(self, number: int) -> RunDirectory:
         """The branch of that number; one that is there already stays as it is."""
@@ -257,8 +267,9 @@ class _Maker:
         run = RunDirectory(self._parent.out, Path(place))
         if not run.run_json.exists():
             run.create()
-            write_atomically(run.journal, b"".join(map(encode_line, self._journal())))
             write_atomically(run.run_json, record.model_dump_json(indent=2).encode())
+        if not run.journal.exists():
+            write_atomically(run.journal, whole_journal(self._journal(), run.journal))
         return run
 
     def _is_others(self) -> bool:
@@ -275,7 +286,7 @@ class _Maker:
         end = self._lines[-1]
         if not isinstance(end, EndLine):
             raise UsageError("--edit-observation needs a step: there is none before the first")
-        edited = hashlib.sha256(observation.encode()).hexdigest()
+        edited = object_hash(observation.encode())
         is_long = len(observation) > LONG_TEXT
         if is_long:
             with closing(ObjectStore(self._parent.objects)) as store:
@@ -290,8 +301,9 @@ class _Maker:
         """The shared lines, then what is different from here on."""
         parent = self._record.disclosure
         same = (parent.agent, parent.agent_settings) == (
-            self._facts.agent, self._facts.agent_settings,
-        )  # fmt: skip
+            self._facts.agent,
+            self._facts.agent_settings,
+        )
         where = f"{self._point.run}, after step {self._point.step}"
         begins = self._event(0, "branched" if same else "taken over", where, self._facts.limits)
         if self._point.edited is None:
@@ -304,9 +316,13 @@ class _Maker:
     ) -> EventLine:
         last = self._lines[-1]
         return EventLine(
-            n=last.n + 1 + place, at=time.time(), clock=last.clock,
-            event=event, detail=detail, limits=limits,
-        )  # fmt: skip
+            n=last.n + 1 + place,
+            at=time.time(),
+            clock=last.clock,
+            event=event,
+            detail=detail,
+            limits=limits,
+        )
 
 
 def _offering(line: AnyLine, actions: tuple[str, ...]) -> AnyLine:

@@ -20,7 +20,7 @@ from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.launch.out_directory import find_output
 from mlagentbench.launch.request import AgentChoice, RunSettings
-from mlagentbench.models.model_choice import ModelChoice, names_of, who_answers
+from mlagentbench.models.model_choice import ModelChoice, model_names, who_answers
 from mlagentbench.records import BudgetLimits, Disclosure, Json
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal
@@ -86,7 +86,7 @@ async def identify(task: Task, settings: RunSettings, state: TaskState) -> Ident
     ready = await make_ready(task, settings.tier, settings.mini_seed, added=added, call=call_task)
     model = ModelChoice(name=log.eval.model.removeprefix("none/"), arguments=log.eval.model_args)
     roles = _roles_of(log)
-    tool = tool_model_name(task, names_of(roles), model.name)
+    tool = tool_model_name(task, model_names(roles), model.name)
     out, limits = find_output(Path(log.location)), settings.limits(task.spec)
     if settings.continues is not None:
         run = _named_run(out, settings.continues, agent)
@@ -118,7 +118,7 @@ def disclose_run(
     roles: Mapping[str, ModelChoice],
 ) -> Disclosure:
     """What the results of such a run will say about it."""
-    names = names_of(roles)
+    names = model_names(roles)
     tool = tool_model_name(task, names, model.name)
     answering = who_answers(model, roles)
     return disclose(

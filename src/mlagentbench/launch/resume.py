@@ -30,6 +30,7 @@ from mlagentbench.launch.suite import (
 )
 from mlagentbench.models.model_choice import choose, parse_arguments, who_answers
 from mlagentbench.records import BudgetLimits, Json, Record, RunRecord
+from mlagentbench.runs.chain import require_chain
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.results import (
@@ -72,7 +73,7 @@ class GoingOn(Record):
         jobs: int = 1,
         **limits: Json,
     ) -> "GoingOn":
-        """Read the options of `resume` and `branch`; a UsageError names the one that is wrong."""
+        """Read what `resume` and `runs branch` share; a UsageError names a wrong option."""
         return cls(
             limits=read_settings(limits, shown_as=_option),
             agent=agent,
@@ -96,6 +97,7 @@ def resume_runs(paths: Sequence[Path], how: GoingOn, say: Say, console: Console)
     runs = list({run.path: run for run in map(find_run, paths)}.values())
     for run in runs:
         require_own(run, read_record(run))
+        require_chain(run.journal)
     for other in runs[1:]:
         if other.out != runs[0].out:
             raise UsageError(
@@ -185,6 +187,11 @@ def require_own(run: RunDirectory, record: RunRecord) -> None:
     """A UsageError for what no agent of this harness did."""
     if record.origin != "run":
         raise UsageError(f"{run.path} was imported or replayed; only runs of agents can go on")
+    if record.branched_from is not None and not run.journal.exists():
+        raise UsageError(
+            f"{run.path}: the branch has no journal, since branching was interrupted; run the same "
+            "branch command again"
+        )
 
 
 def agent_of(run: RunDirectory, record: RunRecord, file: str | None) -> AgentInfo:

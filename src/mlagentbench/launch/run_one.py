@@ -16,10 +16,9 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from mlagentbench.environment.actions.action import AskPerson
 from mlagentbench.environment.budget import Budget, working_clock
-from mlagentbench.environment.current_environment import publish
-from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.environment import Environment, set_current_environment
 from mlagentbench.environment.feedback import hold_out
-from mlagentbench.environment.services.tool_model import NotedReplies, found_tool
+from mlagentbench.environment.services.tool_model import LoggedReplies, load_tool
 from mlagentbench.environment.services.tool_services import run_services
 from mlagentbench.environment.workspace import sandbox_spec
 from mlagentbench.errors import UsageError
@@ -77,7 +76,7 @@ def open_run(task_path: str, settings: dict[str, Any]) -> Solver:
         with _failure_noted(identified.run):
             opened = await _open_environment(identified)
         _open[state.uuid] = opened
-        publish(opened.environment)
+        set_current_environment(opened.environment)
         state.user_prompt.text = opened.environment.problem
         return state
 
@@ -109,7 +108,7 @@ async def _open_environment(identified: Identified) -> OpenRun:
         budget = Budget(identified.limits, clock=working_clock())
         services = None
         if identified.tool is not None:
-            tool = NotedReplies(found_tool(identified.tool), run.asked)
+            tool = LoggedReplies(load_tool(identified.tool), run.asked)
             services = run_services(task, data.private, tool, budget)
             held.push_async_callback(services.close)
         sandbox = run_sandbox(settings.sandbox, run, spec, services)

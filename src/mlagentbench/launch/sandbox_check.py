@@ -1,4 +1,4 @@
-"""`mlagentbench check-sandbox`: does a sandbox on this machine keep what runs rely on?"""
+"""`mlagentbench doctor --sandbox`: does a sandbox on this machine enforce what runs rely on?"""
 
 import asyncio
 import sys

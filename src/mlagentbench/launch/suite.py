@@ -27,7 +27,7 @@ from mlagentbench.launch.request import (
     read_settings,
     split_list,
 )
-from mlagentbench.models.model_check import prerequisites_explained, require_model
+from mlagentbench.models.model_check import explain_prerequisites, read_prices, require_model
 from mlagentbench.models.model_choice import (
     NO_MODEL,
     RECORDED,
@@ -35,10 +35,9 @@ from mlagentbench.models.model_choice import (
     choose,
     parse_arguments,
     parse_role,
-    require_taken,
+    require_known_arguments,
     who_answers,
 )
-from mlagentbench.models.prices import read_prices
 from mlagentbench.records import Disclosure, Json, Record
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_lines
@@ -120,7 +119,7 @@ class SuiteRequest(Record):
         names = in_variants(chosen_tasks(split_list(tasks), suite), variant)
         choices, model_names = parse_agents(agents), split_list(models)
         if not choices:
-            raise UsageError("--agents must name at least one (see: mlagentbench agents)")
+            raise UsageError("--agents must name at least one (see: mlagentbench agents list)")
         return cls(
             cells=tuple(cells_of(names, choices, model_names)),
             settings=chosen,
@@ -147,7 +146,7 @@ def cells_of(
     if usable and all(info.needs_model is False for info, _ in chosen):
         raise UsageError(
             f"{option} {','.join(usable)}: of these agents none uses a model (see: mlagentbench "
-            "agents)"
+            "agents list)"
         )
     for info, settings in chosen:
         info.solver(**settings)
@@ -228,7 +227,7 @@ def require_what_is_needed(request: SuiteRequest, console: Console) -> None:
     if request.settings.interactive and not (console.is_terminal and sys.stdin.isatty()):
         raise UsageError("--interactive needs a terminal, to ask and to be answered")
     for cell in request.cells:
-        if cell.info.lives_inside:
+        if cell.info.in_sandbox:
             _require_place_inside(cell.info.name, request.settings)
         if ROLE in _roles(request, cell) and request.settings.sandbox != "bubblewrap":
             raise UsageError(
@@ -244,7 +243,7 @@ def require_what_is_needed(request: SuiteRequest, console: Console) -> None:
         for task in _tasks(request).values():
             require_feedback(task)
     _prices(request)
-    require_taken(request.model_arguments, _models(request))
+    require_known_arguments(request.model_arguments, _models(request))
     for name in sorted(_models(request)):
         require_model(choose(name, request.model_arguments))
 
@@ -308,7 +307,7 @@ def evaluate(
     ]
     # What Inspect itself prints about its log directory would only stand in the way.
     live = LiveProgress(console, total=len(tasks) * request.runs)
-    with live, redirect_stdout(StringIO()), prerequisites_explained("Inspect"):
+    with live, redirect_stdout(StringIO()), explain_prerequisites("Inspect"):
         _, logs = eval_set(
             tasks,
             log_dir=str(request.out / "logs"),

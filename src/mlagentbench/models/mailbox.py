@@ -1,11 +1,11 @@
-"""`mlagentbench/mailbox`: whoever finds the question in a directory may answer it.
+"""`mlagentbench/mailbox`: a model whose replies are written into a directory by someone else.
 
     mlagentbench run --models mlagentbench/mailbox -M dir=DIR ...
 
-For people, for clusters without a network, for models behind other walls. Each question is a file,
-each answer the file beside it (mailbox_folder.py). Waiting for the answer is not the run's time.
-A run that was killed leaves its question in the mailbox; continued, it finds it there, with the
-answer if there is one by then.
+For people, for clusters without a network and for models that cannot be reached directly. Each
+question is a file, each answer is the file beside it (mailbox_folder.py). Waiting for an answer
+does not count as run time. A killed run leaves its question in the mailbox and finds it there when
+it is resumed, with the answer if there is one by then.
 """
 
 import hashlib
@@ -21,21 +21,21 @@ from inspect_ai.util import suspend_working_limit
 from pydantic import Field
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.models.builtin_model import Asked, OwnModel, call_id, reply
+from mlagentbench.models.builtin_model import BuiltinModel, ModelCall, model_output, tool_call_id
 from mlagentbench.models.mailbox_folder import MailFolder, MailReply, MailRequest, ReplyWatch
-from mlagentbench.models.question import Answered, Question, current_question
+from mlagentbench.models.question import Question, ReplyMetadata, current_question
 
 BY_HAND = "hand"
-"""Who answered, where the reply does not say."""
-LOOK_EVERY = 0.1
+"""Who answered, unless the reply says so."""
+POLL_SECONDS = 0.1
 
 
-class Mailbox(OwnModel):
-    """A model whose replies somebody else writes."""
+class Mailbox(BuiltinModel):
+    """A model that waits for replies in a directory."""
 
     dir: Path
     timeout: Annotated[float, Field(gt=0)] | None = None
-    """Seconds to wait for one answer; without it, for ever."""
+    """Seconds to wait for one answer; without a limit by default."""
 
     def model_post_init(self, context: Any, /) -> None:  # noqa: ARG002
         MailFolder(self.dir).create()
@@ -44,9 +44,9 @@ class Mailbox(OwnModel):
     def answered_by(self) -> str:
         return "mailbox"
 
-    async def answer(self, asked: Asked) -> ModelOutput:
+    async def answer(self, call: ModelCall) -> ModelOutput:
         folder = MailFolder(self.dir)
-        request = _request(asked, current_question())
+        request = _request(call, current_question())
         with suspend_working_limit():
             name = folder.post(request)
             try:
@@ -63,26 +63,26 @@ class Mailbox(OwnModel):
         watch = ReplyWatch(folder, name)
         with anyio.move_on_after(self.timeout):
             while (answered := watch.look()) is None:
-                await anyio.sleep(LOOK_EVERY)
+                await anyio.sleep(POLL_SECONDS)
             return answered
         raise RunFailed(
-            "model", f"nobody answered {folder.path(name, 'request.json')} in {self.timeout:g} s"
+            "model", f"no answer to {folder.path(name, 'request.json')} within {self.timeout:g} s"
         )
 
 
-def _request(asked: Asked, question: Question | None) -> MailRequest:
+def _request(call: ModelCall, question: Question | None) -> MailRequest:
     values: dict[str, Any] = {"id": uuid4().hex[:12]}
     if question is not None:
         values = question.model_dump(include={"run", "step", "role", "number"})
-        # The same after an interruption: what a person has answered meanwhile is not lost.
+        # The same after an interruption, so that an answer written meanwhile is not lost.
         parts = (question.out, *map(str, values.values()), question.prompt)
         values["id"] = hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:12]
     return MailRequest(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        messages=asked.messages,
-        tools=asked.tools,
-        tool_choice=asked.tool_choice,
-        config=asked.config,
+        messages=call.messages,
+        tools=call.tools,
+        tool_choice=call.tool_choice,
+        config=call.config,
         **values,
     )
 
@@ -91,16 +91,16 @@ def _output(request: MailRequest, answered: MailReply) -> ModelOutput:
     place = (request.step or 0, request.role, request.number)
     calls = [
         ToolCall(
-            id=call_id(*place, number) if request.run else f"{request.id}-{number}",
+            id=tool_call_id(*place, number) if request.run else f"{request.id}-{number}",
             function=call.function,
             arguments=call.arguments,
         )
         for number, call in enumerate(answered.tool_calls, start=1)
     ]
-    return reply(
+    return model_output(
         answered.message or answered.text or "",
         answered.stop_reason or ("tool_calls" if calls else "stop"),
         calls=calls or None,
         usage=answered.usage,
-        answered=Answered(answered_by=answered.answered_by or BY_HAND),
+        metadata=ReplyMetadata(answered_by=answered.answered_by or BY_HAND),
     )

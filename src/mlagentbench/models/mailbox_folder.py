@@ -1,26 +1,25 @@
-"""A mailbox: a directory in which questions to a model lie as files until somebody answers.
+"""A mailbox: a directory of questions to a model, each a file that waits for an answer.
 
     DIR/
       README.txt               how to answer
       NAME.request.json        what is asked (MailRequest)
       NAME.request.txt         the same, for reading
-      NAME.claim               a worker is at it (Claim); touched as long as it lives
+      NAME.claim               a worker is answering (Claim); touched as long as it is alive
       NAME.reply.json          the answer (MailReply), or
       NAME.reply.txt           the answer, where it is only a text
-      NAME.rejected-1.json     an answer that could not be understood,
+      NAME.rejected-1.json     an answer that could not be read,
       NAME.rejected-1.why.txt  and why
 
-A NAME is the time of the question and its id, so names sort by time. Files of ours appear whole.
-Whoever asked removes everything of a NAME as soon as it has the answer, or wants none any more.
+A NAME is the time of the question and its id, so names sort by time. Files that MLAgentBench writes
+appear complete. The side that asked removes all files of a NAME when it has the answer or no longer
+needs one.
 """
 
-import fcntl
 import json
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -37,14 +36,14 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 from pydantic import ValidationError, model_validator
 
 from mlagentbench.errors import UsageError
-from mlagentbench.fs import write_atomically
+from mlagentbench.fs import file_lock, write_atomically
 from mlagentbench.models.question import prompt_text
-from mlagentbench.records import Json, Record
+from mlagentbench.records import Json, Record, first_problem
 
 CLAIM_EXPIRES = 60.0
-"""Seconds after which a claim that nobody has touched is a dead worker's."""
-SETTLED = 1.0
-"""Seconds for which a reply must not have changed, where it cannot be told that it is whole."""
+"""Seconds after which an untouched claim expires: its worker is dead."""
+SETTLE_SECONDS = 1.0
+"""Seconds without a change after which a reply counts as complete, where its format cannot tell."""
 README = """\
 This directory is a mailbox of MLAgentBench: runs ask here, and wait for your answer.
 
@@ -58,7 +57,7 @@ Then      all files of NAME vanish: your answer was taken. If instead NAME.rejec
           appears, it says what was wrong; answer again.
 Others    at the same mailbox: take a request by creating NAME.claim, which must not exist yet.
 
-To let a model answer: mlagentbench relay --mailbox DIR --model PROVIDER/NAME
+To let a model answer: mlagentbench agents relay --mailbox DIR --model PROVIDER/NAME
 """
 
 
@@ -88,7 +87,7 @@ class MailCall(Record):
 class MailReply(Record):
     """An answer: a text, tool calls or both, or why there is none.
 
-    `message` is a whole reply as Inspect has it, where a text and tool calls are not all of it.
+    `message` is the complete reply as Inspect has it, if it is more than a text and tool calls.
     """
 
     text: str | None = None
@@ -115,13 +114,13 @@ class Claim(Record):
 
 
 class MailFolder:
-    """The files of a mailbox, for those who ask and for those who answer."""
+    """The files of a mailbox, for both sides."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory.absolute()
 
     def create(self) -> None:
-        """Make the directory and its README; a UsageError when that cannot be."""
+        """Create the directory and its README; raises UsageError when that fails."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             readme = self.directory / "README.txt"
@@ -131,7 +130,7 @@ class MailFolder:
             raise UsageError(f"mailbox {self.directory}: {error.strerror}") from error
 
     def require(self) -> None:
-        """A UsageError when there is no such directory."""
+        """Raise UsageError when there is no such directory."""
         if not self.directory.is_dir():
             raise UsageError(f"mailbox {self.directory}: no such directory")
 
@@ -139,7 +138,7 @@ class MailFolder:
         return self.directory / f"{name}.{ending}"
 
     def post(self, request: MailRequest) -> str:
-        """Put a request into the mailbox, unless it still lies there; returns its NAME."""
+        """Put a request into the mailbox, unless it is there already; returns its NAME."""
         for file in self.directory.glob(f"*-{request.id}.request.json"):
             return file.name.removesuffix(".request.json")
         name = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{request.id}"
@@ -151,7 +150,7 @@ class MailFolder:
         return name
 
     def withdraw(self, name: str) -> None:
-        """Remove everything of a request: it is answered, or nobody wants the answer any more."""
+        """Remove all files of a request that was answered or is no longer needed."""
         self.path(name, "request.json").unlink(missing_ok=True)
         for file in self.directory.glob(f"{name}.*"):
             file.unlink(missing_ok=True)
@@ -164,10 +163,10 @@ class MailFolder:
             return None
         except ValidationError as error:
             file = self.path(name, "request.json")
-            raise UsageError(f"{file}: not a request: {error.errors()[0]['msg']}") from error
+            raise UsageError(f"{file}: not a request: {first_problem(error)}") from error
 
     def waiting(self) -> list[str]:
-        """The requests that nobody has answered or claimed, the oldest first."""
+        """The requests that are neither answered nor claimed, oldest first."""
         names = sorted(
             file.name.removesuffix(".request.json")
             for file in self.directory.glob("*.request.json")
@@ -175,8 +174,8 @@ class MailFolder:
         return [name for name in names if not self._is_answered(name) and not self._is_taken(name)]
 
     def claim(self, name: str, worker: str) -> bool:
-        """Take a request, so that no other worker does; a dead worker's claim does not count."""
-        with self._locked():
+        """Take a request, so that no other worker does; a dead worker's claim is ignored."""
+        with file_lock(self.directory / ".lock"):
             if not self.path(name, "request.json").exists():
                 return False
             if self._is_answered(name) or self._is_taken(name):
@@ -186,29 +185,27 @@ class MailFolder:
             return True
 
     def keep_claim(self, name: str) -> None:
-        """Show that the worker still lives."""
         try:
             os.utime(self.path(name, "claim"))
         except FileNotFoundError:
             return  # the request was withdrawn, or a person released the claim
 
     def release(self, name: str) -> None:
-        """Let others at a request again."""
         self.path(name, "claim").unlink(missing_ok=True)
 
     def answer(self, name: str, reply: MailReply) -> bool:
-        """Answer a request; False when it was withdrawn meanwhile."""
+        """Answer a request; False when it has been withdrawn."""
         file = self.path(name, "reply.json")
         values = reply.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         write_atomically(file, json.dumps(values, indent=1).encode())
         if self.path(name, "request.json").exists():
             return True
-        # It may have been withdrawn because somebody else's answer, or this one, was taken.
+        # It was withdrawn because this answer, or another one, has been taken.
         file.unlink(missing_ok=True)
         return False
 
     def reject(self, name: str, file: Path, why: str) -> None:
-        """Move an answer aside that cannot be understood, and say why."""
+        """Move an answer aside that cannot be read, and say why."""
         number = 1 + len(list(self.directory.glob(f"{name}.rejected-*.why.txt")))
         note = f"{file.name}: {why}\nanswer again with {name}.reply.json or {name}.reply.txt\n"
         write_atomically(self.path(name, f"rejected-{number}.why.txt"), note.encode())
@@ -224,23 +221,13 @@ class MailFolder:
             contents = file.read_bytes()
         except FileNotFoundError:
             return False
-        return untouched < CLAIM_EXPIRES and not _is_of_the_dead(contents)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the mailbox for a moment, so that two workers cannot take over one claim."""
-        handle = os.open(self.directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
+        return untouched < CLAIM_EXPIRES and not _is_abandoned(contents)
 
 
 class ReplyWatch:
-    """Looks for the answer to a request, and takes none that is only half written.
+    """Looks for the answer to a request, and ignores one that is only half written.
 
-    JSON is whole when it can be read; anything else when it has not changed for a while.
+    JSON is complete when it can be read; a text when it has not changed for a while.
     """
 
     def __init__(
@@ -266,9 +253,12 @@ class ReplyWatch:
                     return MailReply.model_validate_json(raw)
                 if settled and raw.strip():
                     return MailReply(text=raw.decode().rstrip("\n"))
-            except ValueError as error:
+            except ValidationError as error:
                 if settled:
-                    self._folder.reject(self._name, file, _what_is_wrong(error))
+                    self._folder.reject(self._name, file, first_problem(error))
+            except UnicodeDecodeError as error:
+                if settled:
+                    self._folder.reject(self._name, file, str(error))
         return None
 
     def _is_settled(self, file: Path, state: tuple[int, int]) -> bool:
@@ -277,11 +267,11 @@ class ReplyWatch:
         if state != last:
             since = now
         self._seen[file] = (state, since)
-        return now - since >= SETTLED
+        return now - since >= SETTLE_SECONDS
 
 
-def _is_of_the_dead(claim: bytes) -> bool:
-    """Whether the worker ran on this machine and is gone; of others only time tells."""
+def _is_abandoned(claim: bytes) -> bool:
+    """Whether the worker ran on this machine and is gone; those of others only expire."""
     try:
         owner = Claim.model_validate_json(claim)
     except ValidationError:
@@ -289,17 +279,8 @@ def _is_of_the_dead(claim: bytes) -> bool:
     return owner.host == socket.gethostname() and not psutil.pid_exists(owner.pid)
 
 
-def _what_is_wrong(error: ValueError) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    first = error.errors()[0]
-    place = ".".join(map(str, first["loc"]))
-    said = first["msg"].removeprefix("Value error, ")
-    return f"{place}: {said}" if place else said
-
-
 def _for_reading(request: MailRequest, name: str) -> str:
-    """The request as a text, with what was said last at its end."""
+    """The request as a text, the latest message last."""
     asked_by = f"{request.run}, step {request.step}, " if request.run else ""
     parts = [
         f"{asked_by}role {request.role}",

@@ -1,18 +1,23 @@
-"""Whether a model can be asked at all, found out before the first run."""
+"""Check models before the first run: provider, package, key, server and prices."""
 
 import difflib
 import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
 from mlagentbench.errors import UsageError
 from mlagentbench.models.model_choice import ModelChoice
+from mlagentbench.records import first_problem
 
 if TYPE_CHECKING:
-    from inspect_ai.model import ModelAPI
+    from inspect_ai.model import ModelAPI, ModelCost
 
 PAGE = "see docs/models.md"
 EXTRAS = {
@@ -21,9 +26,9 @@ EXTRAS = {
     "google-genai": "google",
     "mistralai": "mistral",
 }
-"""Our extras, by the package of a provider's client."""
+"""Extras of this package, by the package of a provider's client."""
 MAKERS = {"gpt": "openai", "claude": "anthropic", "gemini": "google", "mi[sx]tral": "mistral"}
-"""Whose models begin like this."""
+"""Providers, by how the names of their models begin."""
 INSTALL = re.compile(r"pip install (?:--upgrade )?([\w-]+)")
 AT_LEAST = re.compile(r"at least version (\S+) of .*\(you have version (\S+) installed\)")
 VARIABLE = re.compile(r"\b[A-Z][A-Z0-9_]*_(?:API_KEY|BASE_URL)\b")
@@ -32,12 +37,12 @@ CONNECT_SECONDS = 3.0
 
 
 def require_model(choice: ModelChoice) -> None:
-    """Raise a UsageError that names what is missing: provider, package, key or server."""
+    """Raise UsageError if the provider, package, key or server of a model is missing."""
     from inspect_ai.model import get_model
 
     name = choice.name
     _require_provider(name)
-    with prerequisites_explained(f"model {name}"):
+    with explain_prerequisites(f"model {name}"):
         try:
             model = get_model(name, memoize=False, **choice.arguments)
         except ValueError as error:
@@ -46,8 +51,8 @@ def require_model(choice: ModelChoice) -> None:
 
 
 @contextmanager
-def prerequisites_explained(subject: str) -> Iterator[None]:
-    """What Inspect misses, a provider's package or key, is for the person to bring."""
+def explain_prerequisites(subject: str) -> Iterator[None]:
+    """Raise Inspect's prerequisite errors, as of a missing package or key, as UsageError."""
     from inspect_ai._util.error import PrerequisiteError
     from rich.text import Text
 
@@ -59,7 +64,7 @@ def prerequisites_explained(subject: str) -> Iterator[None]:
 
 
 def _next_step(said: str) -> str:
-    """What is missing by Inspect's words, and how to bring it."""
+    """What Inspect says is missing, and how to provide it."""
     line = ": ".join(part.rstrip(".:") for part in said.splitlines() if part)
     if install := INSTALL.search(said):
         package = install[1]
@@ -79,7 +84,7 @@ def _require_provider(name: str) -> None:
 
     if name == "none":
         return
-    ensure_entry_points()  # providers of other packages, and ours
+    ensure_entry_points()  # providers of installed packages, including this one
     kinds = registry_find(lambda info: info.type == "modelapi")
     known = sorted({registry_unqualified_name(kind) for kind in kinds})
     provider, slash, _ = name.partition("/")
@@ -94,13 +99,13 @@ def _require_provider(name: str) -> None:
 
 
 def _address(api: "ModelAPI") -> str:
-    """Where its requests go, as far as the client tells."""
+    """Where its requests go, if the client tells."""
     client = getattr(api, "client", None)
     return str(api.base_url or getattr(client, "base_url", ""))
 
 
 def _require_server(name: str, address: str) -> None:
-    """A server on this machine is there from the start, or was forgotten: nobody waits for it."""
+    """Raise UsageError when a server on this machine does not answer."""
     place = urlsplit(address)
     if place.hostname not in LOOPBACK:
         return
@@ -112,3 +117,22 @@ def _require_server(name: str, address: str) -> None:
             f"model {name}: nothing answers at {address} ({error.strerror or error}); start its "
             f"server, or name another address ({PAGE})"
         ) from error
+
+
+def read_prices(file: Path, models: set[str]) -> "dict[str, ModelCost]":
+    """Dollars per million tokens by model; raises UsageError when a model has no price."""
+    from inspect_ai.model import ModelCost
+
+    try:
+        values = yaml.safe_load(file.read_text(encoding="utf-8"))
+        prices = TypeAdapter(dict[str, ModelCost]).validate_python(values)
+    except OSError as error:
+        raise UsageError(f"--prices {file}: {error.strerror} ({PAGE})") from error
+    except ValidationError as error:
+        raise UsageError(f"--prices {file}: {first_problem(error)} ({PAGE})") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"--prices {file}: neither JSON nor YAML ({PAGE})") from error
+    missing = sorted(models - set(prices))
+    if missing:
+        raise UsageError(f"--prices {file}: no price for {', '.join(missing)}; add it there")
+    return prices

@@ -1,4 +1,4 @@
-"""The models of a run: with which arguments they are made, and who answers in their name."""
+"""The models of a run: their arguments, their roles, and who answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -16,13 +16,13 @@ RECORDED = "mlagentbench/recorded"
 
 
 class ModelChoice(Record):
-    """A model, and the arguments that it is made with."""
+    """A model and its arguments."""
 
     name: str
     arguments: dict[str, Json] = {}
 
     def bound(self) -> "str | Model":
-        """What Inspect takes for it: its name, where that says it all."""
+        """The model as Inspect takes it: its name, unless it has arguments."""
         from inspect_ai.model import get_model
 
         if not self.arguments:
@@ -31,14 +31,14 @@ class ModelChoice(Record):
 
 
 class Answering(Record):
-    """Who answers in a run, and the hash of what is said where a recording answers."""
+    """Who answers in a run, and the hash of the recording if one answers."""
 
     answered_by: str
     recording: str | None = None
 
 
 def parse_arguments(texts: Sequence[str]) -> dict[str, Json]:
-    """Read `-M KEY=VALUE`, as Inspect does: values are YAML."""
+    """Parse `-M KEY=VALUE`; values are YAML, as with Inspect."""
     arguments: dict[str, Json] = {}
     for text in texts:
         key, sign, value = text.partition("=")
@@ -52,17 +52,17 @@ def parse_arguments(texts: Sequence[str]) -> dict[str, Json]:
 
 
 def choose(name: str, arguments: Mapping[str, Json]) -> ModelChoice:
-    """The model of that name, with those of the arguments that it takes; only ours take any."""
-    from mlagentbench.models.provider import is_own, own_model_type
+    """The model of that name, with the arguments it accepts; only built-in models accept any."""
+    from mlagentbench.models.provider import builtin_model_type, is_builtin
 
-    taken = own_model_type(name).model_fields if is_own(name) else {}
+    taken = builtin_model_type(name).model_fields if is_builtin(name) else {}
     return ModelChoice(
         name=name, arguments={key: value for key, value in arguments.items() if key in taken}
     )
 
 
-def require_taken(arguments: Mapping[str, Json], names: Iterable[str]) -> None:
-    """A UsageError for an argument that none of the models takes."""
+def require_known_arguments(arguments: Mapping[str, Json], names: Iterable[str]) -> None:
+    """Raise UsageError for an argument that none of the models accepts."""
     from mlagentbench.models.provider import MODELS, PROVIDER
 
     used = [choose(name, arguments).arguments for name in names] if arguments else []
@@ -72,24 +72,24 @@ def require_taken(arguments: Mapping[str, Json], names: Iterable[str]) -> None:
                 f"{PROVIDER}/{name}: {', '.join(kind.model_fields) or 'none'}"
                 for name, kind in MODELS.items()
             )
-            raise UsageError(f"-M {key}: none of the models takes it; arguments are: {known}")
+            raise UsageError(f"-M {key}: no chosen model accepts it; arguments are: {known}")
 
 
-def names_of(roles: Mapping[str, ModelChoice]) -> dict[str, str]:
+def model_names(roles: Mapping[str, ModelChoice]) -> dict[str, str]:
     return {role: choice.name for role, choice in roles.items()}
 
 
 def who_answers(main: ModelChoice, roles: Mapping[str, ModelChoice]) -> Answering:
-    """What results say of who answered; roles are named where they are answered differently."""
-    from mlagentbench.models.provider import is_own, own_model
+    """Who answered, as results disclose it; a role is named if someone else answers in it."""
+    from mlagentbench.models.provider import is_builtin, make_builtin_model
 
     said: dict[str, str] = {}
     hashes: set[str] = set()
     for role, choice in {"": main, **roles}.items():
-        if not is_own(choice.name):
+        if not is_builtin(choice.name):
             said[role] = "nobody" if choice.name == NO_MODEL else "model"
             continue
-        model = own_model(choice.name, choice.arguments)
+        model = make_builtin_model(choice.name, choice.arguments)
         said[role] = model.answered_by
         if model.content_hash is not None:
             hashes.add(model.content_hash)
@@ -100,7 +100,7 @@ def who_answers(main: ModelChoice, roles: Mapping[str, ModelChoice]) -> Answerin
 
 
 def shipped_tasks(agent: str) -> list[str]:
-    """The tasks on which a run of this agent, with its usual settings, comes with the package."""
+    """The tasks with a shipped recording of this agent with default settings."""
     from mlagentbench.models.recording import SHIPPED, read_recordings
 
     runs = [one.run for one in read_recordings(SHIPPED).runs]
@@ -108,7 +108,7 @@ def shipped_tasks(agent: str) -> list[str]:
 
 
 def parse_role(text: str) -> tuple[str, str]:
-    """Read `ROLE=MODEL`."""
+    """Parse `ROLE=MODEL`."""
     role, sign, model = text.partition("=")
     if not sign or not role or "/" not in model:
         raise UsageError(f"--role {text}: expected ROLE=MODEL, e.g. edit=openai/gpt-6-luna")
@@ -116,7 +116,7 @@ def parse_role(text: str) -> tuple[str, str]:
 
 
 def tool_role(texts: Sequence[str]) -> str | None:
-    """The model in the role `tool`, the only role of commands without an agent."""
+    """The model in the role `tool`, the only role that commands without an agent use."""
     roles = dict(map(parse_role, texts))
     unknown = sorted(roles.keys() - {"tool"})
     if unknown:

@@ -1,4 +1,4 @@
-"""Making prompts comparable: what another machine or another day changes is taken out.
+"""Normalise prompts: remove what differs between machines and days, so that they can be compared.
 
 | what                                     | becomes          |
 |------------------------------------------|------------------|
@@ -8,9 +8,9 @@
 | an address in memory, as 0x7f3a          | `#`              |
 | an absolute path                         | its last part    |
 
-Where figures matter, `without_times` leaves numbers as they are, and `numbers_in` gives them.
-Words, punctuation and the order of lines stay. Digits that are a part of a name, as in
-train2.py, are no number. Normalising twice changes nothing more.
+Where numbers matter, `without_times` keeps them and `numbers_in` returns them. Words, punctuation
+and the order of lines are kept. Digits within a name, as in train2.py, are not a number.
+Normalising twice gives the same text.
 """
 
 import re
@@ -35,7 +35,8 @@ _NUMBER = re.compile(
     """,
     re.VERBOSE,
 )
-_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_BARE_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+"""What is left of a number without its unit and spaces."""
 _NAMED_TIME = re.compile(
     r"""
     (?<![a-z]) ((?:milli)?seconds?|time|elapsed|duration|runtime|latency|took)
@@ -47,14 +48,14 @@ _BECOMES = {_TIMESTAMP: "#", _ADDRESS: "#", _PATH: "/", _DURATION: " #"}
 
 
 def normalised(prompt: str) -> str:
-    """The prompt without what may change from one machine to the next."""
+    """The prompt without what differs from one machine to the next."""
     return _NUMBER.sub(" #", _without_units_of_time(prompt))
 
 
 def without_times(text: str) -> str:
-    """A text without times, addresses and the places of files, but with its other numbers.
+    """A text without times, addresses and directories, but with its other numbers.
 
-    Of a number without a unit, as in `seconds per call: 0.2`, its name says that it is a time.
+    A number without a unit counts as a time if its name says so, as in `seconds per call: 0.2`.
     """
     return _NAMED_TIME.sub(r"\1\2 #", _without_units_of_time(text))
 
@@ -66,9 +67,9 @@ def _without_units_of_time(text: str) -> str:
 
 
 def numbers_in(text: str) -> list[float]:
-    """The numbers that `normalised` takes out of a text without times, in their order.
+    """The numbers that `normalised` removes from a text without times, in order.
 
-    A comma parts two numbers: in a table it does, and nobody can tell in a text.
+    A comma separates two numbers, as in a table; in running text the two cases look the same.
     """
     found = (match[0] for match in _NUMBER.finditer(text))
-    return [float(figure) for one in found for figure in _NUMBER.findall(one)]
+    return [float(number) for one in found for number in _BARE_NUMBER.findall(one)]

@@ -3,8 +3,8 @@
 | model    | who answers                                          | arguments (`-M`)          |
 |----------|------------------------------------------------------|---------------------------|
 | reader   | a script that reads papers                           |                           |
-| recorded | a file, with what was once answered to these prompts | `file`, `on_mismatch`     |
-| mailbox  | whoever writes the reply's file into a directory     | `dir`, `timeout`          |
+| recorded | a file with earlier replies to the same prompts      | `file`, `on_mismatch`     |
+| mailbox  | a person or program that writes replies as files     | `dir`, `timeout`          |
 """
 
 from collections.abc import Mapping
@@ -17,35 +17,40 @@ from pydantic import ValidationError
 from rich.markup import escape
 
 from mlagentbench.errors import UsageError
-from mlagentbench.models.builtin_model import CHARACTERS_PER_TOKEN, Asked, OwnModel, counted
+from mlagentbench.models.builtin_model import (
+    CHARACTERS_PER_TOKEN,
+    BuiltinModel,
+    ModelCall,
+    estimated_usage,
+)
 from mlagentbench.models.mailbox import Mailbox
 from mlagentbench.models.reader import Reader
 from mlagentbench.models.recorded import Recorded
 from mlagentbench.records import Json
 
 PROVIDER = "mlagentbench"
-MODELS: dict[str, type[OwnModel]] = {"reader": Reader, "recorded": Recorded, "mailbox": Mailbox}
-MANY = 1000
-NOTHING_ASKED = GenerateConfig()
+MODELS: dict[str, type[BuiltinModel]] = {"reader": Reader, "recorded": Recorded, "mailbox": Mailbox}
+UNLIMITED_CONNECTIONS = 1000
+DEFAULT_CONFIG = GenerateConfig()
 
 
-def is_own(name: str) -> bool:
-    """Whether a model's name, PROVIDER/NAME, is one of ours."""
+def is_builtin(name: str) -> bool:
+    """Whether a model's name, PROVIDER/NAME, is that of a built-in model."""
     return name.startswith(f"{PROVIDER}/")
 
 
-def own_model_type(name: str) -> type[OwnModel]:
-    """The class of `mlagentbench/NAME`; a UsageError says what there is."""
+def builtin_model_type(name: str) -> type[BuiltinModel]:
+    """The class of `mlagentbench/NAME`; raises UsageError with the known names."""
     found = MODELS.get(name.removeprefix(f"{PROVIDER}/"))
     if found is None:
         known = ", ".join(f"{PROVIDER}/{one}" for one in MODELS)
-        raise UsageError(f"no model {name}; known: {known}")
+        raise UsageError(f"unknown model {name}; known: {known}")
     return found
 
 
-def own_model(name: str, arguments: Mapping[str, Json]) -> OwnModel:
-    """The model `mlagentbench/NAME` with its arguments; a UsageError names what is wrong."""
-    kind = own_model_type(name)
+def make_builtin_model(name: str, arguments: Mapping[str, Json]) -> BuiltinModel:
+    """The model `mlagentbench/NAME` with its arguments; raises UsageError if these are wrong."""
+    kind = builtin_model_type(name)
     try:
         return kind.model_validate(dict(arguments))
     except ValidationError as error:
@@ -61,20 +66,20 @@ def own_model(name: str, arguments: Mapping[str, Json]) -> OwnModel:
 
 
 @modelapi(name=PROVIDER)
-class OwnModelAPI(ModelAPI):
-    """One of our models, as Inspect knows models."""
+class BuiltinModelAPI(ModelAPI):
+    """The Inspect provider of all built-in models."""
 
     def __init__(
         self,
         model_name: str,
         base_url: str | None = None,
         api_key: str | None = None,
-        config: GenerateConfig = NOTHING_ASKED,
+        config: GenerateConfig = DEFAULT_CONFIG,
         **model_args: Any,
     ) -> None:
         super().__init__(model_name, base_url, api_key, [], config)
         try:
-            self._model = own_model(f"{PROVIDER}/{model_name}", model_args)
+            self._model = make_builtin_model(f"{PROVIDER}/{model_name}", model_args)
         except UsageError as error:
             raise PrerequisiteError(escape(str(error))) from error
 
@@ -85,19 +90,19 @@ class OwnModelAPI(ModelAPI):
         tool_choice: ToolChoice,
         config: GenerateConfig,
     ) -> ModelOutput:
-        """Let it answer; a reply always has usage figures."""
-        asked = Asked(
+        """Let the model answer; the output always has usage numbers."""
+        call = ModelCall(
             messages=tuple(input), tools=tuple(tools), tool_choice=tool_choice, config=config
         )
-        output = await self._model.answer(asked)
+        output = await self._model.answer(call)
         output.model = self.model_name
-        output.usage = output.usage or counted(asked, output)
+        output.usage = output.usage or estimated_usage(call, output)
         return output
 
     async def count_text_tokens(self, text: str) -> int:
-        """Inspect itself would fetch a tokenizer from the network."""
+        """Estimate; Inspect's default downloads a tokenizer."""
         return len(text) // CHARACTERS_PER_TOKEN
 
     def max_connections(self) -> int:
-        """None of them has a server to spare."""
-        return MANY
+        """Practically unlimited: no built-in model has a server to protect."""
+        return UNLIMITED_CONNECTIONS

@@ -1,8 +1,8 @@
-"""What a provider's answer means, where its client and Inspect leave it in a form of their own.
+"""Interpret the answers and errors of providers that Inspect does not normalise.
 
-Inspect turns most answers into a text with a stop reason. What is left: servers that say in an
-error of their own that the prompt is too long, refusals that are a kind of text, answers without
-anything in them, and errors wrapped into others.
+Inspect turns most answers into a text with a stop reason. The exceptions are servers that report a
+too long prompt by an error of their own, refusals within the text, empty answers, and wrapped
+errors.
 """
 
 import re
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatMessageAssistant, ModelOutput
 
 WRAPPERS = {"inspect_ai", "tenacity"}
-"""Whose errors only say that there was another one."""
+"""Packages whose errors only wrap another one."""
 RATE_LIMITED = 429
-"""The one status that may speak of too many tokens and not mean the prompt."""
+"""The one status whose message may mention tokens without meaning the prompt."""
 TOO_LONG = re.compile(
     r"context[ _](length|window|size|limit)|(prompt|input) is too long|maximum number of tokens",
     re.IGNORECASE,
 )
-"""How OpenAI, vLLM, llama.cpp, Ollama, Anthropic, Google and Mistral put it."""
+"""The wordings of OpenAI, vLLM, llama.cpp, Ollama, Anthropic, Google and Mistral."""
 
 
 def provider_error(error: Exception) -> Exception:
-    """The provider's own error, below those that Inspect and its retries wrap around it."""
+    """The provider's own error, unwrapped from those of Inspect and its retries."""
     while _package(error) in WRAPPERS and isinstance(error.__cause__, Exception):
         error = error.__cause__
     return error
@@ -34,7 +34,7 @@ def _package(error: Exception) -> str:
 
 
 def overflow(model: str, error: Exception) -> "ModelOutput | None":
-    """The answer of a model that cannot read so much, where this error says so."""
+    """The output for a prompt that is too long, if that is what this error says."""
     from inspect_ai.model import ModelOutput
 
     status = getattr(error, "status_code", None) or getattr(error, "code", None)
@@ -44,7 +44,7 @@ def overflow(model: str, error: Exception) -> "ModelOutput | None":
 
 
 def with_a_reply(output: "ModelOutput") -> "ModelOutput":
-    """The same answer, with an empty reply where it had none at all."""
+    """The same output, with an empty reply if it had none."""
     from inspect_ai.model import ModelOutput
 
     if not output.empty:
@@ -54,7 +54,7 @@ def with_a_reply(output: "ModelOutput") -> "ModelOutput":
 
 
 def refuses(message: "ChatMessageAssistant", stop_reason: str) -> bool:
-    """Whether the model, or a filter before it, will not do what it was asked for."""
+    """Whether the model, or a filter in front of it, refuses the request."""
     if message.tool_calls:
         return False
     parts = [] if isinstance(message.content, str) else message.content

@@ -1,4 +1,4 @@
-"""What a model is asked for, and what a built-in model says about its reply."""
+"""The question a model is being asked, and what a built-in model adds to its reply."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, ModelOutput
 
 METADATA = "mlagentbench"
-"""Where a ModelOutput holds what a model of ours says about it."""
+"""The key of ReplyMetadata in the metadata of a ModelOutput."""
 
 
 class Question(Record):
-    """What a model is being asked for: the run, the step under way, the role.
+    """What a model is being asked for: the run, the current step, the role.
 
-    `number` counts what was asked in this step and role, also before an interruption. `record` is
-    what run.json says of the run, where there is one.
+    `number` is the question's index within the step and role, also across an interruption. `record`
+    is the contents of run.json, if there is one.
     """
 
     out: str
@@ -31,19 +31,18 @@ class Question(Record):
     record: RunRecord | None = None
 
 
-class Answered(Record):
-    """What a model of ours says about a reply, in its output's metadata; see ReplyLine."""
+class ReplyMetadata(Record):
+    """What a built-in model says about a reply, in its output's metadata; see ReplyLine."""
 
     matched: bool | None = None
     answered_by: str | None = None
 
-    def metadata(self) -> dict[str, Json]:
-        """What to put into a ModelOutput."""
+    def as_dict(self) -> dict[str, Json]:
         return {METADATA: self.model_dump()}
 
     @classmethod
-    def of(cls, output: "ModelOutput") -> "Answered":
-        """What the model said about this output; nothing, where it is none of ours."""
+    def of(cls, output: "ModelOutput") -> "ReplyMetadata":
+        """What the model said about this output; empty for a model that is not built in."""
         return cls.model_validate((output.metadata or {}).get(METADATA, {}))
 
 
@@ -51,13 +50,13 @@ _question: ContextVar[Question | None] = ContextVar("mlagentbench_question", def
 
 
 def current_question() -> Question | None:
-    """What the model that is now being asked is asked for; None outside of a run."""
+    """The question that is being asked now; None outside of a run."""
     return _question.get()
 
 
 @contextmanager
-def being_asked(question: Question) -> Iterator[None]:
-    """Let the model that is asked meanwhile know what it is asked for."""
+def question_context(question: Question) -> Iterator[None]:
+    """Make this the current question."""
     token = _question.set(question)
     try:
         yield
@@ -66,7 +65,7 @@ def being_asked(question: Question) -> Iterator[None]:
 
 
 def prompt_text(messages: "Iterable[ChatMessage]") -> str:
-    """A prompt as a text that two prompts can be compared by, tool calls and all."""
+    """A prompt with its tool calls as one text, for comparing prompts."""
     parts = []
     for message in messages:
         calls = getattr(message, "tool_calls", None) or ()

@@ -1,9 +1,9 @@
 """`mlagentbench/reader`: a scripted stand-in for a language model that reads papers.
 
-It is not a language model. It does three jobs on the made-up papers of our own tasks, with the
-errors of a mediocre model, the same ones every time, so that these tasks can be developed, checked
-and replayed without a key, a network or a GPU. Figures that were measured with it say so, and are
-no claim about any model or agent.
+It is not a language model. It does three jobs on the generated papers of the built-in tasks, with
+the errors of a mediocre model, which are the same every time. So these tasks can be developed,
+checked and replayed without a key, a network or a GPU. Scores measured with it say so, and are no
+claim about any model or agent.
 
 | job      | asked for by                                   | answer                               |
 |----------|------------------------------------------------|--------------------------------------|
@@ -12,8 +12,8 @@ no claim about any model or agent.
 | extract  | papers as `[1] ...`, and "JSON"                | for each a line of JSON: `paper`,    |
 |          |                                                | `method`, `dataset` and `value`      |
 
-Like weak models it often obeys orders that it finds in an abstract; when the prompt says that
-instructions inside of papers are not to be followed, it rarely does.
+Like weak models it often obeys instructions in an abstract. When the prompt says not to follow
+instructions in papers, it rarely does.
 """
 
 import hashlib
@@ -33,7 +33,12 @@ from mlagentbench.guest.mlagentbench_papers import (
     pattern,
     sentences,
 )
-from mlagentbench.models.builtin_model import CHARACTERS_PER_TOKEN, Asked, OwnModel, reply
+from mlagentbench.models.builtin_model import (
+    CHARACTERS_PER_TOKEN,
+    BuiltinModel,
+    ModelCall,
+    model_output,
+)
 
 FORGETS = 0.15
 MISJUDGES = 0.05
@@ -47,17 +52,17 @@ _WARNING = re.compile(r"(ignore|not follow|disregard)\W+(\w+\W+){0,4}(instructio
 _DATASET = re.compile(r"\b[A-Z]+-\d+\b")
 
 
-class Reader(OwnModel):
-    """Says what the script says; what is longer than the tokens asked for is cut off."""
+class Reader(BuiltinModel):
+    """Answers by the script; a reply longer than max_tokens is cut off."""
 
-    async def answer(self, asked: Asked) -> ModelOutput:
-        whole = reply_to("\n".join(message.text for message in asked.messages))
-        text = whole[: (asked.config.max_tokens or len(whole)) * CHARACTERS_PER_TOKEN]
-        return reply(text, "stop" if text == whole else "max_tokens")
+    async def answer(self, call: ModelCall) -> ModelOutput:
+        answer = reply_to("\n".join(message.text for message in call.messages))
+        text = answer[: (call.config.max_tokens or len(answer)) * CHARACTERS_PER_TOKEN]
+        return model_output(text, "stop" if text == answer else "max_tokens")
 
 
 def reply_to(prompt: str) -> str:
-    """What the reader says to a prompt."""
+    """The reader's reply to a prompt."""
     instruction, papers = split_papers(prompt)
     topic = re.search(r"^Topic: *(.+)$", instruction, re.MULTILINE)
     if papers and "JSON" in instruction:
@@ -77,7 +82,7 @@ def split_papers(prompt: str) -> tuple[str, dict[str, str]]:
 
 
 def _other_words(topic: str) -> list[str]:
-    """The topic in all wordings of its parts, but for those that are forgotten."""
+    """The topic in all wordings of its parts, except the forgotten ones."""
     found = [one.wordings for one in _concepts_in(topic)]
     phrases = [" in ".join(wordings) for wordings in product(*found)] if found else []
     return [
@@ -112,7 +117,7 @@ def _facts(number: str, paper: str, prompt: str) -> str:
 
 
 def _read(paper: str) -> dict[str, str]:
-    """The main result's method, data set and number, and those that stand beside them."""
+    """The main result's method, data set and number, and the distracting ones beside them."""
     for one in _patterns(RESULTS):
         match = one.search(paper)
         if match is not None:
@@ -145,7 +150,7 @@ def _patterns(templates: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 
 
 def _chance(share: float, *parts: str) -> bool:
-    """True for that share of all parts, and always for the same ones."""
+    """True for that share of all parts, always the same ones."""
     text = "\0".join(" ".join(part.split()) for part in parts)
     number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
     return number < share * 2**64

@@ -1,18 +1,18 @@
-"""`mlagentbench/recorded`: says what was answered before, out of a recording.
+"""`mlagentbench/recorded`: a model that replays the replies of a recording.
 
     mlagentbench run --models mlagentbench/recorded -M file=FILE ...
 
-Without a file it says what our own recordings hold, which come with the package.
+Without a file it replays the recordings that come with the package.
 
-A run's replies are those recorded for its task, agent and settings, in its epoch; a single recorded
-run serves every epoch. A reply is found by step, role and number, so a run that was interrupted
-goes on where it was. The prompt should be the one that was answered then, but for what another
-machine changes (normalising.py); where it is not, `on_mismatch` decides:
+A run gets the replies recorded for its task, agent, settings and epoch; a single recorded run
+serves every epoch. A reply is found by step, role and number, so an interrupted run can be resumed.
+The prompt should equal the recorded one after normalisation (prompt_matching.py). Otherwise
+`on_mismatch` decides:
 
-- `refuse` (the default): the run fails, and the difference is shown;
-- `continue`: the reply is given all the same, and counted as not matched.
+- `refuse` (the default): the run fails and shows the difference;
+- `continue`: the reply is given anyway and counted as not matched.
 
-Asked outside of a run, as by an agent of others, it gives its replies one after the other.
+Outside of a run, for example with a custom agent, the replies are given in order.
 """
 
 from collections.abc import Sequence
@@ -24,17 +24,17 @@ from inspect_ai.model import ChatMessageAssistant, ModelOutput, ModelUsage
 from pydantic import PrivateAttr
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.models.builtin_model import Asked, OwnModel, call_id, reply
+from mlagentbench.models.builtin_model import BuiltinModel, ModelCall, model_output, tool_call_id
 from mlagentbench.models.prompt_matching import normalised
-from mlagentbench.models.question import Answered, Question, current_question, prompt_text
+from mlagentbench.models.question import Question, ReplyMetadata, current_question, prompt_text
 from mlagentbench.models.recording import (
     SHIPPED,
     RecordedReply,
     RecordedRun,
     Recording,
     RecordingHeader,
-    parting,
     read_recordings,
+    shared_prefix,
 )
 from mlagentbench.records import RunRecord
 
@@ -42,7 +42,7 @@ SHOWN_LINES = 3
 SHOWN_CHARACTERS = 160
 
 
-class Recorded(OwnModel):
+class Recorded(BuiltinModel):
     """A model whose replies are in a file."""
 
     file: Path = SHIPPED
@@ -50,7 +50,7 @@ class Recorded(OwnModel):
     on_mismatch: Literal["refuse", "continue"] = "refuse"
     _recording: Recording = PrivateAttr()
     _given: int = PrivateAttr(default=0)
-    """How many replies were given outside of a run."""
+    """The number of replies given outside of a run."""
 
     def model_post_init(self, context: Any, /) -> None:  # noqa: ARG002
         self._recording = read_recordings(self.file)
@@ -63,10 +63,10 @@ class Recorded(OwnModel):
     def content_hash(self) -> str:
         return self._recording.sha256
 
-    async def answer(self, asked: Asked) -> ModelOutput:
+    async def answer(self, call: ModelCall) -> ModelOutput:
         question = current_question()
         if question is None:
-            recorded, prompt = self._next_in_order(), prompt_text(asked.messages)
+            recorded, prompt = self._next_in_order(), prompt_text(call.messages)
         else:
             recorded, prompt = self._recorded_for(question), question.prompt
         readable = prompt.encode("utf-8", "replace").decode()  # as the object store keeps it
@@ -78,7 +78,7 @@ class Recorded(OwnModel):
     def _next_in_order(self) -> RecordedReply:
         replies = [one for run in self._recording.runs for one in run.replies]
         if self._given >= len(replies):
-            raise RunFailed("model", f"{self.file} has no more than {len(replies)} replies")
+            raise RunFailed("model", f"{self.file} has only {len(replies)} replies")
         self._given += 1
         return replies[self._given - 1]
 
@@ -95,7 +95,7 @@ class Recorded(OwnModel):
         )
 
     def _run_for(self, record: RunRecord | None) -> RecordedRun:
-        """The recorded run that the run which asks is a replay of."""
+        """The recorded run that matches the run of this record."""
         runs = self._recording.runs
         if record is None:
             found = list(runs)
@@ -125,36 +125,36 @@ def _output(recorded: RecordedReply, *, matched: bool) -> ModelOutput:
         output_tokens=recorded.output_tokens,
         total_tokens=total,
     )
-    return reply(
+    return model_output(
         message,
         recorded.stop_reason,
         usage=usage if total else None,
-        answered=Answered(matched=matched),
+        metadata=ReplyMetadata(matched=matched),
     )
 
 
 def _message(recorded: RecordedReply) -> ChatMessageAssistant:
-    """The whole reply; its tool calls have ids that are the same in every replay."""
+    """The complete reply; the ids of its tool calls are the same in every replay."""
     message = ChatMessageAssistant.model_validate(recorded.message)
     for number, call in enumerate(message.tool_calls or (), start=1):
-        call.id = call_id(recorded.step, recorded.role, recorded.number, number)
+        call.id = tool_call_id(recorded.step, recorded.role, recorded.number, number)
     return message
 
 
 def _refusal(file: Path, recorded: RecordedReply, then: str, now: str) -> str:
     shown = "\n".join(first_difference(then.split("\n"), now.split("\n")))
     return (
-        f"the prompt of {_place_of(recorded)} is not the one that was answered in {file}:\n"
-        f"{shown}\nto give the recorded replies all the same: -M on_mismatch=continue"
+        f"the prompt of {_place_of(recorded)} differs from the one recorded in {file}:\n"
+        f"{shown}\nto use the recorded replies anyway: -M on_mismatch=continue"
     )
 
 
 def first_difference(then: Sequence[str], now: Sequence[str]) -> list[str]:
-    """Where two texts part: the line's number, and what differs in the next few lines."""
+    """Where two texts first differ: the line number, and the next few lines that differ."""
     pairs = list(zip_longest(then, now))
     first = next(number for number, (old, new) in enumerate(pairs) if old != new)
     shown = [pair for pair in pairs[first : first + SHOWN_LINES] if pair[0] != pair[1]]
-    column = parting(shown[0][0] or "", shown[0][1] or "")
+    column = shared_prefix(shown[0][0] or "", shown[0][1] or "")
     start = max(0, column - SHOWN_CHARACTERS // 2)
     cut = slice(start, start + SHOWN_CHARACTERS)
     return [

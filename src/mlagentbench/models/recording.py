@@ -1,4 +1,4 @@
-"""Recordings: what models answered in runs, as a file of JSON lines that can be replayed.
+"""Recordings: the replies of models in runs, as a file of JSON lines that can be replayed.
 
     {"kind": "run", "v": 1, "task": "house-price", "agent": "research", "epoch": 1, ...}
     {"kind": "reply", "step": 1, "role": "main", "number": 1, "prompt": "...", "reply": "..."}
@@ -6,16 +6,16 @@
     {"kind": "reply", "step": 2, "role": "main", "number": 1, "shared": 5120, "prompt": "...", ...}
     {"kind": "run", ...}
 
-A line for a run is followed by its replies in their order. Prompts are kept to be compared, so
-they are normalised, and leave out the characters that they share with the beginning of the prompt
-before them in the same role (`shared`). A recording is made from a run's journal and objects, so
-runs that failed or were interrupted can be recorded as well.
+The line of a run is followed by its replies in order. Prompts are kept for comparison only, so they
+are normalised, and omit the prefix they share with the previous prompt of the same role (`shared`
+characters). A recording is made from a run's journal and objects, so failed and interrupted runs
+can be recorded, too.
 """
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -25,18 +25,19 @@ from pydantic import Field, TypeAdapter, ValidationError
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.models.prompt_matching import normalised
-from mlagentbench.records import Disclosure, Json, Record, RunRecord, Tier
+from mlagentbench.records import Disclosure, Json, Record, RunRecord, Tier, first_problem
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import ReplyLine, read_journal
 from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.results import SuiteOutcome, find_run
 
 SHIPPED = Path(__file__).parents[1] / "recordings"
-"""Recordings of ours; each says who answered."""
+"""The recordings that come with the package; each says who answered."""
 BY_HAND = "recorded by hand through the mailbox"
 
 
 class RecordingHeader(Record):
-    """Which run the replies after it are of, and who answered."""
+    """The run that the following replies belong to, and who answered."""
 
     kind: Literal["run"] = "run"
     v: Literal[1] = 1
@@ -55,9 +56,9 @@ class RecordingHeader(Record):
 
 
 class RecordedReply(Record):
-    """A reply: for which step and role, the how manieth there, to what, and what it is.
+    """A reply with its step, role, index within the step (`number`) and prompt.
 
-    `message` is the whole reply, as Inspect has it, where it is more than a text.
+    `message` is the complete reply as Inspect has it, if it is more than a text.
     """
 
     kind: Literal["reply"] = "reply"
@@ -74,14 +75,14 @@ class RecordedReply(Record):
 
 
 class RecordedRun(Record):
-    """A run with its replies, whose prompts are whole."""
+    """A run with its replies, whose prompts are complete."""
 
     run: RecordingHeader
     replies: tuple[RecordedReply, ...]
 
 
 class Recording(Record):
-    """What a file holds, and its hash."""
+    """The runs in a file, and its hash."""
 
     runs: tuple[RecordedRun, ...]
     sha256: str
@@ -94,7 +95,7 @@ _LINE: TypeAdapter[RecordingHeader | RecordedReply] = TypeAdapter(
 
 
 def record_run(run: RunDirectory, answered_by: str | None = None) -> RecordedRun | None:
-    """The replies of a run, as far as it has come; None when no model has answered in it."""
+    """The replies of a run so far; None when no model has answered in it."""
     lines = read_journal(run.journal).replies
     return record_replies(run, lines, answered_by) if lines else None
 
@@ -102,7 +103,7 @@ def record_run(run: RunDirectory, answered_by: str | None = None) -> RecordedRun
 def record_replies(
     run: RunDirectory, lines: Sequence[ReplyLine], answered_by: str | None = None
 ) -> RecordedRun:
-    """Some of the replies of a run, or none."""
+    """A recording of these replies of a run."""
     record = RunRecord.model_validate_json(run.run_json.read_bytes())
     facts = record.disclosure
     header = RecordingHeader(
@@ -152,8 +153,37 @@ def _replies(lines: Sequence[ReplyLine], store: ObjectStore) -> Iterator[Recorde
         )
 
 
+def record_directories(paths: Sequence[Path], to: Path, answered_by: str | None = None) -> str:
+    said = record_runs([find_run(path) for path in paths], to, answered_by)
+    if said is None:
+        raise UsageError("no model has answered in these runs; there is nothing to record")
+    return said
+
+
+def record_outcome(outcome: SuiteOutcome, to: Path | None, say: Callable[[str], None]) -> None:
+    """Record the runs of a `run` command, finished or not, if `to` names a file."""
+    if to is not None:
+        runs = [RunDirectory(outcome.out, Path(result.path)) for result in outcome.results]
+        say(record_runs(runs, to) or f"nothing recorded in {to}: no model has answered")
+
+
+def record_runs(
+    directories: Sequence[RunDirectory], to: Path, answered_by: str | None = None
+) -> str | None:
+    """Write the recording and return a summary; None when there is nothing to write."""
+    found = [record_run(run, answered_by) for run in directories]
+    recorded = [run for run in found if run is not None]
+    if not recorded:
+        return None
+    write_recording(to, recorded)
+    replies = sum(len(run.replies) for run in recorded)
+    who = "; ".join(dict.fromkeys(run.run.answered_by for run in recorded))
+    runs = "1 run" if len(recorded) == 1 else f"{len(recorded)} runs"
+    return f"recorded {replies} replies of {runs} in {to} ({who})"
+
+
 def write_recording(path: Path, runs: Sequence[RecordedRun]) -> None:
-    """Write the file whole; one that is no recording is not overwritten."""
+    """Write the file atomically; a file that is not a recording is not overwritten."""
     require_recordable(path)
     lines: list[RecordingHeader | RecordedReply] = []
     for run in runs:
@@ -161,8 +191,10 @@ def write_recording(path: Path, runs: Sequence[RecordedRun]) -> None:
     write_atomically(path, "".join(f"{_dumped(line)}\n" for line in lines).encode())
 
 
-def require_recordable(path: Path) -> None:
-    """A UsageError when a recording cannot be written there."""
+def require_recordable(path: Path | None) -> None:
+    """Raise UsageError when a recording cannot be written there; None is always fine."""
+    if path is None:
+        return
     if path.is_dir():
         raise UsageError(f"{path} is a directory; name a file for the recording")
     if path.exists() and path.stat().st_size > 0:
@@ -180,19 +212,19 @@ def _dumped(line: RecordingHeader | RecordedReply) -> str:
 def _shortened(replies: Sequence[RecordedReply]) -> Iterator[RecordedReply]:
     before: dict[str, str] = {}
     for reply in replies:
-        shared = parting(before.get(reply.role, ""), reply.prompt)
+        shared = shared_prefix(before.get(reply.role, ""), reply.prompt)
         before[reply.role] = reply.prompt
         yield reply.model_copy(update={"shared": shared, "prompt": reply.prompt[shared:]})
 
 
-def parting(one: str, other: str) -> int:
-    """The first place at which two texts differ."""
+def shared_prefix(one: str, other: str) -> int:
+    """The number of characters that two texts share at their beginning."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def read_recordings(path: Path) -> Recording:
-    """Read a recording, or all of a directory as one; a UsageError names what is wrong."""
+    """Read a recording, or all recordings of a directory as one; raises UsageError."""
     if not path.is_dir():
         return read_recording(path)
     found = [read_recording(file) for file in sorted(path.glob("*.jsonl"))]
@@ -206,7 +238,7 @@ def read_recordings(path: Path) -> Recording:
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a recording; a UsageError names the line that is wrong."""
+    """Read a recording; raises UsageError that names the wrong line."""
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -216,7 +248,7 @@ def read_recording(path: Path) -> Recording:
         try:
             value = _LINE.validate_python(json.loads(line))
         except ValueError as error:
-            reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+            reason = first_problem(error) if isinstance(error, ValidationError) else error
             raise UsageError(f"{path} is not a recording: line {number}: {reason}") from error
         if isinstance(value, RecordingHeader):
             runs.append(RecordedRun(run=value, replies=()))
@@ -230,7 +262,8 @@ def read_recording(path: Path) -> Recording:
 
 
 def _with(run: RecordedRun, reply: RecordedReply) -> RecordedRun:
-    """The run with one more reply, its prompt made whole again."""
+    """The run with one more reply, its prompt completed."""
     before = next((one.prompt for one in reversed(run.replies) if one.role == reply.role), "")
-    whole = reply.model_copy(update={"shared": 0, "prompt": before[: reply.shared] + reply.prompt})
-    return run.model_copy(update={"replies": (*run.replies, whole)})
+    prompt = before[: reply.shared] + reply.prompt
+    completed = reply.model_copy(update={"shared": 0, "prompt": prompt})
+    return run.model_copy(update={"replies": (*run.replies, completed)})

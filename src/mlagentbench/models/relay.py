@@ -1,31 +1,28 @@
-"""`mlagentbench relay`: answers the requests of a mailbox with any of Inspect's models.
+"""Answer the requests of a mailbox with any Inspect model.
 
-It runs wherever the model can be reached and the mailbox is seen, on as many machines as one likes:
-a request is claimed before it is answered.
+The relay runs where both the model and the mailbox can be reached, on any number of machines: a
+request is claimed before it is answered.
 """
 
 import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
+from inspect_ai.model import Model, get_model
 
 from mlagentbench.errors import UsageError
+from mlagentbench.models.mailbox_folder import MailFolder, MailReply, MailRequest
 from mlagentbench.models.model_check import require_model
 from mlagentbench.models.model_choice import ModelChoice
 from mlagentbench.records import Json
 
-if TYPE_CHECKING:
-    from inspect_ai.model import Model
-
-    from mlagentbench.models.mailbox_folder import MailFolder, MailReply, MailRequest
-
-LOOK_EVERY = 0.2
-SHOW_LIFE_EVERY = 10.0
-"""Seconds; a claim that nobody touches for a minute is a dead worker's."""
+POLL_SECONDS = 0.2
+HEARTBEAT_SECONDS = 10.0
+"""Seconds; a claim that is not touched for a minute expires."""
 SHOWN_ERROR = 300
 
 Say = Callable[[str], None]
@@ -41,9 +38,7 @@ def relay(
     once: bool,
     say: Say,
 ) -> int:
-    """Answer requests until a person stops it, with `once` until none is left; says how many."""
-    from mlagentbench.models.mailbox_folder import MailFolder
-
+    """Answer requests until stopped, with `once` until none is left; returns their number."""
     folder = MailFolder(mailbox)
     folder.require()
     others = {role: _find(ModelChoice(name=name)) for role, name in roles.items()}
@@ -56,34 +51,25 @@ def relay(
     return answering.answered
 
 
-def _find(choice: ModelChoice) -> "Model":
-    from inspect_ai.model import get_model
-
+def _find(choice: ModelChoice) -> Model:
     require_model(choice)
     return get_model(choice.name, memoize=False, **choice.arguments)
 
 
+@dataclass
 class Relay:
     """Workers that answer one mailbox with one model, or with others in some roles."""
 
-    def __init__(
-        self,
-        folder: "MailFolder",
-        model: "Model",
-        roles: "Mapping[str, Model] | None" = None,
-        *,
-        once: bool,
-        say: Say,
-    ) -> None:
-        self.answered = 0
-        self._folder = folder
-        self._model = model
-        self._roles = roles or {}
-        self._once = once
-        self._say = say
+    folder: MailFolder
+    model: Model
+    roles: Mapping[str, Model] = field(default_factory=dict)
+    _: KW_ONLY
+    once: bool
+    say: Say
+    answered: int = 0
 
     async def work(self, workers: int) -> None:
-        """Let so many requests be answered side by side."""
+        """Answer up to this many requests at the same time."""
         async with anyio.create_task_group() as group:
             for number in range(1, workers + 1):
                 group.start_soon(self._worker, f"{socket.gethostname()}/{os.getpid()}/{number}")
@@ -93,63 +79,58 @@ class Relay:
             name = self._take(worker)
             if name is not None:
                 await self._answer(name)
-            elif self._once:
+            elif self.once:
                 return
             else:
-                await anyio.sleep(LOOK_EVERY)
+                await anyio.sleep(POLL_SECONDS)
 
     def _take(self, worker: str) -> str | None:
-        """The oldest request that this worker could claim."""
-        waiting = self._folder.waiting()
-        return next((name for name in waiting if self._folder.claim(name, worker)), None)
+        waiting = self.folder.waiting()
+        return next((name for name in waiting if self.folder.claim(name, worker)), None)
 
     async def _answer(self, name: str) -> None:
-        from mlagentbench.models.mailbox_folder import MailReply
-
         started = anyio.current_time()
         async with self._claimed(name):
             try:
-                request = self._folder.read(name)
+                request = self.folder.read(name)
             except UsageError as error:
-                self._folder.answer(name, MailReply(error=str(error)))
-                self._say(str(error))
+                self.folder.answer(name, MailReply(error=str(error)))
+                self.say(str(error))
                 return
             if request is None:
                 return
-            reply = await ask(self._roles.get(request.role, self._model), request)
-            if self._folder.answer(name, reply):
+            reply = await ask(self.roles.get(request.role, self.model), request)
+            if self.folder.answer(name, reply):
                 self.answered += 1
                 took = anyio.current_time() - started
-                self._say(f"{_place(request)}: {_in_words(reply)} ({took:.1f} s)")
+                self.say(f"{_place(request)}: {_summary(reply)} ({took:.1f} s)")
             else:
-                self._say(f"{_place(request)}: withdrawn, the answer was not needed any more")
+                self.say(f"{_place(request)}: withdrawn, the answer is no longer needed")
 
     @asynccontextmanager
     async def _claimed(self, name: str) -> AsyncIterator[None]:
-        """Show that this worker lives, and let go of the request whatever happens."""
+        """Keep the claim alive meanwhile, and release it whatever happens."""
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._show_life, name)
+                group.start_soon(self._heartbeat, name)
                 yield
                 group.cancel_scope.cancel()
         finally:
-            self._folder.release(name)
+            self.folder.release(name)
 
-    async def _show_life(self, name: str) -> None:
+    async def _heartbeat(self, name: str) -> None:
         while True:
-            await anyio.sleep(SHOW_LIFE_EVERY)
-            self._folder.keep_claim(name)
+            await anyio.sleep(HEARTBEAT_SECONDS)
+            self.folder.keep_claim(name)
 
 
-async def ask(model: "Model", request: "MailRequest") -> "MailReply":
-    """What the model says; an error of its provider is an answer as well."""
-    from mlagentbench.models.mailbox_folder import MailReply
-
+async def ask(model: Model, request: MailRequest) -> MailReply:
+    """The model's reply; an error of its provider becomes a reply, too."""
     try:
         output = await model.generate(
             list(request.messages), list(request.tools), request.tool_choice, request.config
         )
-    except Exception as error:  # noqa: BLE001  # each provider has errors of its own
+    except Exception as error:  # noqa: BLE001  # providers raise errors of their own
         said = " ".join(f"{type(error).__name__}: {error}".split())
         return MailReply(error=f"{model}: {said[:SHOWN_ERROR]}", answered_by=str(model))
     return MailReply(
@@ -160,11 +141,11 @@ async def ask(model: "Model", request: "MailRequest") -> "MailReply":
     )
 
 
-def _place(request: "MailRequest") -> str:
+def _place(request: MailRequest) -> str:
     return f"{request.run or request.id} step {request.step or '-'} {request.role}"
 
 
-def _in_words(reply: "MailReply") -> str:
+def _summary(reply: MailReply) -> str:
     if reply.error is not None:
         return f"error: {reply.error}"
     tokens = 0 if reply.usage is None else reply.usage.total_tokens

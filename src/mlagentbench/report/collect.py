@@ -103,7 +103,7 @@ def _read_and_kept(
 def _fingerprint(run: RunDirectory, has_objects: bool, code: str) -> str:
     """Changes whenever a file of the run that is read does, or the code that reads it."""
     parts = [code, str(has_objects)]
-    for file in (run.run_json, run.journal, run.grades, run.failure, run.judgements):
+    for file in (run.run_json, run.journal, run.failure, *run.appended_files):
         try:
             status = file.stat()
             parts.append(f"{status.st_size} {status.st_mtime_ns}")

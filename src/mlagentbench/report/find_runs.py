@@ -31,7 +31,7 @@ class RunsPlace:
 def find_places(given: Sequence[Path]) -> list[RunsPlace]:
     """The --out directories behind these paths, each once: an OUT, its runs/, or a part of that."""
     if not given:
-        raise UsageError("no directory given; type: mlagentbench report RESULTS")
+        raise UsageError("no directory given; run: mlagentbench report RESULTS")
     places: dict[Path, RunsPlace] = {}
     for path in given:
         place = _place(path)

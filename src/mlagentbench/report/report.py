@@ -20,8 +20,8 @@ from mlagentbench.report.exports.write import ExportFormat, require_formats, wri
 from mlagentbench.report.inspect_logs import bundle_logs
 from mlagentbench.report.published import published_rows
 from mlagentbench.report.report_data import Collection, ReportData
-from mlagentbench.report.shell_text import shown_path, typed_command
 from mlagentbench.report.site.build import MANIFEST, build_site
+from mlagentbench.report.text import shown_path, this_command
 from mlagentbench.runs.results import SuiteOutcome
 from mlagentbench.statistics.cells import cell_statistics
 from mlagentbench.statistics.leaderboard import leaderboards
@@ -65,7 +65,7 @@ def write_report(request: ReportRequest, progress: Progress | None = None) -> Wr
     collection = collect(request.directories, progress)
     to = _place(request.to or collection.outs[0] / "report")
     bundle = bundle_logs(collection.outs, to) if request.bundle else None
-    data = report_data(collection, typed_command(), bundle)
+    data = report_data(collection, this_command(), bundle)
     index = build_site(data, to)
     exports = write_exports(data, request.formats, to / TABLES_FOLDER)
     if request.plots:

@@ -1,7 +1,13 @@
-"""Texts of others on a page: nothing in them stays unseen, and long ones are cut, which is said."""
+"""Texts of others on a page: nothing in them stays unseen, and long ones are cut, which is said.
+
+Also paths and the command that is running, as a person would type them.
+"""
 
 import re
+import shlex
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 PREVIEW = 160
 """Characters of a folded text that are shown beside its title."""
@@ -56,3 +62,14 @@ def preview(text: str) -> str:
     """The first words of a text, in one line."""
     words = " ".join(text[: 4 * PREVIEW].split())
     return visible(words if len(words) <= PREVIEW else f"{words[: PREVIEW - 1]}…")
+
+
+def this_command() -> str:
+    """The command that is running, to be run again."""
+    return shlex.join(["mlagentbench", *sys.argv[1:]])
+
+
+def shown_path(path: Path) -> str:
+    """A path as short as it can be typed from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

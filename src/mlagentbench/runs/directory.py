@@ -14,10 +14,10 @@ class RunDirectory:
     """The paths of a run.
 
     OUT/
-      objects/                     contents by sha256, shared by all runs
+      objects/                     contents by BLAKE3 hash, shared by all runs
       logs/                        Inspect's logs
       runs/TASK/TIER/AGENT-HASH8/MODEL/EPOCH/
-        run.json                   what this run is (RunRecord)
+        run.json                   what this run is (RunRecord), written first, never rewritten
         journal.jsonl              what happened, appended and never rewritten
         output.log                 what commands printed, as it came
         grades.jsonl               one Grade a line
@@ -67,6 +67,11 @@ class RunDirectory:
     @property
     def replies(self) -> Path:
         return self.path / "replies.jsonl"
+
+    @property
+    def appended_files(self) -> tuple[Path, ...]:
+        """All files of chained lines except for the journal; not every run has all of them."""
+        return (self.grades, self.judgements, self.asked, self.replies)
 
     @property
     def outputs(self) -> Path:

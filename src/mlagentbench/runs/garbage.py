@@ -2,9 +2,10 @@
 
 A run refers to objects only through its journal: to snapshots, and through their listings to
 directories and files, and by every other hash that stands in a line: long texts, whole outputs,
-prompts. First all journals are read; one that cannot be understood ends it before anything is
-removed. Then the objects that nobody named are unlinked, one by one, in any order: whoever is
-killed meanwhile leaves only things to do for the next time.
+prompts. The hashes that chain the lines refer to no object. First all journals are read; one that
+cannot be understood ends it before anything is removed. Then the objects that nobody named are
+unlinked, one by one, in any order: whoever is killed meanwhile leaves only things to do for the
+next time.
 """
 
 import os
@@ -16,6 +17,7 @@ from pathlib import Path
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import remove_tree
 from mlagentbench.records import Record
+from mlagentbench.runs.chain import payloads
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import (
     AnyLine,
@@ -111,8 +113,11 @@ def referred_objects(out: Path) -> set[str]:
 
 
 def _read_whole(journal: Path) -> tuple[list[AnyLine], str]:
-    """A journal's lines and its text; a UsageError when a line is damaged, or all are gone."""
-    text = journal.read_text("utf-8", "replace") if journal.exists() else ""
+    """A journal's lines and their text without the chain's own hashes.
+
+    A UsageError when a line is damaged, or all are gone.
+    """
+    text = b"\n".join(payloads(journal)).decode("utf-8", "replace")
     lines = read_lines(journal) if journal.exists() else []
     traces = (journal.parent / name for name in TRACES)
     if not lines and any(trace.exists() and trace.stat().st_size for trace in traces):

@@ -1,25 +1,32 @@
 """What happened in a run, as JSON lines that are appended and never rewritten.
 
-Each line has `v`, the format's version, and `n`, its number. A line is one write, so a crash can
-only tear the last one; it is dropped on reading and cut off on reopening. Replies, ends and
-outcomes are on disk before anybody acts on them. Texts that are long stand in the object store.
+Each line has `v`, the format's version, and `n`, its number, and is chained to the line before it
+(see chain.py). Replies, ends and outcomes are on disk before anybody acts on them. Long texts are
+in the object store.
 """
 
 import json
-import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Protocol, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.fs import disk_trouble, fsync_directory
+from mlagentbench.errors import UsageError
 from mlagentbench.records import Action, Json, Observation, Outcome, Record, Step, Tier, Usage
-from mlagentbench.runs.objects import ObjectStore, write_all
+from mlagentbench.runs.chain import (
+    FORMAT,
+    ChainedFile,
+    chained,
+    first_hash,
+    payload_of,
+    require_chain,
+    require_format,
+    whole_lines,
+)
+from mlagentbench.runs.objects import ObjectStore
 
-VERSION = 1
 LONG_TEXT = 16_000
 """Longer texts go to the object store."""
 
@@ -27,9 +34,19 @@ ReplyFault = Literal["empty", "fields", "action", "json", "cut off", "no tool ca
 """Why nothing can be done with a reply: it says nothing, lacks fields, names no action, its
 arguments are no JSON, it was cut off, calls no tool, or has no code where that was asked for."""
 EventName = Literal[
-    "resumed", "interrupted", "sandbox restarted", "refused", "failed", "feedback", "note",
-    "unreadable", "limits", "branched", "taken over", "edited",
-]  # fmt: skip
+    "resumed",
+    "interrupted",
+    "sandbox restarted",
+    "refused",
+    "failed",
+    "feedback",
+    "note",
+    "unreadable",
+    "limits",
+    "branched",
+    "taken over",
+    "edited",
+]
 """limits: other ones hold from here on. branched: what stands above is another run's history.
 taken over: it is another agent's, too. edited: the last observation is not what was observed."""
 
@@ -37,7 +54,7 @@ taken over: it is another agent's, too. edited: the last observation is not what
 class Line(Record):
     """What every line has; `at` is the time of day, `clock` the run's own seconds."""
 
-    v: Literal[1] = 1
+    v: Literal[2] = 2
     n: int
     at: float
     clock: float
@@ -154,15 +171,11 @@ class Journal:
     """A journal open for writing; whoever holds the run's lock may have one."""
 
     def __init__(self, path: Path) -> None:
+        """Continue a journal, or begin one; ChainBroken when it was altered."""
         self.path = path
-        is_new = not path.exists()
-        lines, size = ([], 0) if is_new else _sound_lines(path)
-        self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        os.ftruncate(self._handle, size)
-        if is_new:
-            fsync_directory(path.parent)
-        self._next = len(lines)
-        self._size = size
+        self._next = len(read_lines(path)) if path.exists() else 0
+        require_chain(path)
+        self._file = ChainedFile(path)
 
     def append(self, line_type: type[L], clock: float, **fields: Json) -> L:
         """Write one line and give it back; where its kind asks for it, it is on disk then.
@@ -171,21 +184,12 @@ class Journal:
         RunFailed.
         """
         line = line_type(n=self._next, at=time.time(), clock=round(clock, 6), **fields)
-        raw = encode_line(line)
-        try:
-            write_all(self._handle, raw)
-            if line_type in _SYNCED:
-                os.fdatasync(self._handle)
-        except OSError as error:
-            os.ftruncate(self._handle, self._size)
-            reason = f"cannot write {self.path}: {disk_trouble(error)}"
-            raise RunFailed("harness", reason) from error
+        self._file.append(encode_line(line), sync=line_type in _SYNCED)
         self._next += 1
-        self._size += len(raw)
         return line
 
     def close(self) -> None:
-        os.close(self._handle)
+        self._file.close()
 
 
 class LimitsFrom(Record):
@@ -288,10 +292,15 @@ class History:
 
 
 def encode_line(line: Line) -> bytes:
-    """A line as it stands in the file."""
-    values = {"v": VERSION, "n": line.n, "kind": type(line).model_fields["kind"].default}
+    """What a line of the file carries."""
+    values = {"v": FORMAT, "n": line.n, "kind": type(line).model_fields["kind"].default}
     values |= line.model_dump(exclude_defaults=True)
-    return json.dumps(values, separators=(",", ":")).encode() + b"\n"
+    return json.dumps(values, separators=(",", ":")).encode()
+
+
+def whole_journal(lines: Iterable[Line], journal: Path) -> bytes:
+    """All bytes of a journal with these lines, for a run whose run.json is written."""
+    return chained(map(encode_line, lines), first_hash(journal))
 
 
 def note_edit(
@@ -317,8 +326,18 @@ def _with_reply(used: Usage, line: ReplyLine) -> dict[str, Json]:
 
 
 def read_lines(path: Path) -> list[AnyLine]:
-    """The lines of a journal, without a torn last one."""
-    return _sound_lines(path)[0]
+    """The lines of a journal, without a torn last one; UsageError when one cannot be read.
+
+    Whether their chain holds is not looked at: a damaged journal is shown as far as it goes.
+    """
+    lines: list[AnyLine] = []
+    for number, raw in enumerate(whole_lines(path), start=1):
+        try:
+            lines.append(_LINE.validate_python(_checked(json.loads(payload_of(raw)), path)))
+        except ValueError as error:
+            reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+            raise UsageError(f"{path}, line {number}: the journal is damaged: {reason}") from error
+    return lines
 
 
 def read_journal(path: Path, store: ObjectStore | None = None) -> History:
@@ -326,31 +345,7 @@ def read_journal(path: Path, store: ObjectStore | None = None) -> History:
     return History(read_lines(path) if path.exists() else [], store)
 
 
-def _sound_lines(path: Path) -> tuple[list[AnyLine], int]:
-    """All whole lines and their size in bytes; UsageError when one of them cannot be read.
-
-    A last line without an end was never written whole.
-    """
-    lines: list[AnyLine] = []
-    size = 0
-    with path.open("rb") as file:
-        raw_lines = file.readlines()
-    for number, raw in enumerate(raw_lines, start=1):
-        if not raw.endswith(b"\n"):
-            break
-        try:
-            lines.append(_LINE.validate_python(_checked(json.loads(raw), path)))
-        except ValueError as error:
-            reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-            raise UsageError(f"{path}, line {number}: the journal is damaged: {reason}") from error
-        size += len(raw)
-    return lines, size
-
-
 def _checked(values: Json, path: Path) -> Json:
-    if isinstance(values, dict) and values.get("v", VERSION) != VERSION:
-        raise UsageError(
-            f"{path}: format version {values['v']}, this is version {VERSION}; "
-            "read it with the MLAgentBench that wrote it"
-        )
+    if isinstance(values, dict):
+        require_format(path.parent, values.get("v", FORMAT), path.name)
     return values

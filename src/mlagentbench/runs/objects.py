@@ -1,4 +1,4 @@
-"""Contents by their sha256: stored once, never changed, shared by all runs below one OUT.
+"""Contents by their BLAKE3 hash: stored once, never changed, shared by all runs below one OUT.
 
 A new object is written beside its place, synced and renamed into it, so that a name that exists
 holds the right bytes whatever crashed, and two processes that store the same are both right. What
@@ -11,7 +11,6 @@ that nothing goes away between being found there and being named in a journal.
 import ctypes
 import errno
 import fcntl
-import hashlib
 import os
 import secrets
 import stat
@@ -20,8 +19,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from blake3 import blake3
+
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.fs import disk_trouble
+from mlagentbench.fs import disk_trouble, write_all
 
 FICLONE = 0x40049409
 CHUNK = 1 << 18
@@ -29,6 +30,11 @@ SMALL = 4 << 20
 _HOLE = bytes(CHUNK)
 SYNC_EACH = 16
 """Up to so many new files are synced one by one; more of them with one syncfs."""
+
+
+def object_hash(contents: bytes) -> str:
+    """The name of an object with these bytes."""
+    return blake3(contents).hexdigest()
 
 
 class ObjectLost(RunFailed):
@@ -63,7 +69,7 @@ class ObjectStore:
         """The bytes of an object; ObjectLost when they are not there, or not right."""
         with self._opened(digest, needed_for) as source:
             contents = _read_all(source)
-            self._require(digest, hashlib.sha256(contents).hexdigest(), needed_for)
+            self._require(digest, object_hash(contents), needed_for)
         return contents
 
     def size(self, digest: str, needed_for: str = "") -> int:
@@ -84,7 +90,7 @@ class ObjectStore:
     def verify(self, digest: str, needed_for: str = "") -> None:
         """Raise ObjectLost unless the object is there with the right bytes."""
         with self._opened(digest, needed_for) as source:
-            self._require(digest, _hash(source), needed_for)
+            self._require(digest, hash_file(source), needed_for)
         self._sound.add(digest)
 
     @contextmanager
@@ -145,7 +151,7 @@ class ObjectStore:
 
     def put(self, contents: bytes) -> str:
         """Store bytes; they last once `commit()` has returned."""
-        digest = hashlib.sha256(contents).hexdigest()
+        digest = object_hash(contents)
         if not self.keeps(digest):
             with self._storing():
                 temporary, handle = self._temporary()
@@ -266,6 +272,19 @@ class ObjectStore:
         return os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
+class JoinedObjects(ObjectStore):
+    """The objects of several stores, to be read only: of runs below different --out directories."""
+
+    def __init__(self, *directories: Path) -> None:
+        super().__init__(directories[0])
+        self._stores = [ObjectStore(directory) for directory in dict.fromkeys(directories)]
+
+    def path(self, digest: str) -> Path:
+        """Where an object is; its place in the first store when it is nowhere."""
+        places = [store.path(digest) for store in self._stores]
+        return next((place for place in places if place.exists()), places[0])
+
+
 def _read_all(source: int) -> bytes:
     parts = []
     while part := os.read(source, CHUNK):
@@ -284,26 +303,20 @@ def clone_blocks(source: int, target: int) -> bool:
     return True
 
 
-def write_all(target: int, contents: bytes | memoryview) -> None:
-    view = memoryview(contents)
-    while view:
-        view = view[os.write(target, view) :]
-
-
 def _copy(source: int, target: int) -> str:
     """Copy to an empty file, and give the hash of what is in the copy; holes stay holes.
 
     The source may change meanwhile, so that only what was written counts.
     """
-    sha = hashlib.sha256()
+    hasher = blake3()
     buffer = _buffer_for(source)
     if len(buffer) == CHUNK and clone_blocks(source, target):
-        return _hash(target)
+        return hash_file(target)
     view = memoryview(buffer)
     ends_in_hole = False
     while count := os.readv(source, [buffer]):
         part = view[:count]
-        sha.update(part)
+        hasher.update(part)
         ends_in_hole = count == CHUNK and buffer == _HOLE
         if ends_in_hole:
             os.lseek(target, CHUNK, os.SEEK_CUR)
@@ -311,17 +324,17 @@ def _copy(source: int, target: int) -> str:
             write_all(target, part)
     if ends_in_hole:
         os.ftruncate(target, os.lseek(target, 0, os.SEEK_CUR))
-    return sha.hexdigest()
+    return hasher.hexdigest()
 
 
-def _hash(file: int) -> str:
+def hash_file(file: int) -> str:
     """The hash of what a descriptor reads from its start."""
-    sha = hashlib.sha256()
+    hasher = blake3()
     buffer = _buffer_for(file)
     view = memoryview(buffer)
     while count := os.readv(file, [buffer]):
-        sha.update(view[:count])
-    return sha.hexdigest()
+        hasher.update(view[:count])
+    return hasher.hexdigest()
 
 
 def _buffer_for(file: int) -> bytearray:

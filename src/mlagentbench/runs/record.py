@@ -80,10 +80,16 @@ def find_or_create_run(out: Path, task: Task, epoch: int, disclosure: Disclosure
 def settings_hash(facts: Disclosure, branched_from: BranchPoint | None = None) -> str:
     """What tells two runs of one agent on one task apart, besides model and epoch."""
     parts = (
-        facts.agent_settings, facts.roles, facts.limits, facts.sandbox, facts.feedback,
-        facts.protocol, facts.task_version, facts.data_hash,
+        facts.agent_settings,
+        facts.roles,
+        facts.limits,
+        facts.sandbox,
+        facts.feedback,
+        facts.protocol,
+        facts.task_version,
+        facts.data_hash,
         *([] if facts.recording is None else [facts.recording]),
         *(["interactive"] if facts.interactive else []),
         *([] if branched_from is None else [branched_from.model_dump()]),
-    )  # fmt: skip
+    )
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -11,12 +11,11 @@ from pydantic import ValidationError
 
 from mlagentbench.errors import UsageError
 from mlagentbench.records import GradeRecord, Outcome, Record, RunRecord, Usage
+from mlagentbench.runs.chain import FORMAT, find_faults, payloads, require_format
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import AnyLine, History, ReplyLine, read_lines
 from mlagentbench.runs.objects import ObjectLost, ObjectStore
 
-FORMAT = RunRecord.model_fields["v"].default
-"""The version of run.json's format that is read here."""
 DEEPEST = 6
 """How far below a directory runs are looked for, to name one: so far they are below OUT."""
 
@@ -120,6 +119,8 @@ class RunFiles:
     texts_lost: str = ""
     torn: bool = False
     """Whether the journal's last line is half written; it is left out."""
+    altered: tuple[str, ...] = ()
+    """Why the chains of the run's files do not hold, a sentence a file."""
 
     @property
     def final_grade(self) -> GradeRecord | None:
@@ -129,6 +130,7 @@ class RunFiles:
 
 def read_files(run: RunDirectory, *, with_texts: bool = True) -> RunFiles:
     """Read a run's directory; UsageError when its record or its journal is damaged."""
+    record = read_record(run)
     lines = tuple(read_lines(run.journal)) if run.journal.exists() else ()
     texts_lost = ""
     try:
@@ -137,13 +139,14 @@ def read_files(run: RunDirectory, *, with_texts: bool = True) -> RunFiles:
         history, texts_lost = History(lines), lost.detail
     return RunFiles(
         path=run.relative.as_posix(),
-        record=_with_last_limits(read_record(run), history),
+        record=_with_last_limits(record, history),
         lines=lines,
         history=history,
         grades=tuple(read_grades(run)),
         failure=run.failure.read_text() if run.failure.is_file() else None,
         texts_lost=texts_lost,
         torn=bool(lines) and _is_torn(run.journal),
+        altered=tuple(find_faults(run.journal, run.appended_files)),
     )
 
 
@@ -188,16 +191,12 @@ def read_record(run: RunDirectory) -> RunRecord:
     """What a run is; UsageError when its run.json is missing, damaged or of another format."""
     try:
         values = json.loads(run.run_json.read_bytes())
+        if isinstance(values, dict):
+            require_format(run.path, values.get("v", FORMAT))
         return RunRecord.model_validate(values)
     except FileNotFoundError as error:
         raise UsageError(f"{run.run_json} is missing: nobody knows what this run was") from error
     except ValidationError as error:
-        version = values.get("v") if isinstance(values, dict) else None
-        if version not in (None, FORMAT):
-            raise UsageError(
-                f"{run.run_json}: format version {version}, this is version {FORMAT}; "
-                "read it with the MLAgentBench that wrote it"
-            ) from error
         [first, *_] = error.errors()
         field = ".".join(map(str, first["loc"]))
         raise UsageError(f"{run.run_json}: not a run's record: {field}: {first['msg']}") from error
@@ -206,13 +205,11 @@ def read_record(run: RunDirectory) -> RunRecord:
 
 
 def read_grades(run: RunDirectory) -> list[GradeRecord]:
-    """All grades of a run, in the order in which they were given; torn lines are left out."""
-    if not run.grades.is_file():
-        return []
+    """All grades of a run, in the order in which they were given; damaged lines are left out."""
     grades = []
-    for line in run.grades.read_bytes().splitlines():
+    for payload in payloads(run.grades):
         try:
-            grades.append(GradeRecord.model_validate_json(line))
+            grades.append(GradeRecord.model_validate_json(payload))
         except ValidationError:
             continue
     return grades

@@ -29,8 +29,13 @@ MAX_DEPTH = 100
 """Directories nested deeper are left out, and noted: they come from mistakes or attacks."""
 MAX_NOTES = 20
 KEPT_FROM_US = {
-    errno.EACCES, errno.EPERM, errno.EAGAIN, errno.EINVAL, errno.ELOOP, errno.ENXIO,
-}  # fmt: skip
+    errno.EACCES,
+    errno.EPERM,
+    errno.EAGAIN,
+    errno.EINVAL,
+    errno.ELOOP,
+    errno.ENXIO,
+}
 """Modes, leases, and names that turn into something else while we look."""
 OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

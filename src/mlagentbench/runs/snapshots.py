@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.fs import disk_trouble, open_up
+from mlagentbench.fs import disk_trouble, make_accessible
 from mlagentbench.records import Record
 from mlagentbench.runs.inotify import DirectoryWatch, WatchImpossible
 from mlagentbench.runs.objects import ObjectStore
@@ -67,7 +67,7 @@ class Snapshots:
 
     def _open_top(self) -> int:
         """A descriptor of the workspace, which agents may have closed to everybody."""
-        open_up(self.workspace)
+        make_accessible(self.workspace)
         return os.open(self.workspace, OPEN_DIRECTORY)
 
     def _changed_directories(self, quiet: bool) -> set[int] | None:

@@ -6,7 +6,6 @@ array a line, `[name, kind, mode, value]`, sorted by name; value is the hash of 
 a directory's listing, or the target of a link.
 """
 
-import hashlib
 import json
 import os
 import stat
@@ -16,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from mlagentbench.errors import MLAgentBenchError, RunFailed
 from mlagentbench.fs import disk_trouble
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.objects import ObjectStore, hash_file
 
 Kind = Literal["file", "directory", "link"]
 
@@ -71,10 +70,10 @@ def store_directory(store: ObjectStore, directory: Path) -> str:
 def _stored_file(store: ObjectStore, path: Path, size: int) -> str:
     """Most files of one step are those of the step before: known contents are only read."""
     with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hash_file(file.fileno())
         if store.keeps(digest):
             return digest
-        file.seek(0)
+        os.lseek(file.fileno(), 0, os.SEEK_SET)
         return store.put_file(file.fileno(), size)
 
 

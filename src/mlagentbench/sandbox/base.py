@@ -1,4 +1,4 @@
-"""What the harness asks of a sandbox, and the records it speaks in."""
+"""The contract of a sandbox, and its records."""
 
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ LimitName = Literal[
 
 
 class Limits(Record):
-    """What one command may use; each ends the command, never the harness."""
+    """What one command may use; exceeding a limit ends the command, never the harness."""
 
     wall_time: float = 3600.0
     memory: int = 8_000_000_000
@@ -28,7 +28,7 @@ class Limits(Record):
 
 
 class LimitHit(Record):
-    """Which limit ended a command, and its value in words."""
+    """The limit that ended a command, and a description of its value."""
 
     name: LimitName
     value: str
@@ -38,7 +38,7 @@ class LimitHit(Record):
 
 
 class Bind(Record):
-    """A file or directory of the host that is visible at `target` inside."""
+    """A file or directory of the host, visible at `target` in the sandbox."""
 
     source: Path
     target: str
@@ -46,7 +46,7 @@ class Bind(Record):
 
 
 class SandboxSpec(Record):
-    """Everything that decides what is visible and allowed inside."""
+    """Everything that is visible and allowed in a sandbox."""
 
     workspace: Path
     python_env: Path
@@ -57,13 +57,13 @@ class SandboxSpec(Record):
 
     @property
     def placeholders(self) -> frozenset[str]:
-        """Names at the top of the workspace where the host sees only empty stand-ins for binds."""
+        """Top-level names of the workspace where the host sees empty placeholders of binds."""
         places = (PurePosixPath(bind.target) for bind in self.binds)
         return frozenset(place.name for place in places if str(place.parent) == WORKSPACE)
 
 
 class Identity(Record):
-    """Which processes a sandbox is, for good: a pid alone is given out again."""
+    """Identifies the processes of a sandbox; a pid alone can be reused."""
 
     pid: int
     started: int
@@ -71,7 +71,7 @@ class Identity(Record):
 
 
 class CommandResult(Record):
-    """How a command ended. `output` is stdout and stderr as they came, interleaved."""
+    """How a command ended. `output` is stdout and stderr interleaved, in order of arrival."""
 
     exit_code: int | None
     output: str
@@ -81,23 +81,23 @@ class CommandResult(Record):
     cpu_seconds: float | None = None
     limit: LimitHit | None = None
     start_error: int = 0
-    """The errno why the command could not be started at all; 0 when it was."""
+    """The errno if the command could not be started, else 0."""
     restarted: bool = False
 
 
 class LoopbackServer(Protocol):
-    """A server of the harness's that is reached inside, on a port of the sandbox's loopback."""
+    """A server of the harness that programs reach on a port of the sandbox's loopback."""
 
     @property
     def port(self) -> int: ...
 
     async def serve(self, listening: socket.socket) -> None:
-        """Answer on this socket from now on; again for each sandbox started anew."""
+        """Serve this socket from now on; called again when the sandbox is restarted."""
         ...
 
 
 class Sandbox(Protocol):
-    """A place where the agent's commands run and its files live.
+    """Where the agent's commands run and its files are.
 
     Relative paths start at the workspace. Read and write raise FileNotFoundError,
     IsADirectoryError and PermissionError as the sandbox itself sees the file; a broken sandbox
@@ -115,9 +115,9 @@ class Sandbox(Protocol):
         on_output: Callable[[bytes], None] | None = None,
         tidy: bool = True,
     ) -> CommandResult:
-        """Run a command to its end; everything it started is gone when this returns.
+        """Run a command; when this returns, every process it started has ended.
 
-        So is, unless `tidy` is false, every file that appeared outside of the workspace meanwhile.
+        Unless `tidy` is false, files created outside of the workspace meanwhile are removed.
         """
         ...
 
@@ -126,5 +126,5 @@ class Sandbox(Protocol):
         ...
 
     async def write(self, path: str, contents: bytes) -> None:
-        """Write a file whole, creating its parents."""
+        """Write a complete file, creating its parents."""
         ...

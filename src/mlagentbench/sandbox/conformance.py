@@ -1,4 +1,4 @@
-"""A check that any sandbox can be run through: does it keep the contract of `Sandbox`?"""
+"""Check whether a sandbox fulfils the contract of `Sandbox`."""
 
 import secrets
 import time
@@ -24,7 +24,7 @@ _OUTSIDE = "/tmp /var/tmp /dev/shm $HOME"
 
 
 class ConformanceResult(Record):
-    """One promise of the contract, and what went wrong with it."""
+    """One requirement of the contract, and how it was violated."""
 
     name: str
     ok: bool
@@ -32,7 +32,7 @@ class ConformanceResult(Record):
 
 
 async def check_sandbox(sandbox: Sandbox) -> list[ConformanceResult]:
-    """Try every promise on a running sandbox; needs sh, cat, sleep and python3 inside."""
+    """Check every requirement on a running sandbox, which needs sh, cat, sleep and python3."""
     return [await _try(check, sandbox) for check in CHECKS]
 
 
@@ -51,32 +51,32 @@ def _same(got: object, wanted: object) -> None:
 
 
 async def _output_comes_back(sandbox: Sandbox) -> None:
-    """stdout and stderr come back, apart and together"""
+    """stdout and stderr are returned, separately and interleaved"""
     result = await sandbox.run(["sh", "-c", "echo out; echo err >&2"])
     _same((result.exit_code, result.stdout, result.stderr), (0, b"out\n", b"err\n"))
     _same(sorted(result.output.split()), ["err", "out"])
 
 
 async def _output_is_streamed(sandbox: Sandbox) -> None:
-    """on_output gets everything"""
+    """on_output receives all output"""
     parts: list[bytes] = []
     await sandbox.run(["sh", "-c", "echo one; echo two"], on_output=parts.append)
     _same(b"".join(parts), b"one\ntwo\n")
 
 
 async def _exit_codes(sandbox: Sandbox) -> None:
-    """exit codes are those of a shell"""
+    """exit codes are like those of a shell"""
     for script, code in (("exit 0", 0), ("exit 7", 7), ("kill -TERM $$", 143)):
         _same((await sandbox.run(["sh", "-c", script])).exit_code, code)
 
 
 async def _unknown_command(sandbox: Sandbox) -> None:
-    """a command that does not exist is a result, not an exception"""
+    """an unknown command is a result, not an exception"""
     _same((await sandbox.run(["no-such-command"])).exit_code, 127)
 
 
 async def _stdin(sandbox: Sandbox) -> None:
-    """stdin arrives whole, whatever its bytes and size; none is an empty one"""
+    """stdin arrives completely, with any bytes and size; the default is empty"""
     for contents in (b"", b"$HOME `id` \\ '\"\n", bytes(range(256)) * 8000):
         result = await sandbox.run(["sh", "-c", "cat > stdin.bin"], stdin=contents)
         _same(result.exit_code, 0)
@@ -84,20 +84,20 @@ async def _stdin(sandbox: Sandbox) -> None:
 
 
 async def _environment(sandbox: Sandbox) -> None:
-    """environment variables are those asked for"""
+    """environment variables are set as requested"""
     result = await sandbox.run(["sh", "-c", 'printf %s "$ASKED"'], env={"ASKED": "a b\n'c'"})
     _same(result.stdout, b"a b\n'c'")
 
 
 async def _working_directory(sandbox: Sandbox) -> None:
-    """commands start in the workspace, or where cwd says"""
+    """commands start in the workspace or in cwd"""
     await sandbox.write("place/file.txt", b"here")
     _same((await sandbox.run(["cat", "place/file.txt"])).stdout, b"here")
     _same((await sandbox.run(["cat", "file.txt"], cwd="place")).stdout, b"here")
 
 
 async def _files(sandbox: Sandbox) -> None:
-    """files are written whole and read back, parents made, names and bytes of any kind"""
+    """files with any name and contents are written and read back, with their parents created"""
     for path in ("new/parents/a file.bin", "häßlich ✨.txt", "/tmp/conformance/file"):
         for contents in (bytes(range(256)), b"", b"x" * (3 * _MEGABYTE)):
             await sandbox.write(path, contents)
@@ -105,7 +105,7 @@ async def _files(sandbox: Sandbox) -> None:
 
 
 async def _file_errors(sandbox: Sandbox) -> None:
-    """reading and writing raise what the file system says"""
+    """reading and writing raise the errors of the file system"""
     await sandbox.write("folder/file", b"")
     await _raises(FileNotFoundError, sandbox.read("no/such/file"))
     await _raises(IsADirectoryError, sandbox.read("folder"))
@@ -121,19 +121,19 @@ async def _raises(kind: type[OSError], call: Awaitable[object]) -> None:
 
 
 async def _unicode(sandbox: Sandbox) -> None:
-    """output is UTF-8, and bytes that are not do no harm"""
+    """output is UTF-8, and invalid bytes are replaced"""
     result = await sandbox.run(["printf", "中文 😀 \\377 end"])
     _same(result.output, "中文 😀 \N{REPLACEMENT CHARACTER} end")
 
 
 async def _big_output(sandbox: Sandbox) -> None:
-    """output of several megabytes arrives whole"""
+    """output of several megabytes arrives completely"""
     result = await sandbox.run(["sh", "-c", f"head -c {5 * _MEGABYTE} /dev/zero"])
     _same(len(result.stdout), 5 * _MEGABYTE)
 
 
 async def _timeout(sandbox: Sandbox) -> None:
-    """a command that takes too long is ended with all that it started, and named so"""
+    """a command that exceeds its time is killed with everything it started, and reported"""
     marker = f"conformance-{secrets.token_hex(8)}"
     begun = time.monotonic()
     script = f"sh -c 'sleep 60; : {marker}' & sleep 60; : {marker}"
@@ -145,7 +145,7 @@ async def _timeout(sandbox: Sandbox) -> None:
 
 
 async def _nothing_stays(sandbox: Sandbox) -> None:
-    """nothing that a command started outlives it, not even a daemon"""
+    """no process that a command started outlives it, not even a daemon"""
     marker = f"conformance-{secrets.token_hex(8)}"
     daemon = f"setsid sh -c 'sleep 60; : {marker}' </dev/null >/dev/null 2>&1 &"
     _same((await sandbox.run(["sh", "-c", f"({daemon}) ; exit 0"])).exit_code, 0)
@@ -153,7 +153,7 @@ async def _nothing_stays(sandbox: Sandbox) -> None:
 
 
 async def _no_files_stay(sandbox: Sandbox) -> None:
-    """files of a command outside of the workspace are gone with it, those in it stay"""
+    """files that a command leaves outside of the workspace are removed, those in it are kept"""
     marker = f"conformance-{secrets.token_hex(8)}"
     made, found, _removed = [
         await sandbox.run(
@@ -185,14 +185,27 @@ async def _no_network(sandbox: Sandbox) -> None:
 
 
 async def _unprivileged(sandbox: Sandbox) -> None:
-    """commands are not root and cannot write outside of workspace and tmp"""
+    """commands are not root and cannot write outside of the workspace and tmp"""
     _same((await sandbox.run(["id", "-u"])).stdout.strip() == b"0", False)
     for place in ("/conformance", "/usr/conformance", "/etc/conformance"):
         await _raises(OSError, sandbox.write(place, b""))
 
 
 CHECKS: tuple[Check, ...] = (
-    _output_comes_back, _output_is_streamed, _exit_codes, _unknown_command, _stdin, _environment,
-    _working_directory, _files, _file_errors, _unicode, _big_output, _timeout, _nothing_stays,
-    _no_files_stay, _no_network, _unprivileged,
-)  # fmt: skip
+    _output_comes_back,
+    _output_is_streamed,
+    _exit_codes,
+    _unknown_command,
+    _stdin,
+    _environment,
+    _working_directory,
+    _files,
+    _file_errors,
+    _unicode,
+    _big_output,
+    _timeout,
+    _nothing_stays,
+    _no_files_stay,
+    _no_network,
+    _unprivileged,
+)

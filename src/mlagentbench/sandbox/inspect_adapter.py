@@ -1,4 +1,4 @@
-"""Any sandbox of Inspect (docker, k8s, local) behind the harness's own contract."""
+"""Use any sandbox of Inspect (docker, k8s, local) through the contract of `Sandbox`."""
 
 import math
 import posixpath
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.sandbox.base import WORKSPACE, CommandResult, Limits
-from mlagentbench.sandbox.bwrap.limits import hit
+from mlagentbench.sandbox.bwrap.limits import limit_hit
 
 if TYPE_CHECKING:
     from inspect_ai.util import SandboxEnvironment
@@ -17,10 +17,10 @@ _NOT_FOUND, _NOT_ALLOWED = 127, 126
 
 
 class InspectSandbox:
-    """Runs commands in another provider's sandbox; of the limits, only wall time is held.
+    """Runs commands in another provider's sandbox; only the limit on wall time is enforced.
 
-    The workspace is that sandbox's own working directory. Output arrives when a command has
-    ended, stdout before stderr.
+    The workspace is that sandbox's working directory. Output arrives when a command has ended,
+    stdout before stderr.
     """
 
     def __init__(
@@ -37,10 +37,10 @@ class InspectSandbox:
 
     @property
     def isolation(self) -> str:
-        """How strongly commands are kept apart from the host, for disclosure."""
+        """How commands are isolated from the host, for disclosure."""
         if self._provider == "local":
             return "none: commands run as the user; only wall time is limited"
-        return f"{self._provider}: as configured there; of our limits only wall time is held"
+        return f"{self._provider}: as configured there; only wall time is limited"
 
     async def run(
         self,
@@ -53,7 +53,7 @@ class InspectSandbox:
         on_output: Callable[[bytes], None] | None = None,
         tidy: bool = True,  # noqa: ARG002
     ) -> CommandResult:
-        """Run a command to its end; what it leaves outside of the workspace stays, tidy or not."""
+        """Run a command; files it leaves outside of the workspace are kept even if `tidy`."""
         from inspect_ai.util import OutputLimitExceededError
 
         wall_time = self._limits.wall_time if timeout is None else timeout
@@ -68,11 +68,13 @@ class InspectSandbox:
                 timeout_retry=False,
             )
         except TimeoutError:
-            return _cut_off(started, self._limits, wall_time)
+            ended = _ended(None, b"", b"", started)
+            limit = limit_hit(self._limits, "wall time", wall_time)
+            return ended.model_copy(update={"limit": limit})
         except OutputLimitExceededError as error:
             shown = (error.truncated_output or "").encode()
             ended = _ended(None, shown, b"", started)
-            return ended.model_copy(update={"limit": hit(self._limits, "output size")})
+            return ended.model_copy(update={"limit": limit_hit(self._limits, "output size")})
         except FileNotFoundError as error:
             return _ended(_NOT_FOUND, b"", f"{command[0]}: {error}\n".encode(), started)
         except PermissionError as error:
@@ -86,25 +88,18 @@ class InspectSandbox:
         return ended
 
     async def read(self, path: str) -> bytes:
-        """The bytes of a file."""
         return await self._environment.read_file(_relative(path) or ".", text=False)
 
     async def write(self, path: str, contents: bytes) -> None:
-        """Write a file whole, creating its parents."""
         await self._environment.write_file(_relative(path) or ".", contents)
 
 
 def _relative(path: str) -> str | None:
-    """A path as that sandbox knows it: what we call /workspace is its working directory."""
+    """A path as that sandbox knows it: /workspace is its working directory."""
     path = posixpath.normpath(path)
     if path == WORKSPACE:
         return None
     return path.removeprefix(f"{WORKSPACE}/")
-
-
-def _cut_off(started: float, limits: Limits, wall_time: float) -> CommandResult:
-    ended = _ended(None, b"", b"", started)
-    return ended.model_copy(update={"limit": hit(limits, "wall time", wall_time)})
 
 
 def _ended(exit_code: int | None, stdout: bytes, stderr: bytes, started: float) -> CommandResult:

@@ -1,8 +1,8 @@
-"""`bubblewrap` as a sandbox of Inspect.
+"""`bubblewrap` as a sandbox provider of Inspect.
 
-`sample_init` hands out a sandbox that is not started. A run of ours attaches its own; in anybody
-else's Inspect task it starts at first use, with an empty temporary workspace and the packages-free
-interpreter that Inspect itself runs on.
+`sample_init` returns a sandbox that is not started. An MLAgentBench run attaches its own. In other
+Inspect tasks it starts at first use, with an empty temporary workspace and Inspect's interpreter
+without packages.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _KILLED = 137
 
 @sandboxenv(name="bubblewrap")
 class BubblewrapSandboxEnvironment(SandboxEnvironment):
-    """A bubblewrap sandbox behind Inspect's contract."""
+    """A bubblewrap sandbox through Inspect's contract."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class BubblewrapSandboxEnvironment(SandboxEnvironment):
         self._sandbox = sandbox
 
     async def started(self) -> BubblewrapSandbox:
-        """The sandbox, running: the attached one, else one of its own."""
+        """The running sandbox: the attached one, else a new one."""
         async with self._starting:
             if self._sandbox is None:
                 self._temporary = make_scratch_directory("sandbox")
@@ -81,7 +81,7 @@ class BubblewrapSandboxEnvironment(SandboxEnvironment):
         timeout_retry: bool = True,
         concurrency: bool = True,
     ) -> ExecResult[str]:
-        """Run a command; what it leaves in the background lives until the sample ends."""
+        """Run a command; its background processes run until the sample ends."""
         if user not in _USERS:
             raise SandboxUserUnsupportedError(
                 f"the bubblewrap sandbox runs everything as the user agent, not as {user!r}"
@@ -167,7 +167,7 @@ class BubblewrapSandboxEnvironment(SandboxEnvironment):
     @override
     @classmethod
     async def cli_cleanup(cls, id: str | None) -> None:
-        """Remove directories of harnesses that were killed together with their guardians."""
+        """Remove the directories of harnesses that were killed together with their guardians."""
         for place in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
             owner = place.name.removeprefix(SCRATCH).partition("-")[0]
             if owner.isdigit() and not Path("/proc", owner).exists():
@@ -175,7 +175,7 @@ class BubblewrapSandboxEnvironment(SandboxEnvironment):
 
 
 def _raise_for(command: list[str], result: CommandResult) -> None:
-    """Raise what Inspect's contract names for this end of a command."""
+    """Raise the error that Inspect's contract requires for this result."""
     if result.start_error == errno.EACCES:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), command[0])
     limit = SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
@@ -190,7 +190,7 @@ def _raise_for(command: list[str], result: CommandResult) -> None:
 def _exec_result(result: CommandResult) -> ExecResult[str]:
     notes = [str(result.limit)] if result.limit is not None else []
     if result.restarted:
-        notes.append("the sandbox was started anew: every process in it had been killed")
+        notes.append("the sandbox was restarted: every process in it had been killed")
     stderr = result.stderr.decode("utf-8", "replace") + "".join(f"\n{note}" for note in notes)
     return ExecResult(
         success=result.exit_code == 0 and not notes,
@@ -201,4 +201,4 @@ def _exec_result(result: CommandResult) -> ExecResult[str]:
 
 
 bubblewrap = BubblewrapSandboxEnvironment
-"""The provider under the name by which Inspect knows it."""
+"""The provider under its name in Inspect's registry."""

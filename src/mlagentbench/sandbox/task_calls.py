@@ -1,4 +1,4 @@
-"""Calling a function of a task folder, alone in a fresh sandbox without network."""
+"""Call a function of a task folder in a fresh sandbox without network."""
 
 import json
 import math
@@ -10,7 +10,7 @@ import mlagentbench.guest.mlagentbench_intervals as intervals_library
 import mlagentbench.guest.mlagentbench_papers as papers_library
 import mlagentbench.guest.mlagentbench_task as task_library
 from mlagentbench.errors import FailureCause, RunFailed
-from mlagentbench.fs import give_to, scratch_directory
+from mlagentbench.fs import chown_tree, scratch_directory
 from mlagentbench.guest import GUEST
 from mlagentbench.records import Json
 from mlagentbench.sandbox.base import (
@@ -29,7 +29,7 @@ _DRIVER = GUEST / "task_driver.py"
 _LIBRARIES = tuple(
     Path(str(module.__file__)) for module in (task_library, papers_library, intervals_library)
 )
-_OURS, _TASK, _DATA = "/mlagentbench", "/task", "/data"
+_LIBRARY_FOLDER, _TASK, _DATA = "/mlagentbench", "/task", "/data"
 _PREDICTORS = "trivial.predictors"
 _WORLD_READABLE = 0o005
 _LAST_LINES = 3000
@@ -45,7 +45,7 @@ async def call_task(
     seed: int | None = None,
     timeout: float = 600.0,
 ) -> Json:
-    """Run `module.function` of a task's folder; see tasks/task_call.py for the contract."""
+    """Run `module.function` of a task's folder; tasks/contract.py has the contract."""
     read, write = read or {}, write or {}
     with scratch_directory("call") as base:
         workspace, empty = base / "workspace", base / "empty"
@@ -74,9 +74,9 @@ async def call_task(
 def _binds(
     task: Task, read: Mapping[str, Path], write: Mapping[str, Path], empty: Path
 ) -> Iterator[Bind]:
-    yield Bind(source=_DRIVER, target=f"{_OURS}/{_DRIVER.name}")
+    yield Bind(source=_DRIVER, target=f"{_LIBRARY_FOLDER}/{_DRIVER.name}")
     for library in _LIBRARIES:
-        yield Bind(source=library, target=f"{_OURS}/{library.name}")
+        yield Bind(source=library, target=f"{_LIBRARY_FOLDER}/{library.name}")
     yield Bind(source=task.folder, target=_TASK)
     for name, path in read.items():
         yield from _readable(path, f"{_DATA}/{name}", empty)
@@ -86,8 +86,11 @@ def _binds(
 
 
 def _readable(path: Path, target: str, empty: Path) -> Iterator[Bind]:
-    """A path for reading. A directory closed to others, such as private/, is closed to the
-    sandbox's own uid too, so its entries are shown in a directory made inside."""
+    """Binds for reading a path.
+
+    A directory that only its owner can read, such as private/, is closed to the sandbox's uid, too,
+    so its entries are bound one by one.
+    """
     closed = path.stat().st_mode & _WORLD_READABLE != _WORLD_READABLE
     if not (path.is_dir() and closed and os.geteuid() == 0):
         yield Bind(source=path, target=target)
@@ -102,12 +105,12 @@ async def _run(spec: SandboxSpec, write: Mapping[str, Path]) -> CommandResult:
     sandbox = BubblewrapSandbox(spec)
     try:
         async with sandbox:
-            command = ["python3", f"{_OURS}/{_DRIVER.name}", f"{WORKSPACE}/call.json"]
+            command = ["python3", f"{_LIBRARY_FOLDER}/{_DRIVER.name}", f"{WORKSPACE}/call.json"]
             return await sandbox.run(command)
     finally:
         if os.geteuid() == 0:
             for path in write.values():
-                give_to(0, path)
+                chown_tree(0, path)
 
 
 def _value(task: Task, function: str, result: CommandResult, file: Path) -> Json:

@@ -82,12 +82,12 @@ def tool_notes(grades: Sequence[GradeRecord]) -> list[str]:
         return []
     mean = {
         name: statistics.fmean(getattr(one, name) for one in used)
-        for name in ("calls", "kept", "input_tokens", "output_tokens", "searches")
+        for name in ("calls", "cached_calls", "input_tokens", "output_tokens", "searches")
     }
     tokens = mean["input_tokens"] + mean["output_tokens"]
     return [
         f"tool model {used[0].model}; a grading used {mean['calls']:,.0f} replies "
-        f"({mean['kept']:,.0f} of them kept from before), {tokens:,.0f} tokens and "
+        f"({mean['cached_calls']:,.0f} of them kept from before), {tokens:,.0f} tokens and "
         f"{mean['searches']:,.0f} searches"
     ]
 

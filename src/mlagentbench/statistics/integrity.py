@@ -22,6 +22,7 @@ from mlagentbench.statistics.cell_marks import who
 from mlagentbench.statistics.cells import CellKey, Conditions
 
 ENDED_BADLY = ("failed", "interrupted")
+CHAIN = "hash chain"
 CONDITIONS: dict[str, Callable[[Conditions], str]] = {
     "tier": lambda conditions: conditions.tier,
     "task version": lambda conditions: version_text(conditions.task_version),
@@ -91,6 +92,7 @@ def integrity_lines(summary: RunSummary) -> tuple[IntegrityLine, ...]:
         lines.append(_line("recorded replies", f"{matched} of {given} matched", matched < given))
     if result.grade is not None:
         lines += _grade_lines(result.grade)
+    lines += [_line(CHAIN, fault, True) for fault in summary.altered] or [_line(CHAIN, "holds")]
     doubts = [finding for finding in summary.process.findings if finding.is_integrity]
     lines += [_line("integrity finding", _finding_text(finding), True) for finding in doubts]
     if not doubts:
@@ -110,7 +112,7 @@ def table_disclosure(summaries: Sequence[RunSummary]) -> TableDisclosure:
             differing += found
         else:
             shared.append(_shared_line(fact, records))
-    shared += [_endings(summaries), _doubted(summaries)]
+    shared += [_endings(summaries), _doubted(summaries), _altered(summaries)]
     return TableDisclosure(shared=tuple(shared), differing=tuple(differing))
 
 
@@ -214,3 +216,8 @@ def _doubted(summaries: Sequence[RunSummary]) -> IntegrityLine:
         any(finding.is_integrity for finding in summary.process.findings) for summary in summaries
     )
     return _line("runs with integrity findings", f"{count} of {len(summaries)}", count > 0)
+
+
+def _altered(summaries: Sequence[RunSummary]) -> IntegrityLine:
+    count = sum(bool(summary.altered) for summary in summaries)
+    return _line("runs with altered files", f"{count} of {len(summaries)}", count > 0)

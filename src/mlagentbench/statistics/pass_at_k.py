@@ -42,8 +42,8 @@ def pass_at_k(n: int, successes: int, k: int) -> float:
 def best_of_k(runs: Sequence[RunSummary], steps: int, k: int) -> BestOf:
     """The best of k of these runs, each cut at a k-th of `steps`.
 
-    Unknown, which is None, where a run was not graded at its earlier steps; `mlagentbench score
-    --steps all` does that.
+    Unknown, which is None, where a run was not graded at its earlier steps; `mlagentbench runs
+    regrade --steps all` does that.
     """
     cut = steps // k
     attempts = [_cut_off(run, cut) for run in runs]

@@ -1,4 +1,4 @@
-"""`mlagentbench check`: whether a task is sound: figures hold, the grader is fair, nothing leaks.
+"""`mlagentbench tasks check`: is a task sound? Measurements hold, grading is fair, nothing leaks.
 
 Each check is a function that returns a CheckResult. Those of evaluation/checks.py compare scores,
 those of leaks.py, train_test_copies.py and leak_probe.py search the data; here the scores are made.

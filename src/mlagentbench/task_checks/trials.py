@@ -1,6 +1,6 @@
 """Trying a task out as an agent would: fresh workspace, fresh sandbox, the usual grading.
 
-`mlagentbench baseline` and `mlagentbench check` are made of these trials.
+`mlagentbench tasks measure` and `mlagentbench tasks check` are made of these trials.
 """
 
 import shlex
@@ -8,10 +8,10 @@ import shutil
 from pathlib import Path
 
 from mlagentbench.environment.services.tool_model import (
+    CachedReplies,
     ConstantTool,
     InspectTool,
-    KeptReplies,
-    found_tool,
+    load_tool,
 )
 from mlagentbench.environment.services.tool_services import run_services, serving
 from mlagentbench.environment.workspace import Workspace, sandbox_spec, workspace_of
@@ -95,7 +95,7 @@ class Trials:
     async def score(self, submission: Path) -> Scored:
         """Score a submission; what the tool model says is kept for the next time."""
         kept = submission.with_name("replies.jsonl")
-        tool = None if self.tool is None else KeptReplies(InspectTool(self.tool), kept)
+        tool = None if self.tool is None else CachedReplies(InspectTool(self.tool), kept)
         return await score_submission(self.task, self.data, self.python_env, submission, tool)
 
     async def score_without_model(self, submission: Path) -> Scored:
@@ -120,7 +120,7 @@ class Trials:
         result = await self._execute(run, epoch, name, command) if command is not None else None
         store = ObjectStore(run.objects)
         snapshot = Snapshots(store, run.work, skip=workspace.protected).take()
-        tool = None if self.tool is None else KeptReplies(InspectTool(self.tool), run.replies)
+        tool = None if self.tool is None else CachedReplies(InspectTool(self.tool), run.replies)
         scored = await score_snapshot(
             self.task, self.data, self.python_env, store, snapshot.id, run.outputs, tool
         )
@@ -139,7 +139,7 @@ class Trials:
         spec = sandbox_spec(self.task, run, self.data, self.python_env, seed)
         services = None
         if self.tool is not None:
-            services = run_services(self.task, self.data.private, found_tool(self.tool))
+            services = run_services(self.task, self.data.private, load_tool(self.tool))
         async with serving(services), BubblewrapSandbox(spec, services) as sandbox:
             result = await sandbox.run(shlex.split(command))
         if services is not None and services.failure is not None:

@@ -65,9 +65,9 @@ def measurements_are_recorded(task: Task, tier: Tier, measured: Measured | None)
     """Floor, reference and bar were measured on this very data."""
     name = "measurements are recorded"
     if measured is None:
-        command = f"mlagentbench baseline {task.address} --tier {tier}"
+        command = f"mlagentbench tasks measure {task.address} --tier {tier}"
         return CheckResult(
-            name=name, ok=False, detail=f"nothing is recorded for this data; type: {command}"
+            name=name, ok=False, detail=f"nothing is recorded for this data; run: {command}"
         )
     return CheckResult(
         name=name, ok=True, detail=f"{measured.starter.runs} runs of the starter on this data"

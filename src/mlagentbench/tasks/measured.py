@@ -70,5 +70,5 @@ def _read(file: Path) -> Measured | None:
     except ValidationError as error:
         raise UsageError(
             f"{file}: not the figures of a baseline ({error.error_count()} faults); "
-            "delete it and measure again: mlagentbench baseline"
+            "delete it and measure again: mlagentbench tasks measure"
         ) from error

@@ -85,7 +85,7 @@ class Tool(Record):
     """
 
     model: str
-    """What `check` and `baseline` use unless told otherwise."""
+    """What `tasks check` and `tasks measure` use unless told otherwise."""
     development_papers: RelativePath
     papers: RelativePath
     searches: Annotated[int, Field(gt=0)]
@@ -188,7 +188,7 @@ class ReferenceMeasurements(Record):
 
 
 class Measured(Record):
-    """Figures that `mlagentbench baseline` measured on one prepared data set."""
+    """Figures that `mlagentbench tasks measure` measured on one prepared data set."""
 
     data: str
     bytes: int | None = None
@@ -271,5 +271,5 @@ class TaskSpec(Record):
 
     @property
     def tool_model(self) -> str | None:
-        """What `check` and `baseline` use in the role `tool`."""
+        """What `tasks check` and `tasks measure` use in the role `tool`."""
         return None if self.tool is None else self.tool.model

@@ -56,7 +56,7 @@ def test_its_tree_survives_and_the_best_nodes_submission_is_handed_in(tmp_path: 
     worse = review(2.0, lower_is_better=False)
     second = model(script(STARTER), worse, script(SOLUTION), "It fits, I should say.")
     run = run_foreign(tmp_path, aide(**settings), second)
-    assert "the agent starts again" in run.notes and "exit code 0, after 4 model calls" in run.notes
+    assert "the agent is restarted" in run.notes and "exit code 0, after 4 model calls" in run.notes
     assert "Validation Metric: 0.08" in asked[3], "the tree of before is there again"
     assert "AIDE: node 1, improve: Metric↓(2.0000)" in run.output
     assert "TypeError: string indices" in run.output, "a review that AIDE cannot use is not the end"

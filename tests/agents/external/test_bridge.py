@@ -8,7 +8,7 @@ from inspect_ai.model import ChatMessageUser, GenerateConfig, ModelOutput
 from scripted_model import Said, scripted, text_reply
 from small_task import OpenRun
 
-from mlagentbench.agents.external.bridge import ModelCalls, describe
+from mlagentbench.agents.external.bridge import ModelCalls, agent_variables
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import RunEnded, RunFailed
 from mlagentbench.records import BudgetLimits
@@ -108,7 +108,7 @@ async def test_a_call_that_can_have_no_answer_ends_the_agent(
 
 async def test_the_agent_is_told_what_it_may_use(open_environment: OpenRun) -> None:
     async with open_environment(BudgetLimits(steps=2, tokens=2_000_000)) as environment:
-        told = describe(environment)
+        told = agent_variables(environment)
     assert told["MLAGENTBENCH_STEPS_LEFT"] == "2" and told["MLAGENTBENCH_TOKENS_LEFT"] == "2000000"
     assert told["MLAGENTBENCH_SUBMISSION"] == "submission.csv"
     assert "MLAGENTBENCH_SECONDS_LEFT" not in told, "not limited"

@@ -64,7 +64,7 @@ def test_a_run_that_failed_goes_on_with_the_agent_started_again_until_the_budget
     assert (run.result.outcome.kind, run.result.outcome.cause) == ("failed", "model")
     again = scripted_by(lambda *_: "```bash\ncat mine.txt; echo $MLAGENTBENCH_STEPS_LEFT left\n```")
     run = run_foreign(tmp_path, external(**TINY), again, max_steps=3)
-    assert "the agent starts again, on the workspace as it is" in run.notes
+    assert "the agent is restarted on the current workspace" in run.notes
     assert run.output.count("mine\n2 left\n\n[exit code 0]") == 2, "it acted on its last reply, too"
     assert run.result.outcome is not None and run.result.outcome.kind == "steps"
     assert run.result.usage.steps == 3 and len(run.history.replies) == 3
@@ -75,7 +75,7 @@ def test_a_command_that_fails_before_it_asks_is_no_result(tmp_path: Path) -> Non
     run = run_foreign(tmp_path, external(command="no_such_agent --go"), scripted())
     assert run.result.outcome is not None
     assert (run.result.outcome.kind, run.result.outcome.cause) == ("failed", "harness")
-    assert "exit code 127, and asked nothing" in run.result.outcome.detail
+    assert "exit code 127, without a model call" in run.result.outcome.detail
     assert "no_such_agent: command not found" in run.result.outcome.detail
 
 
@@ -98,7 +98,7 @@ def test_where_it_cannot_live_is_said_at_once(
 
 
 def test_wrong_settings_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nowhere: there is no such folder"):
+    with pytest.raises(UsageError, match="nowhere: no such folder"):
         external(command="true", files=str(tmp_path / "nowhere"))
     with pytest.raises(UsageError, match="should be a list"):
         external(command="true", requirements="numpy")  # type: ignore[arg-type]

@@ -8,8 +8,7 @@ from inspect_ai.model import ChatMessage, ChatMessageAssistant, Model
 from scripted_model import Said, scripted, scripted_by, text_reply
 from small_task import OpenRun
 
-from mlagentbench.agents.paper.autogpt import AutoGptAgent, autogpt, read_reply
-from mlagentbench.agents.paper.autogpt_memory import Memory, Turn
+from mlagentbench.agents.paper.autogpt import AutoGptAgent, Memory, Turn, autogpt, read_reply
 from mlagentbench.agents.runner import run_agent
 from mlagentbench.environment.actions.sets import PAPER_ACTIONS
 from mlagentbench.environment.environment import Environment

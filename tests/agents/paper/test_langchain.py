@@ -93,7 +93,7 @@ async def test_replies_that_do_nothing_are_bounded_too(open_environment: OpenRun
         await run_agent(environment, act)
         assert environment.steps == [] and len(environment.models.replies) == 8
         assert environment.outcome is not None and environment.outcome.kind == "steps"
-        assert "LangChain's own limit of 8 turns" in environment.outcome.detail
+        assert "LangChain's limit of 8 turns" in environment.outcome.detail
 
 
 async def test_several_calls_in_one_reply_are_carried_out_in_their_order(

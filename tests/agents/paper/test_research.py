@@ -19,8 +19,7 @@ from small_task import OpenRun, open_run, small_task
 
 from mlagentbench.agents.paper.research import RETRIES, ResearchAgent, Settings
 from mlagentbench.agents.registry import AGENTS
-from mlagentbench.environment.current_environment import publish
-from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.environment import Environment, set_current_environment
 from mlagentbench.environment.research_log import LOG
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.models.question import current_question
@@ -85,7 +84,7 @@ class Listener:
 
 async def run(environment: Environment, agent: str = "research", **settings: Any) -> str:
     """Let the agent run; returns how the run ended."""
-    publish(environment)
+    set_current_environment(environment)
     await AGENTS[agent].solver(**settings)(None, None)  # type: ignore[arg-type]
     assert environment.outcome is not None
     return environment.outcome.kind
@@ -304,7 +303,7 @@ async def test_an_observation_that_the_model_makes_up_is_not_taken_over(
     async with open_environment(models=model.models) as environment:
         await run(environment)
         [event] = read_journal(environment.run.journal).events
-    assert event.detail == "the model made up an observation: Observation: the score is 0.99"
+    assert event.detail == "the model fabricated an observation: Observation: the score is 0.99"
     assert "0.99" not in model.prompts[1]
 
 

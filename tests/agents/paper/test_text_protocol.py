@@ -168,10 +168,10 @@ def test_an_action_is_enough_where_no_other_field_is_asked_for() -> None:
 @pytest.mark.parametrize("label", ["Observation: ", "**Observation:** ", "## Observation\n"])
 def test_an_observation_that_the_model_made_up_is_cut_off_and_noted(label: str) -> None:
     parsed = parse_reply(f"{HABITS['plain']}\n\n{label}the score is 0.99\n", REACT)
-    assert parsed.made_up
+    assert parsed.fabricated
     assert parsed.cut_off == f"{label}the score is 0.99"
     other = parse_reply(HABITS["prose behind"], REACT)
-    assert (other.cut_off, other.made_up) == ("Let me know!", False)
+    assert (other.cut_off, other.fabricated) == ("Let me know!", False)
 
 
 def test_what_stands_in_a_text_of_the_input_is_no_field() -> None:
@@ -179,7 +179,7 @@ def test_what_stands_in_a_text_of_the_input_is_no_field() -> None:
     text = f'Thought: go\nAction: Write File\nAction Input: {{"content": "{content}"}}'
     parsed = parse_reply(text, REACT)
     assert parsed.action.arguments == {"content": content}
-    assert not parsed.made_up
+    assert not parsed.fabricated
 
 
 def test_characters_that_are_none() -> None:

@@ -161,7 +161,7 @@ async def test_every_attempt_since_the_idea_was_new_is_shown(open_environment: O
 async def test_a_solution_that_takes_too_long_is_stopped(
     open_environment: OpenRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tree_module, "SHORTEST", 1.0)
+    monkeypatch.setattr(tree_module, "MIN_RUN_SECONDS", 1.0)
     slow = solution("slow", 1, 0.1, extra="import time; time.sleep(60)")
     model = Listener(slow, solution("faster", 2, 0.2))
     async with open_environment(
@@ -318,7 +318,7 @@ async def test_an_interrupted_search_goes_on_as_if_nothing_had_happened(
 
 def test_settings_are_checked() -> None:
     info = find_agent("tree")
-    with pytest.raises(UsageError, match="agent tree: policy=random"):
+    with pytest.raises(UsageError, match="agent tree: policy='random'"):
         info.solver(policy="random")
     with pytest.raises(UsageError, match="drafts=0"):
         info.solver(drafts=0)

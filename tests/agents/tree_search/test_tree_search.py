@@ -75,7 +75,7 @@ def test_every_policys_duties(policy: Policy, tree: Tree, expected: tuple[str, i
 
 
 def test_a_failure_without_code_is_not_mended() -> None:
-    tree = tree_of().grown(Node(n=1, kind="draft", error="no code"))
+    tree = tree_of().with_node(Node(n=1, kind="draft", error="no code"))
     assert chosen(greedy(tree, LOWER, LIMITS)) == ("draft", None)
 
 
@@ -96,7 +96,7 @@ def test_uct_widens_tries_what_was_tried_little_and_follows_what_is_good() -> No
     tree = tree_of(("draft", None, 0.5), ("draft", None, 0.6), *failures)
     assert chosen(greedy(tree, LOWER, LIMITS)) == ("improve", 1)
     assert chosen(uct(tree, LOWER, LIMITS)) == ("draft", None), "five tries, two ways: a third"
-    tree = tree.grown(Node(n=6, kind="draft", score=0.7))
+    tree = tree.with_node(Node(n=6, kind="draft", score=0.7))
     assert chosen(uct(tree, LOWER, LIMITS)) == ("improve", 2), "not where only failures came of it"
 
 

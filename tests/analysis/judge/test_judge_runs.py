@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
+from chains import faults
 from inspect_ai.model import ModelOutput
 from legacy_logs import USUAL_STEPS, step, write_log
 from scripted_model import Said, scripted, scripted_by, text_reply
@@ -22,6 +23,7 @@ from mlagentbench.analysis.judge.rubric import RUBRIC, JudgeReport
 from mlagentbench.launch.legacy.import_runs import ImportChoices, import_logs
 from mlagentbench.models.model_choice import ModelChoice
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import EventLine, Journal
 from mlagentbench.runs.results import find_run
 
 
@@ -112,18 +114,21 @@ def test_a_judgement_is_asked_for_once(run: RunDirectory) -> None:
 
 def test_a_run_that_went_on_is_judged_again(run: RunDirectory) -> None:
     judged(run, *[answers()] * 3)
-    with run.journal.open("ab") as journal:
-        journal.write(b'{"v": 1, "n": 99, "kind": "event", "at": 1, "clock": 1, "event": "note"}\n')
+    journal = Journal(run.journal)
+    journal.append(EventLine, 1.0, event="note")
+    journal.close()
     assert current_judgements(run) == []
     again = judged(run, *[answers("yes")] * 3)
     assert current_judgements(run) == [again]
     assert len(read_judgements(run)) == 2
+    assert faults(run) == []
 
 
 def test_a_torn_line_does_not_hide_later_judgements(run: RunDirectory) -> None:
     run.judgements.write_bytes(b'{"v": 1, "model": "m')
     report = judged(run, *[answers()] * 3)
     assert read_judgements(run) == [report]
+    assert faults(run) == []
 
 
 def test_a_judge_that_cannot_read_so_much_is_shown_less(tmp_path: Path) -> None:

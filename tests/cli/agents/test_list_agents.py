@@ -1,4 +1,4 @@
-"""What `mlagentbench agents` says of each agent is true and complete."""
+"""What `mlagentbench agents list` says of each agent is true and complete."""
 
 from pathlib import Path
 

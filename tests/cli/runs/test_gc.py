@@ -1,4 +1,4 @@
-"""`mlagentbench gc`: which directories it takes, and what it says."""
+"""`mlagentbench runs gc`: which directories it takes, and what it says."""
 
 import os
 import sys
@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from small_disk import on_small_disk
 
-from mlagentbench.cli.runs.gc_printing import print_freed, size_text
+from mlagentbench.cli.runs.gc import free_space, print_freed, size_text
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.free_space import free_space
 from mlagentbench.launch.out_directory import own_output
 from mlagentbench.runs.objects import ObjectStore
 
@@ -48,7 +47,7 @@ import sys
 from pathlib import Path
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.fs import write_atomically
-from mlagentbench.launch.free_space import free_space
+from mlagentbench.cli.runs.gc import free_space
 
 out = Path(sys.argv[1])
 (out / "runs").mkdir()

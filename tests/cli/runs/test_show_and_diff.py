@@ -1,4 +1,4 @@
-"""`mlagentbench show` and `mlagentbench diff`, on runs that were never run."""
+"""`mlagentbench runs show` and `mlagentbench runs diff`, on runs that were never run."""
 
 import json
 import os
@@ -73,13 +73,13 @@ def made_run(out: Path, epoch: int, *steps: MadeStep) -> RunDirectory:
 def test_a_run_at_a_glance_fits_80_columns(tmp_path: Path) -> None:
     generate_runs(tmp_path / "out", epochs=1, tasks=1, agents=1)
     [run] = run_directories(tmp_path / "out")
-    shown = typed("show", run.path)
+    shown = typed("runs", "show", run.path)
     assert shown.startswith("house-price (mini): research with lab/large, run 1\n")
     assert "outcome: submitted" in shown and "score: accuracy 0." in shown
     assert "Execute Script" in shown and "graded 0." in shown
     table = shown[shown.index("step  action") :]
     assert max(map(len, table.splitlines())) <= 80
-    steps = json.loads(typed("show", run.path, "--json"))["steps"]
+    steps = json.loads(typed("runs", "show", run.path, "--json"))["steps"]
     assert len(steps) == sum(line[:4].strip().isdecimal() for line in table.splitlines())
 
 
@@ -94,35 +94,35 @@ def test_it_is_readable_on_a_narrow_terminal(
     )
     run = made_run(tmp_path / "out", 1, READ, hostile)
     monkeypatch.setenv("COLUMNS", "40")
-    shown = typed("show", run.path)
+    shown = typed("runs", "show", run.path)
     table = shown[shown.index("step  action") :]
     assert max(map(len, table.splitlines())) <= 40
     assert "Read File" in table and "train.py" in table and "MAE 12.00" in table
     assert table.count("…") == 1 and "findings" not in table
     assert "⟨U+001B⟩[3" in table
-    assert "⟨U+001B⟩]0;title⟨U+0007⟩" in typed("show", run.path, "--step", 2)
-    assert "\x1b" not in shown + typed("show", run.path, "--step", 2)
+    assert "⟨U+001B⟩]0;title⟨U+0007⟩" in typed("runs", "show", run.path, "--step", 2)
+    assert "\x1b" not in shown + typed("runs", "show", run.path, "--step", 2)
 
 
 def test_one_step_is_shown_whole(tmp_path: Path) -> None:
     run = made_run(tmp_path / "out", 1, READ, write("EPOCHS = 2\n" + "x = 1\n" * 5000))
-    assert "[bold]EPOCHS = 1[/bold]" in typed("show", run.path, "--step", 1)
-    shown = typed("show", run.path, "--step", 2)
+    assert "[bold]EPOCHS = 1[/bold]" in typed("runs", "show", run.path, "--step", 1)
+    shown = typed("runs", "show", run.path, "--step", 2)
     assert shown.startswith("step 2: Write File train.py\nok; took 1.0 s")
     assert "- EPOCHS = 1\n+ EPOCHS = 2\n" in shown
     assert shown.count("+ x = 1\n") == 5000
     assert "1. write EPOCHS = 2" in shown
-    step = json.loads(typed("show", run.path, "--step", 2, "--json"))
+    step = json.loads(typed("runs", "show", run.path, "--step", 2, "--json"))
     assert (step["n"], step["observation"]["head"]) == (2, "written")
     with pytest.raises(UsageError, match="no such step; its steps are 1 to 2"):
-        typed("show", run.path, "--step", 3)
+        typed("runs", "show", run.path, "--step", 3)
 
 
 def test_two_runs_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = MadeStep(said="done", action="Final Answer", arguments={"final_answer": "done"})
     first = made_run(tmp_path / "one", 1, READ, write("EPOCHS = 2\n"), READ, done)
     second = made_run(tmp_path / "two", 2, READ, write("EPOCHS = 3\n"), done)
-    shown = typed("diff", first.path, second.path)
+    shown = typed("runs", "diff", first.path, second.path)
     assert "the first action is the same; they part at step 2" in shown
     assert shown.count("- EPOCHS = 2\n+ EPOCHS = 3\n") == 2
     assert "where they part: content, from A to B" in shown
@@ -130,15 +130,15 @@ def test_two_runs_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     lines = [line.split() for line in shown.splitlines()]
     assert ["score", "10.00", "20.00"] in lines
 
-    values = json.loads(typed("diff", first.path, second.path, "--json"))
+    values = json.loads(typed("runs", "diff", first.path, second.path, "--json"))
     assert [pair["kind"] for pair in values["actions"]] == [
         "same", "other arguments", "only first", "same",
     ]  # fmt: skip
     assert [file["path"] for file in values["code"]["files"]] == ["train.py"]
     with pytest.raises(UsageError, match="are the same run"):
-        typed("diff", first.path, first.path)
+        typed("runs", "diff", first.path, first.path)
     monkeypatch.setenv("COLUMNS", "120")
-    wide = [line.split() for line in typed("diff", first.path, second.path).splitlines()]
+    wide = [line.split() for line in typed("runs", "diff", first.path, second.path).splitlines()]
     assert wide.count(["-", "EPOCHS", "=", "2", "+", "EPOCHS", "=", "3"]) == 2
 
 
@@ -155,7 +155,7 @@ def test_steps_that_are_most_alike_stand_beside_each_other(tmp_path: Path) -> No
         step("List Files", "."), step("Execute Script", "train.py", "validation MAE=2.5"),
         step("Execute Script", "other.py"), step("Final Answer", "other"),
     )  # fmt: skip
-    shown = typed("diff", first.path, second.path)
+    shown = typed("runs", "diff", first.path, second.path)
     table = shown[shown.index("they part at step 1") : shown.index("= same")].splitlines()
     assert [" ".join(line.split()) for line in table[2:]] == [
         "1 Read File train.py ≠ 1 List Files .",
@@ -167,7 +167,7 @@ def test_steps_that_are_most_alike_stand_beside_each_other(tmp_path: Path) -> No
 
 def test_a_path_that_is_no_run_is_answered_with_what_is_there(tmp_path: Path) -> None:
     run = made_run(tmp_path / "out", 1, READ)
-    assert typed("show", run.journal) == typed("show", run.path)
+    assert typed("runs", "show", run.journal) == typed("runs", "show", run.path)
     for path, hint in (
         (tmp_path / "out", f"1 run is below it; name one, e.g. {run.path}"),
         (run.path.parent, f"1 run is below it; name one, e.g. {run.path}"),
@@ -177,17 +177,17 @@ def test_a_path_that_is_no_run_is_answered_with_what_is_there(tmp_path: Path) ->
         (tmp_path / "home", "expected OUT/runs"),
     ):
         with pytest.raises(UsageError, match=re.escape(hint)):
-            typed("show", path)
+            typed("runs", "show", path)
 
 
 def test_a_step_of_a_run_that_somebody_works_on_is_under_way(tmp_path: Path) -> None:
     run = made_run(tmp_path / "out", 1, READ, READ)
     lines = run.journal.read_text().splitlines(keepends=True)
     run.journal.write_text("".join(lines[:-2]))
-    assert "2  Read File train.py      -  interrupted" in typed("show", run.path)
+    assert "2  Read File train.py      -  interrupted" in typed("runs", "show", run.path)
     with run.locked():
-        shown = typed("show", run.path)
+        shown = typed("runs", "show", run.path)
         assert f"at work: process {os.getpid()}\n" in shown
         assert "2  Read File train.py      -  under way" in shown
-        assert "the action is under way" in typed("show", run.path, "--step", 2)
-    assert "at work" not in typed("show", run.path)
+        assert "the action is under way" in typed("runs", "show", run.path, "--step", 2)
+    assert "at work" not in typed("runs", "show", run.path)

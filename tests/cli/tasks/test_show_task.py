@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mlagentbench.cli.tasks.show_printing import print_task, print_task_list
+from mlagentbench.cli.tasks.list_printing import print_task_list
+from mlagentbench.cli.tasks.show_printing import print_task
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +38,7 @@ def test_one_task_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     print_task("house-price", as_json=False)
     said = " ".join(capsys.readouterr().out.split())
     assert "mean absolute error, lower is better" in said
-    assert "mlagentbench prepare house-price --tier full --from DIR" in said
+    assert "mlagentbench tasks prepare house-price --tier full --from DIR" in said
     assert "md5 80ccab65fb115cbad143dbbd2bcd5577" in said
     assert "What to hand in" in said
 

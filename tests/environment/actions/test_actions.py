@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from small_task import OpenRun
 
-from mlagentbench.environment.actions.action import ActionSpec, action, as_tool, describe
+from mlagentbench.environment.actions.action import ActionSpec, action, as_tool
 from mlagentbench.environment.actions.files import MAX_SHOWN
 from mlagentbench.environment.actions.sets import STANDARD_ACTIONS
 from mlagentbench.environment.environment import Environment
@@ -354,12 +354,11 @@ async def test_final_answer_ends_the_run(environment: Environment) -> None:
 
 
 def test_actions_describe_themselves() -> None:
-    listing = describe(STANDARD_ACTIONS)
     for spec in STANDARD_ACTIONS:
-        assert f"- {spec.name}: " in listing
+        assert spec.usage().startswith(f"{spec.name}: ")
         for name, schema in spec.parameters.get("properties", {}).items():
             assert schema["description"]
-            assert f"    {name}" in listing
+            assert f"    {name}" in spec.usage()
     assert len({spec.tool_name for spec in STANDARD_ACTIONS}) == len(STANDARD_ACTIONS)
     assert STANDARD_ACTIONS[1].parameters["required"] == ["file_name"]
 

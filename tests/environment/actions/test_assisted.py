@@ -8,8 +8,7 @@ from inspect_ai.model import ChatMessage, Model
 from scripted_model import Said, scripted, scripted_by, text_reply
 from small_task import TRAIN, OpenRun
 
-from mlagentbench.environment.actions.assisted import MOST_EDITED, MOST_REWRITTEN
-from mlagentbench.environment.actions.request_help import NOBODY
+from mlagentbench.environment.actions.assisted import MOST_EDITED, MOST_REWRITTEN, NO_ANSWER
 from mlagentbench.environment.actions.sets import (
     ALL_ACTIONS,
     PAPER_ACTIONS,
@@ -342,7 +341,7 @@ async def test_a_person_is_asked_once_and_the_time_is_not_the_runs(
     async with open_environment(ask_person=person) as environment:
         seen = await do(environment, "Request Help", request="Which transformation?")
         assert seen.text == "The person answers: Use the log of y."
-        assert (await do(environment, "Request Help", request="And now?")).text == NOBODY
+        assert (await do(environment, "Request Help", request="And now?")).text == NO_ANSWER
         assert environment.budget.seconds > clocks[-1], "the clock goes on"
     assert heard == ["Which transformation?", "And now?"]
     assert clocks[0] == clocks[1]

@@ -8,10 +8,10 @@ from mlagentbench.environment.actions.edit_blocks import (
     MAX_DIFF,
     apply_replacements,
     code_block,
+    complete_file,
     diff,
     fence_for,
     is_python,
-    whole_file,
 )
 from mlagentbench.errors import ActionError
 
@@ -103,7 +103,7 @@ def test_of_several_blocks_the_longest_is_the_file() -> None:
 )
 def test_an_answer_that_is_no_file(reply: str, reason: str) -> None:
     with pytest.raises(ActionError, match=reason):
-        whole_file(reply)
+        complete_file(reply)
 
 
 def test_a_fence_that_a_text_does_not_contain() -> None:

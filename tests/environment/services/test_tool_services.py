@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import sys
 import textwrap
 from pathlib import Path
@@ -10,16 +11,19 @@ import pytest
 from papers import CountingTool, write_papers
 
 from mlagentbench.environment.budget import Budget
+from mlagentbench.environment.services import http_server
+from mlagentbench.environment.services.http_server import HttpServer
 from mlagentbench.environment.services.tool_model import (
+    CachedReplies,
     ChatReply,
     ChatRequest,
     InspectTool,
-    KeptReplies,
+    LoggedReplies,
     Message,
-    NotedReplies,
     RecordedTool,
     ToolModel,
-    read_noted,
+    read_cached_replies,
+    read_logged_replies,
 )
 from mlagentbench.environment.services.tool_services import (
     ENVIRONMENT,
@@ -30,6 +34,7 @@ from mlagentbench.environment.services.tool_services import (
 )
 from mlagentbench.errors import RunFailed
 from mlagentbench.records import BudgetLimits
+from mlagentbench.runs.chain import require_chain
 from mlagentbench.sandbox.base import SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.tasks.task import SUITE
@@ -161,6 +166,53 @@ def test_requests_that_are_none_do_no_harm(tmp_path: Path) -> None:
     assert last == "reply 1"
 
 
+async def first_lines(server: HttpServer, sent: bytes, count: int) -> list[bytes]:
+    """What the server answers first on so many connections at once, each kept open."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    await server.serve(listening)
+    try:
+        open_connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(count)]
+        for _reader, writer in open_connections:
+            writer.write(sent)
+        async with asyncio.timeout(20):
+            lines = [reader.readline() for reader, _writer in open_connections]
+            found = await asyncio.gather(*lines, return_exceptions=True)
+        return [line if isinstance(line, bytes) else b"" for line in found]
+    finally:
+        await server.close()
+
+
+def test_a_request_that_takes_too_long_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "READ_TIMEOUT", 0.2)
+    server = services_on(tmp_path)._server
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\nshort"
+    for sent in (b"", b"POST /v1/chat", head):
+        assert asyncio.run(first_lines(server, sent, 1)) == [b"HTTP/1.1 400 Bad Request\r\n"]
+
+
+def test_connections_beyond_the_limit_are_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 2)
+    server = services_on(tmp_path)._server
+    asked = b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n"
+    lines = asyncio.run(first_lines(server, asked, 3))
+    assert lines == [b"HTTP/1.1 404 Not Found\r\n"] * 2 + [b""]
+
+
+def test_a_long_body_is_refused_as_it_arrives(tmp_path: Path) -> None:
+    """Chunks announce no length, so that only what was read tells."""
+    server = services_on(tmp_path)._server
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"100000\r\n" + b"x" * 0x100000 + b"\r\n"
+    assert asyncio.run(first_lines(server, head + 4 * chunk, 1)) == [
+        b"HTTP/1.1 400 Bad Request\r\n"
+    ]
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
@@ -215,28 +267,33 @@ class Gone:
 def test_kept_replies_are_the_same_without_the_model(tmp_path: Path) -> None:
     """Also where a program asks the same twice; a torn line is asked for again."""
     file = tmp_path / "replies.jsonl"
-    first = ask_all(KeptReplies(CountingTool(), file), "a", "b", "a")
+    first = ask_all(CachedReplies(CountingTool(), file), "a", "b", "a")
     assert [reply.text for reply in first] == ["reply 1", "reply 2", "reply 3"]
-    again = ask_all(KeptReplies(Gone(), file), "a", "a", "b")
+    again = ask_all(CachedReplies(Gone(), file), "a", "a", "b")
     assert [reply.text for reply in again] == ["reply 1", "reply 3", "reply 2"]
     assert all(reply.cached for reply in again)
     with pytest.raises(RunFailed, match="gone"):
-        ask_all(KeptReplies(Gone(), file), "a", "a", "a")
+        ask_all(CachedReplies(Gone(), file), "a", "a", "a")
     file.write_bytes(file.read_bytes()[:-5])
-    assert ask_all(KeptReplies(CountingTool(), file), "a", "a")[1].text == "reply 1"
-    assert not any(reply.cached is False for reply in ask_all(KeptReplies(Gone(), file), "a", "a"))
+    assert ask_all(CachedReplies(CountingTool(), file), "a", "a")[1].text == "reply 1"
+    assert not any(
+        reply.cached is False for reply in ask_all(CachedReplies(Gone(), file), "a", "a")
+    )
+    require_chain(file)
+    assert len(read_cached_replies(file)) == 3
 
 
 def test_a_replay_gives_each_step_what_was_said_then(tmp_path: Path) -> None:
     file = tmp_path / "run" / "asked.jsonl"
-    assert not ask_all(NotedReplies(CountingTool(), file))
+    assert not ask_all(LoggedReplies(CountingTool(), file))
     assert file.is_file(), "that nobody asked is known, too"
-    ask_all(NotedReplies(CountingTool(), file), "a", "b", "a")
-    noted = read_noted(file)
+    ask_all(LoggedReplies(CountingTool(), file), "a", "b", "a")
+    require_chain(file)
+    noted = read_logged_replies(file)
     recorded = RecordedTool("gone", noted)
-    recorded.go_to(noted[1].at, noted[2].at)
+    recorded.select_step(noted[1].at, noted[2].at)
     assert [reply.text for reply in ask_all(recorded, "a", "b")] == ["reply 3", "reply 2"]
-    recorded.go_to(noted[0].at, noted[0].at)
+    recorded.select_step(noted[0].at, noted[0].at)
     assert [reply.text for reply in ask_all(recorded, "a")] == ["reply 1"]
     with pytest.raises(RunFailed, match="gone was not asked this in the run that is replayed"):
         ask_all(recorded, "a")
@@ -244,11 +301,11 @@ def test_a_replay_gives_each_step_what_was_said_then(tmp_path: Path) -> None:
 
 def test_replies_of_another_model_are_not_taken(tmp_path: Path) -> None:
     file = tmp_path / "replies.jsonl"
-    ask_all(KeptReplies(CountingTool(), file), "a")
+    ask_all(CachedReplies(CountingTool(), file), "a")
     other = Gone()
     other.name = "another"
     with pytest.raises(RunFailed, match="gone"):
-        ask_all(KeptReplies(other, file), "a")
+        ask_all(CachedReplies(other, file), "a")
 
 
 def test_a_model_that_does_not_answer_is_not_the_programs_fault(tmp_path: Path) -> None:

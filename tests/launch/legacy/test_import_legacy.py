@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from chains import faults
 from legacy_logs import (
     ARGUMENTS,
     CRASH,
@@ -35,7 +36,7 @@ from mlagentbench.records import GradeRecord, Observation
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.objects import ObjectStore
-from mlagentbench.runs.results import RunResult, collect, find_run, read_run
+from mlagentbench.runs.results import RunResult, collect, find_run, read_grades, read_run
 from mlagentbench.runs.trees import entry_at, materialise, store_directory, walk
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.statistics.cells import cell_statistics
@@ -71,7 +72,9 @@ def test_a_run_becomes_a_run_directory(tmp_path: Path) -> None:
     (result,) = imported(write_log(tmp_path / "logs" / "run1"), out)
     assert result.is_new
     assert result.words == "4 steps, 4 replies, ended: submitted"
-    run = read_run(find_run(out / (result.run or "")))
+    directory = find_run(out / (result.run or ""))
+    assert faults(directory) == []
+    run = read_run(directory)
     facts = run.record.disclosure
     assert run.path.startswith("runs/house-price/full/legacy-research-")
     assert run.path.endswith("/claude-v1/1")
@@ -431,12 +434,13 @@ def test_a_submission_is_graded_only_where_it_fits_our_data(
     assert "graded on our test set" in graded.extra["warning"]
     with pytest.raises(UsageError, match="does not fit"):
         asyncio.run(grade_run(run, 3))
+    assert len(read_grades(run)) == 2 and faults(run) == []
 
 
 def test_the_command_says_what_became_of_each_run(tmp_path: Path) -> None:
     logs, out = tmp_path / "logs", tmp_path / "out"
     write_log(logs / "good")
-    arguments = ["import-legacy", str(logs), "--out", str(out)]
+    arguments = ["runs", "import", str(logs), "--out", str(out)]
     said = CliRunner().invoke(app, arguments)
     assert said.exit_code == 0
     assert "good -> runs/house-price/full/legacy-research-" in said.output

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
+from chains import rechain
 from number_task import STARTER, write_number_task
 from scripted_model import scripted
 from typer.testing import CliRunner
@@ -101,7 +102,7 @@ async def run_and_submit(environment: Environment) -> None:
     await environment.execute(do("Python REPL", command="print(kept)"))
     await environment.note_step(UNUSABLE_REPLY, Observation(text="no action", status="error"))
     await environment.execute(do("Execute Script", script_name="train.py"))
-    environment.hand_in(environment.steps[-1])
+    environment.submit_step(environment.steps[-1])
     await environment.execute(do("Write File", file_name="submission.csv", content="broken"))
     with pytest.raises(RunEnded):
         await environment.execute(do("Final Answer", final_answer="done"))
@@ -152,8 +153,9 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
     values["disclosure"]["python_packages"]["numpy"] = "0.2"
     values["disclosure"]["packages"]["numpy"] = "0.1"
     run.run_json.write_text(json.dumps(values))
+    rechain(run)
 
-    result = CliRunner().invoke(app, ["replay", str(run.path), "--html", "--json"])
+    result = CliRunner().invoke(app, ["runs", "replay", str(run.path), "--html", "--json"])
     assert result.exit_code == 1, result.output
     replay = json.loads(result.stdout)
     assert [step["agreement"] for step in replay["steps"]] == [
@@ -176,6 +178,7 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
 
     lines = run.journal.read_bytes().splitlines(keepends=True)
     run.journal.write_bytes(b"".join(line for line in lines if b'"kind":"reply"' not in line))
+    rechain(run)
     (task.folder / "grade.py").write_text("import a_package_that_is_not_here\n")
     strict = replayed(run, tolerance=0.0)
     assert "grading failed here: " in strict.scores[0].reason
@@ -201,7 +204,7 @@ def test_what_of_the_record_is_lost_is_named_and_the_rest_is_compared(
     store.path(printed.text).unlink()
     store.path(first.snapshot).unlink()
     store.path(first.snapshot).mkdir()
-    result = CliRunner().invoke(app, ["replay", str(run.path)])
+    result = CliRunner().invoke(app, ["runs", "replay", str(run.path)])
     assert result.exit_code == 1, result.output
     assert "Model ⟨U+001B⟩[31mCall" in result.stderr and "\x1b" not in result.output
 
@@ -227,6 +230,6 @@ def test_other_data_are_an_error_with_the_next_step(task: Task, tmp_path: Path) 
     values = json.loads(run.run_json.read_text())
     values["disclosure"]["data_hash"] = "0" * 64
     run.run_json.write_text(json.dumps(values))
-    with pytest.raises(UsageError, match="type: mlagentbench prepare"):
+    with pytest.raises(UsageError, match="run: mlagentbench tasks prepare"):
         replay_run(run.path, tmp_path / "elsewhere", 0.001, print)
     assert not (tmp_path / "elsewhere").exists()

@@ -18,8 +18,7 @@ from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.sandbox.base import Bind, Limits
 from mlagentbench.sandbox.bwrap import prerequisites
 from mlagentbench.sandbox.bwrap.guardian_client import identify, kill_if_alive
-from mlagentbench.sandbox.bwrap.process_signals import signal_tree
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox, signal_tree
 from mlagentbench.sandbox.bwrap.session import ProcessEnded
 from mlagentbench.sandbox.conformance import check_sandbox
 
@@ -306,10 +305,10 @@ def test_frozen_is_frozen(tmp_path: Path) -> None:
         size = tick.stat().st_size
         await asyncio.sleep(0.3)
         assert tick.stat().st_size == size
-        assert sandbox.kept_still()
+        assert sandbox.stayed_frozen()
         signal_tree(sandbox.identity.pid, signal.SIGCONT)
         await asyncio.sleep(0.2)
-        assert not sandbox.kept_still()
+        assert not sandbox.stayed_frozen()
         sandbox.thaw()
         deadline = time.monotonic() + 10
         while tick.stat().st_size == size and time.monotonic() < deadline:

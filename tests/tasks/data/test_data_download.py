@@ -224,5 +224,5 @@ def test_what_to_do_by_hand(write_task: WriteTask, this_env: PythonEnv, server: 
     assert str(raised.value).splitlines() == [
         f"small-task: {server.url}: the server answered 404 Not Found",
         "Or place the files by hand: get train.csv from http://small.example into a directory "
-        f"DIR, and type: mlagentbench prepare {task.address} --tier full --from DIR",
+        f"DIR, and run: mlagentbench tasks prepare {task.address} --tier full --from DIR",
     ]

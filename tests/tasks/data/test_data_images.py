@@ -252,7 +252,7 @@ def test_many_missing_images_are_an_error_that_says_what_to_do(
     text = str(raised.value)
     assert "of the 40 images in listing.json cannot be had, which is over 5 %" in text
     assert f"the server answered {status}" in text and "DIR/images/" in text
-    assert f"mlagentbench prepare {task.address} --tier full --from DIR" in text
+    assert f"mlagentbench tasks prepare {task.address} --tier full --from DIR" in text
     assert sum(server.requests.values()) < COUNT, "it gave up before it had asked for all"
 
 

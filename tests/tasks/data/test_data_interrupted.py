@@ -19,7 +19,7 @@ from mlagentbench.tasks.task import Task
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = str(Path(__file__).with_name("prepare_small_task.py"))
+PROGRAM = str(Path(__file__).parents[2] / "support" / "prepare_small_task.py")
 
 
 def slow_make(flag: Path) -> str:

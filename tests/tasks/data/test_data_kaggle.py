@@ -29,8 +29,8 @@ def prepare(raw, public, private, rng):
 """
 BY_HAND = (
     "Or place the files by hand: get data/train.csv from "
-    "https://www.kaggle.com/competitions/small-competition/data into a directory DIR, and type: "
-    "mlagentbench prepare {task} --tier full --from DIR"
+    "https://www.kaggle.com/competitions/small-competition/data into a directory DIR, and run: "
+    "mlagentbench tasks prepare {task} --tier full --from DIR"
 )
 NO_TOKEN = "Authentication required to call the Kaggle API.\n\nFirst, you will need an account."
 NO_TOKEN_BEFORE_2 = "OSError: Could not find kaggle.json. Make sure it's located in /home/x/.kaggle"
@@ -129,5 +129,5 @@ def test_missing_client(write_task: WriteTask, this_env: PythonEnv, client: Path
     assert not client.exists() and os.environ["PATH"] == str(client.parent)
     with pytest.raises(UsageError) as raised:
         make(task, this_env)
-    assert "type: pip install 'mlagentbench[kaggle]'" in str(raised.value)
+    assert "run: pip install 'mlagentbench[kaggle]'" in str(raised.value)
     assert str(raised.value).endswith(BY_HAND.format(task=task.address))

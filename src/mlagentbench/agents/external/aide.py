@@ -1,16 +1,16 @@
-"""The `aide` agent: AIDE itself (aideml), inside the sandbox, in a python environment of its own.
+"""The `aide` agent: AIDE (aideml) in the sandbox, in a virtual environment of its own.
 
-Its command line gets the task's problem, metric and files; `aide_driver.py` runs there in place of
-its terminal display, and keeps the best node's submission in the workspace.
+It gets the task's problem, metric and files. `aide_driver.py` replaces AIDE's terminal display and
+keeps the best node's submission in the workspace.
 """
 
 import re
 
 from inspect_ai.solver import Solver, solver
 
-from mlagentbench.agents.external.bridge import FOLDER, MODEL, run_inside
-from mlagentbench.agents.past_text import with_past
+from mlagentbench.agents.external.bridge import FOLDER, MODEL, run_in_sandbox
 from mlagentbench.agents.runner import as_solver
+from mlagentbench.agents.status_text import problem_with_history
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.guest import GUEST
@@ -36,19 +36,19 @@ def aide(
     """AIDE's tree search over whole scripts, as its authors publish it.
 
     Args:
-        steps: How many nodes it may make; by default half of the run's steps, since each takes at
-            least two model calls, and 20 where these are not limited.
-        num_drafts: How many first drafts it makes before it improves the best one.
-        max_debug_depth: How often in a row it tries to mend a script that fails.
-        k_fold_validation: The folds that it is told to validate with; 1 for a hold-out set.
-        data_preview: Whether prompts show an overview of all files, long where these are JSON.
+        steps: The number of nodes; by default half of the run's steps, since each node takes at
+            least two model calls, and 20 if steps are not limited.
+        num_drafts: The number of drafts before the best one is improved.
+        max_debug_depth: How often in a row it tries to fix a failing script.
+        k_fold_validation: The number of folds for validation; 1 for a hold-out set.
+        data_preview: Whether prompts show an overview of all files, which is long for JSON files.
     """
     if min(num_drafts, k_fold_validation, 1 if steps is None else steps) < 1:
         raise UsageError("agent aide: steps, num_drafts and k_fold_validation should be at least 1")
 
     async def loop(environment: Environment) -> None:
         if environment.task.spec.needs_model:
-            raise RunFailed("task", "AIDE is no agent for tasks whose own programs ask a model")
+            raise RunFailed("task", "AIDE does not support tasks whose programs call a model")
         settings = {
             "agent.steps": steps or _nodes(environment),
             "agent.k_fold_validation": k_fold_validation,
@@ -59,7 +59,7 @@ def aide(
         }
         python = str(environment.python_env.python)
         arguments = [f"{key}={value}" for key, value in settings.items()]
-        await run_inside(
+        await run_in_sandbox(
             environment,
             [python, f"{FOLDER}/{DRIVER.name}", *arguments],
             files={
@@ -77,7 +77,7 @@ def _nodes(environment: Environment) -> int:
 
 
 def _common(environment: Environment) -> dict[str, object]:
-    """What AIDE's command line is told in every run."""
+    """AIDE's settings that are the same in every run."""
     seconds = environment.budget.command_time(environment.task.spec.limits.command_time)
     return {
         "data_dir": f"{HOME}/data",
@@ -97,7 +97,7 @@ def _description(environment: Environment) -> str:
     names = (re.split(r"[^\w.-]", requirement)[0] for requirement in spec.python.requirements)
     return prompt(
         "agents/aide",
-        problem=with_past(environment, len(environment.steps)),
+        problem=problem_with_history(environment, len(environment.steps)),
         submission=spec.submission.path,
         metric=spec.metric.name,
         better=spec.metric.better,

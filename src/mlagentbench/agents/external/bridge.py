@@ -1,20 +1,23 @@
-"""Foreign agents that live inside the sandbox and reach their model through Inspect's bridge.
+"""In-sandbox agents, which reach their model through Inspect's bridge.
 
-    a client inside  ->  127.0.0.1:13131  ->  Inspect's sandbox bridge  ->  `ModelCalls.answer`
+    a client in the sandbox -> 127.0.0.1:13131 -> Inspect's sandbox bridge -> `ModelCalls.answer`
 
-Each model call is a step of the run: the reply, then what the agent printed and made of the
-workspace until it asked again. When the budget is used up the next call gets no answer, and the
-agent is ended. What it cannot know by itself stands in environment variables and in a file.
+Each model call is a step of the run: the reply, then what the agent printed and changed in the
+workspace before its next call. When the budget is used up, the next call gets no answer, and the
+agent is ended. Environment variables and a file describe the task to the agent.
 """
 
 import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import anyio
+from inspect_ai.agent import sandbox_agent_bridge
+from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
+from inspect_ai.tool import ToolChoice, ToolInfo
+from inspect_ai.util import LimitExceededError
 
-from mlagentbench.agents.past_text import with_past
+from mlagentbench.agents.status_text import problem_with_history
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.services.tool_services import ENVIRONMENT
 from mlagentbench.errors import ContextOverflow, ModelRefused, RunEnded, RunFailed
@@ -23,18 +26,14 @@ from mlagentbench.sandbox.base import CommandResult
 from mlagentbench.sandbox.bwrap.layout import HOME
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 
-if TYPE_CHECKING:
-    from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
-    from inspect_ai.tool import ToolChoice, ToolInfo
-
 PORT = 13131
 URL = f"http://127.0.0.1:{PORT}"
 MODEL = "inspect"
 FOLDER = f"{HOME}/agent"
-"""Where the agent's own files are: beside the workspace, so that they are never handed in."""
+"""The agent's own files: outside of the workspace, so that they are never submitted."""
 PROBLEM = f"{HOME}/PROBLEM.md"
-SHOWN_OUTPUT = 20_000
-LAST_WORDS = 2_000
+MAX_STEP_OUTPUT = 20_000
+MAX_LAST_OUTPUT = 2_000
 UNPACK = """
 import sys, tarfile
 tarfile.open(fileobj=sys.stdin.buffer, mode="r|").extractall(sys.argv[1])
@@ -48,62 +47,61 @@ for _ in range(600):
     except OSError:
         time.sleep(0.1)
 else:
-    sys.exit("nobody listens there")
+    sys.exit("the bridge does not listen")
 """
 
 
-async def run_inside(
+async def run_in_sandbox(
     environment: Environment,
     command: Sequence[str],
     *,
     files: Mapping[str, bytes] | None = None,
     archive: bytes | None = None,
 ) -> None:
-    """Run a foreign agent in the workspace to its end, which ends the run.
+    """Run an agent in the sandbox until it ends, which ends the run.
 
-    In FOLDER it finds `files`, by name, and what is in `archive`, as tar makes them. Always raises:
-    RunEnded, or RunFailed when something broke down or the agent failed before it had asked
-    anything.
+    In FOLDER it finds `files`, by name, and the contents of the tar file `archive`. Always raises:
+    RunEnded, or RunFailed when the infrastructure failed or the agent failed before its first call.
     """
     if not isinstance(environment.sandbox, BubblewrapSandbox):
-        raise RunFailed("sandbox", "an agent that lives inside the sandbox needs our own one")
+        raise RunFailed("sandbox", "an in-sandbox agent needs the bubblewrap sandbox")
     if environment.steps or environment.models.replies:
-        environment.note("the agent starts again, on the workspace as it is")
-    told = with_past(environment, len(environment.steps))
-    await environment.sandbox.write(PROBLEM, told.encode("utf-8", "replace"))
+        environment.note("the agent is restarted on the current workspace")
+    problem = problem_with_history(environment, len(environment.steps))
+    await environment.sandbox.write(PROBLEM, problem.encode("utf-8", "replace"))
     for name, contents in (files or {}).items():
         await environment.sandbox.write(f"{FOLDER}/{name}", contents)
     if archive is not None:
         await _python(environment, UNPACK, FOLDER, stdin=archive)
     calls = ModelCalls(environment)
     result: CommandResult | None = None
-    environment.foreign_at_work = True
+    environment.external_agent_running = True
     try:
         async with _bridge(environment, calls):
             with calls.command:
                 result = await environment.sandbox.run(
                     command,
-                    env=describe(environment),
+                    env=agent_variables(environment),
                     timeout=math.inf,
                     on_output=calls.take_output,
                 )
     finally:
-        environment.foreign_at_work = False
-        how = "the agent was cut off" if result is None else _in_words(result)
-        asked = f"{calls.count} model calls"
-        environment.note(f"{how}, after {asked}; its last output:\n{calls.last_words}")
+        environment.external_agent_running = False
+        how = "the agent was cut off" if result is None else _describe_end(result)
+        made = f"{calls.count} model calls"
+        environment.note(f"{how}, after {made}; its last output:\n{calls.last_output}")
     if calls.error is not None:
         raise calls.error
     await calls.end_step()
     if calls.count == 0 and result is not None and result.exit_code != 0:
-        raise RunFailed("harness", f"{how}, and asked nothing: {calls.last_words}")
+        raise RunFailed("harness", f"{how}, without a model call: {calls.last_output}")
     raise RunEnded("submitted", how)
 
 
-def describe(environment: Environment) -> dict[str, str]:
-    """What the agent is told in environment variables.
+def agent_variables(environment: Environment) -> dict[str, str]:
+    """The environment variables that describe the task to the agent.
 
-    Where a task's own programs have a model, the usual variables stay theirs.
+    If a task's programs have a model, the usual variables keep pointing to that.
     """
     spec, left = environment.task.spec, environment.budget.remaining()
     told = {
@@ -133,43 +131,40 @@ def describe(environment: Environment) -> dict[str, str]:
 
 
 class ModelCalls:
-    """The model calls of a foreign agent, answered one after the other."""
+    """The model calls of an in-sandbox agent, answered one after the other."""
 
     def __init__(self, environment: Environment) -> None:
         self.command = anyio.CancelScope()
-        """Around the agent's command: it is left when a call can have no answer."""
+        """The scope of the agent's command, cancelled when a call can have no answer."""
         self.error: Exception | None = None
         """Why a call had no answer."""
         self.count = 0
         self._environment = environment
         self._one_at_a_time = anyio.Lock()
         self._reply: int | None = None
-        """The journal's line with the reply that the agent is acting on."""
-        self._said = b""
-        self._last_words = b""
+        """The journal line of the reply that the agent is acting on."""
+        self._step_output = b""
+        self._last_output = b""
 
     @property
-    def last_words(self) -> str:
-        """The end of all that the agent printed."""
-        return self._last_words.decode("utf-8", "replace").strip() or "(nothing)"
+    def last_output(self) -> str:
+        """The end of everything the agent printed."""
+        return self._last_output.decode("utf-8", "replace").strip() or "(nothing)"
 
     def take_output(self, output: bytes) -> None:
         self._environment.take_output(output)
-        self._said = (self._said + output)[-SHOWN_OUTPUT:]
-        self._last_words = (self._last_words + output)[-LAST_WORDS:]
+        self._step_output = (self._step_output + output)[-MAX_STEP_OUTPUT:]
+        self._last_output = (self._last_output + output)[-MAX_LAST_OUTPUT:]
 
     async def answer(
         self,
-        model: "Model",
-        messages: "list[ChatMessage]",
-        tools: "list[ToolInfo]",
-        tool_choice: "ToolChoice | None",
-        config: "GenerateConfig",
-    ) -> "ModelOutput":
-        """The bridge's filter: every call goes through the Environment, whatever model it names."""
-        from inspect_ai.model import ModelOutput
-        from inspect_ai.util import LimitExceededError
-
+        model: Model,
+        messages: list[ChatMessage],
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice | None,
+        config: GenerateConfig,
+    ) -> ModelOutput:
+        """The bridge's filter: every call, to whatever model, goes through the Environment."""
         async with self._one_at_a_time:
             try:
                 await self.end_step()
@@ -191,26 +186,24 @@ class ModelCalls:
             return output
 
     async def end_step(self) -> None:
-        """Count the last call as a step, with what the agent has made of its reply."""
+        """Record the last call as a step, with what the agent did after its reply."""
         if self._reply is None:
             return
         action = Action(name="Model Call", arguments={"reply": self._reply})
-        text = self._said.decode("utf-8", "replace") or "The agent printed nothing."
-        self._reply, self._said = None, b""
+        text = self._step_output.decode("utf-8", "replace") or "The agent printed nothing."
+        self._reply, self._step_output = None, b""
         await self._environment.note_step(action, Observation(text=text))
 
 
 @asynccontextmanager
 async def _bridge(environment: Environment, calls: ModelCalls) -> AsyncIterator[None]:
-    """Inspect's bridge, once it listens inside."""
-    from inspect_ai.agent import sandbox_agent_bridge
-
+    """Inspect's bridge, listening in the sandbox."""
     try:
         async with sandbox_agent_bridge(filter=calls.answer, port=PORT):
             await _python(environment, WAIT, str(PORT))
             yield
     except RuntimeError as error:
-        raise RunFailed("sandbox", f"the bridge to the model broke down: {error}") from error
+        raise RunFailed("sandbox", f"the bridge to the model failed: {error}") from error
 
 
 async def _python(
@@ -220,10 +213,10 @@ async def _python(
     call = [python, "-c", program, argument]
     result = await environment.sandbox.run(call, stdin=stdin, tidy=False)
     if result.exit_code != 0:
-        raise RunFailed("sandbox", f"cannot make ready for the agent: {result.output.strip()}")
+        raise RunFailed("sandbox", f"cannot set up the agent: {result.output.strip()}")
 
 
-def _in_words(result: CommandResult) -> str:
+def _describe_end(result: CommandResult) -> str:
     if result.limit is not None:
         return f"the agent was {result.limit}"
     if result.restarted:

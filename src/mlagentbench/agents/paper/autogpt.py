@@ -2,34 +2,37 @@
 
 Every reply is one JSON object: thoughts (text, reasoning, plan, criticism, speak) and a command
 (name, args). The command's result is the next message. A reply that cannot be read is sent back
-with what is wrong with it; when that does not help, it costs a step.
+with the reason; if that does not help, it costs a step. The memory has the recent turns in full and
+a summary of all older ones; older turns that match the agent's thoughts can be recalled.
 """
 
 import json
-from typing import TYPE_CHECKING
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
 
+from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 from inspect_ai.solver import Solver, solver
 
-from mlagentbench.agents.paper.autogpt_memory import CHARACTERS_PER_TOKEN, Memory, Turn
 from mlagentbench.agents.paper.relaxed_json import JsonError, parse_object
 from mlagentbench.agents.resumable import ResumableRun
 from mlagentbench.agents.runner import UNUSABLE_REPLY, as_solver
-from mlagentbench.agents.status_text import left_in_words
+from mlagentbench.agents.status_text import remaining_budget_text
 from mlagentbench.environment.asking import FAST
-from mlagentbench.environment.chunked_text import clipped, step_in_words
+from mlagentbench.environment.chunked_text import clipped, step_text
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import ActionError, ContextOverflow, UsageError
+from mlagentbench.models.builtin_model import CHARACTERS_PER_TOKEN
 from mlagentbench.prompts import prompt
-from mlagentbench.records import Action, Json, Observation, Record
+from mlagentbench.records import Action, Json, Observation, Record, Step
 from mlagentbench.runs.journal import ReplyFault, ReplyLine
 
-if TYPE_CHECKING:
-    from inspect_ai.model import ChatMessage
-
 SHOWN_REPLY = 2_000
-"""Characters of an unreadable reply that the model is shown again."""
+"""Characters of an unreadable reply that are sent back to the model."""
 SHOWN_EVENT = 4_000
 """Characters of one turn that are summarised."""
+_WORD = re.compile(r"[^\W\d_]\w{2,}")
 
 
 @solver
@@ -42,10 +45,10 @@ def autogpt(
     """Think, plan, criticise and give a command, all in one JSON object.
 
     Args:
-        memory_tokens: So much of what happened last is shown in full; what is older is summarised.
-        relevant: How many older results are shown again because they fit the current thoughts.
-        retries: How often an unreadable reply is asked for again before it costs a step.
-        actions: The commands to offer, by the names of actions; by default the paper's.
+        memory_tokens: The size of the recent history shown in full; older turns are summarised.
+        relevant: The number of older results shown because they match the current thoughts.
+        retries: The number of retries for an unreadable reply before it costs a step.
+        actions: The actions to offer as commands; by default the paper's.
     """
     if memory_tokens < 1 or relevant < 0 or retries < 0:
         raise UsageError(
@@ -61,10 +64,86 @@ def autogpt(
 
 
 class Decision(Record):
-    """What a reply says: the command, and the thoughts that led to it."""
+    """A parsed reply: the command, and the thoughts that led to it."""
 
     thoughts: str
     action: Action
+
+
+class Turn(Record):
+    """A reply and its step."""
+
+    reply: str
+    step: Step
+
+    @property
+    def result(self) -> str:
+        """The step's result as the agent is told."""
+        observation = self.step.observation
+        status = "" if observation.status == "ok" else f" ({observation.status})"
+        return f"Result of {self.step.action.name}{status}:\n{observation.text}"
+
+    @property
+    def tokens(self) -> int:
+        return (len(self.reply) + len(self.result)) // CHARACTERS_PER_TOKEN
+
+
+class Memory:
+    """The turns of a run, of which the recent ones fit into so many tokens."""
+
+    def __init__(self, tokens: int) -> None:
+        self.tokens = tokens
+        self.summary = ""
+        """A summary of all older turns."""
+        self.recent: list[Turn] = []
+        self.older: list[Turn] = []
+
+    def add(self, turn: Turn) -> None:
+        self.recent.append(turn)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.recent) > 1 and sum(turn.tokens for turn in self.recent) > self.tokens
+
+    def oldest_half(self) -> list[Turn]:
+        """The turns to be summarised next: half of the tokens, never the last turn."""
+        left = sum(turn.tokens for turn in self.recent) / 2
+        found = []
+        for turn in self.recent[:-1]:
+            if left <= 0:
+                break
+            found.append(turn)
+            left -= turn.tokens
+        return found
+
+    def condense(self, turns: Sequence[Turn], summary: str) -> None:
+        """Replace the oldest turns and the previous summary by a new summary."""
+        self.older += turns
+        self.recent = self.recent[len(turns) :]
+        self.summary = summary
+
+    def relevant(self, thoughts: str, count: int) -> list[Step]:
+        """Up to `count` older steps that share the rarest words with these thoughts."""
+        texts = [Counter(_words(step_text(turn.step))) for turn in self.older]
+        found_in = Counter(word for words in texts for word in words)
+        shared = set(_words(thoughts)) & found_in.keys()
+        wanted = {word: math.log1p(len(texts) / found_in[word]) for word in shared}
+        scores = [
+            sum(weight for word, weight in wanted.items() if word in words) / math.sqrt(len(words))
+            for words in texts
+        ]
+        best = sorted(range(len(texts)), key=lambda place: -scores[place])[:count]
+        return [self.older[place].step for place in sorted(best) if scores[place] > 0]
+
+    def messages(self) -> list[ChatMessage]:
+        messages: list[ChatMessage] = []
+        if self.summary:
+            told = prompt("agents/autogpt_summary", summary=self.summary)
+            messages.append(ChatMessageUser(content=told))
+        for turn in self.recent:
+            messages.append(ChatMessageAssistant(content=turn.reply))
+            messages.append(ChatMessageUser(content=turn.result))
+        return messages
 
 
 class AutoGptAgent:
@@ -81,7 +160,7 @@ class AutoGptAgent:
         self._thoughts = ""
 
     async def turn(self) -> None:
-        """One reply and its command; raises RunEnded when the run is over."""
+        """Get one reply and execute its command; raises RunEnded when the run is over."""
         if self.memory.is_full:
             await self._condense()
         reply = fault = ""
@@ -103,7 +182,7 @@ class AutoGptAgent:
         self.memory.add(Turn(reply=_shown(reply), step=step))
 
     async def _ask(self, last_reply: str, fault: str) -> ReplyLine:
-        """The next reply; to a faulty one, the next try. With less memory if it is too much."""
+        """The next reply, or another attempt; uses less memory if the prompt is too long."""
         while True:
             try:
                 return await self._run.ask(self._messages(last_reply, fault))
@@ -111,12 +190,10 @@ class AutoGptAgent:
                 if not await self._condense():
                     raise
 
-    def _messages(self, last_reply: str, fault: str) -> "list[ChatMessage]":
-        from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
-
+    def _messages(self, last_reply: str, fault: str) -> list[ChatMessage]:
         relevant = self.memory.relevant(self._thoughts, self._relevant)
-        recalled = "\n\n".join(map(step_in_words, relevant))
-        left = left_in_words(self._run.limits, self._run.used)
+        recalled = "\n\n".join(map(step_text, relevant))
+        left = remaining_budget_text(self._run.limits, self._run.used)
         asked = prompt("agents/autogpt_next", recalled=recalled or "(nothing yet)", left=left)
         messages: list[ChatMessage] = [
             ChatMessageSystem(content=self._system),
@@ -129,9 +206,7 @@ class AutoGptAgent:
         return messages
 
     async def _condense(self) -> bool:
-        """Let the fast model summarise the older half of the recent turns; False without any."""
-        from inspect_ai.model import ChatMessageUser
-
+        """Have the fast model summarise the older half of the recent turns; False without any."""
         turns = self.memory.oldest_half()
         if not turns:
             return False
@@ -147,7 +222,7 @@ class AutoGptAgent:
 
 
 def read_reply(reply: str) -> Decision:
-    """What a reply says; ActionError tells what is wrong with it."""
+    """Parse a reply; raises ActionError that says what is wrong with it."""
     said = parse_object(reply).value
     command = said.get("command")
     if not isinstance(command, dict):
@@ -190,3 +265,7 @@ def _system_prompt(run: ResumableRun, memory_tokens: int) -> str:
         commands="\n".join(commands),
         words=f"{memory_tokens * CHARACTERS_PER_TOKEN // 6:,}",
     )
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())

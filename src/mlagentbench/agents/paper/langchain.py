@@ -1,13 +1,24 @@
-"""The `langchain` agent: LangChain's own agent, with our actions as its tools.
+"""The `langchain` agent: LangChain's agent, with MLAgentBench's actions as its tools.
 
-LangChain asks an OpenAI model whose name begins with "inspect/", for which Inspect's bridge answers
-with the run's own model, and its tools carry out actions of the Environment. After an interruption
-it goes the same way again, on the replies and steps of the journal, until it is where it was.
+LangChain calls an OpenAI model whose name begins with "inspect/". Inspect's bridge answers these
+calls with the run's model, and the tools execute actions of the Environment. A resumed run repeats
+the replies and steps of the journal until it is where it was.
 """
 
 from typing import TYPE_CHECKING, Any
 
+from inspect_ai.agent import agent_bridge
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    GenerateConfig,
+    GenerateFilter,
+    Model,
+    ModelOutput,
+    ModelUsage,
+)
 from inspect_ai.solver import Solver, solver
+from inspect_ai.tool import ToolChoice, ToolInfo
 
 from mlagentbench.agents.conversation import reply_message
 from mlagentbench.agents.resumable import ResumableRun
@@ -20,20 +31,18 @@ from mlagentbench.records import Action
 from mlagentbench.runs.journal import ReplyLine
 
 if TYPE_CHECKING:
-    from inspect_ai.model import ChatMessage, GenerateConfig, GenerateFilter, Model, ModelOutput
-    from inspect_ai.tool import ToolChoice, ToolInfo
     from langchain_core.tools import BaseTool
 
 TURNS_WITHOUT_LIMIT = 10_000
 SPARE_TURNS = 5
-"""Replies that call no tool that there is, beyond one for each step."""
+"""Replies without a known tool, beyond one for each step."""
 
 
 @solver
 def langchain(
     actions: list[str] | None = None,  # noqa: ARG001 (the Environment offers these already)
 ) -> Solver:
-    """LangChain's `create_agent`, as it is, with our actions as its tools.
+    """LangChain's `create_agent`, unchanged, with MLAgentBench's actions as its tools.
 
     Args:
         actions: The actions to offer as tools, by name; by default the standard ones.
@@ -42,8 +51,7 @@ def langchain(
 
 
 async def act(environment: Environment) -> None:
-    """Let LangChain's agent work until it stops calling tools; the end of the run ends it."""
-    from inspect_ai.agent import agent_bridge
+    """Run LangChain's agent until it stops calling tools or the run ends."""
     from langchain.agents import create_agent
     from langchain_openai import ChatOpenAI
     from langgraph.errors import GraphRecursionError
@@ -65,13 +73,13 @@ async def act(environment: Environment) -> None:
                 {"recursion_limit": 2 * turns},
             )
         except GraphRecursionError as error:
-            raise RunEnded("steps", f"LangChain's own limit of {turns} turns is used up") from error
+            raise RunEnded("steps", f"LangChain's limit of {turns} turns is used up") from error
 
 
 def _tool(run: ResumableRun, spec: ActionSpec) -> "BaseTool":
-    """An action as a tool of LangChain; what is wrong goes back to the model as the tool's error.
+    """An action as a LangChain tool; its errors go back to the model as the tool's errors.
 
-    Its schema is no pydantic model: then LangChain leaves it to the action to check the arguments.
+    The schema is JSON, not a pydantic model, so that the action itself checks the arguments.
     """
     from langchain_core.tools import StructuredTool, ToolException
 
@@ -90,24 +98,22 @@ def _tool(run: ResumableRun, spec: ActionSpec) -> "BaseTool":
     )
 
 
-def _asking(run: ResumableRun) -> "GenerateFilter":
-    """A filter of Inspect's bridge that gives the run's replies, those of the journal first."""
+def _asking(run: ResumableRun) -> GenerateFilter:
+    """A filter for Inspect's bridge that returns the run's replies, those of the journal first."""
 
     async def ask(
-        model: "Model",
-        messages: "list[ChatMessage]",
-        tools: "list[ToolInfo]",
-        _tool_choice: "ToolChoice | None",
-        _config: "GenerateConfig",
-    ) -> "ModelOutput":
+        model: Model,
+        messages: list[ChatMessage],
+        tools: list[ToolInfo],
+        _tool_choice: ToolChoice | None,
+        _config: GenerateConfig,
+    ) -> ModelOutput:
         return _output(model.name, await run.ask(messages, tools=tools))
 
     return ask
 
 
-def _output(model: str, line: ReplyLine) -> "ModelOutput":
-    from inspect_ai.model import ChatCompletionChoice, ModelOutput, ModelUsage
-
+def _output(model: str, line: ReplyLine) -> ModelOutput:
     choice = {"message": reply_message(line), "stop_reason": line.stop_reason}
     return ModelOutput(
         model=model,

@@ -1,4 +1,4 @@
-r"""JSON as language models write it: a JSON object is read wherever its meaning is clear.
+r"""Read JSON as language models write it, wherever its meaning is clear.
 
     object  = "{" [ member { "," member } [ "," ] ] "}"
     member  = ( string | name ) ":" value
@@ -9,20 +9,20 @@ r"""JSON as language models write it: a JSON object is read wherever its meaning
     word    = true | false | null | none, in any case
     name    = a letter or "_", then letters, digits, "_" and "-"
 
-Between any two of these stand blanks and comments (`# ...`, `// ...` up to the line's end,
-`/* ... */`). Beyond JSON:
+Blanks and comments (`# ...`, `// ...` up to the end of the line, `/* ... */`) may separate any of
+these. Beyond JSON:
 
-- A string may hold line ends and tabs as they are. JSON's escapes and `\'` mean what they mean in
-  JSON; any other backslash stands for itself, so that `\d` in a pattern survives. A string between
-  three quotes may hold one or two of them, and end with more.
+- A string may contain line breaks and tabs. JSON's escapes and `\'` have their usual meaning; any
+  other backslash is literal, so that `\d` in a pattern is kept. A string between three quotes may
+  contain one or two of them, and end with more.
 - Half a surrogate pair becomes U+FFFD.
-- Where the text ends, or a code fence closes, right behind a whole value, the brackets that are
-  still open count as closed there.
+- Where the text ends, or a code fence closes, right after a complete value, open brackets count as
+  closed.
 
-What is not clear is an error at its place: a key that occurs twice, NaN and infinity, a null
+Ambiguous text is an error with its position: a key that occurs twice, NaN and infinity, a null
 character, more than 64 levels, numbers beyond a double or 400 digits, quotes that do not match.
 
-A text is read once from left to right, in time linear in its length.
+A text is read once from left to right, in linear time.
 """
 
 import math
@@ -35,7 +35,7 @@ MAX_DEPTH = 64
 MAX_DIGITS = 400
 REPLACEMENT = "\ufffd"
 SHOWN = 40
-"""Characters that an error shows on each side of its place."""
+"""Characters that an error shows on each side of its position."""
 
 _BLANK = re.compile(r"[\s\ufeff]+")
 _LINE_REST = re.compile(r"[^\n]*")
@@ -46,15 +46,13 @@ _NAME = re.compile(r"[^\W\d][\w-]*")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _LOW_HALF = re.compile(r"\\u([dD][c-fC-F][0-9a-fA-F]{2})")
-_ESCAPES = {
-    '"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",
-}  # fmt: skip
+_ESCAPES = dict(zip("\"'\\/bfnrt", "\"'\\/\b\f\n\r\t", strict=True))
 _WORDS: dict[str, Json] = {"true": True, "false": False, "null": None, "none": None}
 _NO_NUMBERS = ("nan", "infinity", "inf")
 
 
 class JsonError(ActionError):
-    """A text is not an object, or not clear; `position` is where in the text."""
+    """A text is not a JSON object or ambiguous; `position` is where."""
 
     def __init__(self, problem: str, text: str, position: int) -> None:
         line = text.count("\n", 0, position) + 1
@@ -64,14 +62,14 @@ class JsonError(ActionError):
 
 
 class ParsedObject(Record):
-    """An object, and the place in the text right behind it."""
+    """An object, and the position right after it."""
 
     value: dict[str, Json]
     end: int
 
 
 def parse_object(text: str, start: int = 0) -> ParsedObject:
-    """The first object at or behind `start`, with whatever stands before and behind it ignored.
+    """The first object at or after `start`; other text before and after it is ignored.
 
     Raises JsonError, and nothing else.
     """
@@ -88,7 +86,7 @@ def parse_object(text: str, start: int = 0) -> ParsedObject:
 
 
 class _Scanner:
-    """Reads one value after the other; `position` is the next character."""
+    """A recursive-descent parser; `position` is the next character."""
 
     def __init__(self, text: str, position: int) -> None:
         self.text = text
@@ -98,18 +96,18 @@ class _Scanner:
         return JsonError(problem, self.text, self.position if position is None else position)
 
     def peek(self) -> str:
-        """The next character; empty at the end."""
+        """The next character, or an empty string at the end."""
         return self.text[self.position : self.position + 1]
 
     def take(self, expected: str) -> bool:
-        """Step over these characters if they are next."""
+        """Consume these characters if they are next."""
         found = self.text.startswith(expected, self.position)
         if found:
             self.position += len(expected)
         return found
 
     def match(self, pattern: re.Pattern[str]) -> str:
-        """Step over what matches here, and return it."""
+        """Consume what matches here, and return it."""
         found = pattern.match(self.text, self.position)
         if found is None:
             return ""
@@ -117,7 +115,7 @@ class _Scanner:
         return found.group()
 
     def skip(self) -> None:
-        """Step over blanks and comments."""
+        """Consume blanks and comments."""
         while True:
             self.match(_BLANK)
             begin = self.position
@@ -180,7 +178,7 @@ class _Scanner:
         self.skip()
 
     def ends_after(self, what: str, closing: str) -> bool:
-        """Step over the comma before the next member, if there is one; else the end is here."""
+        """Consume a comma and return False; return True when the text ends after this value."""
         behind = self.position
         self.skip()
         if self.take(","):
@@ -225,7 +223,7 @@ class _Scanner:
             parts.append(self.special(character))
 
     def special(self, character: str) -> str:
-        """What an escape or a single character means, which has just been stepped over."""
+        """The meaning of an escape or a single character that has just been consumed."""
         if character != "\\":
             return character
         escaped = self.peek()
@@ -261,8 +259,7 @@ class _Scanner:
         if not math.isfinite(number):
             raise self.error("this number is too large")
         self.position += len(digits)
-        whole = digits.lstrip("+-").isdigit()
-        return int(digits) if whole else number
+        return int(digits) if digits.lstrip("+-").isdigit() else number
 
     def word(self) -> Json:
         begin = self.position
@@ -281,7 +278,7 @@ def _quoted(key: str) -> str:
 
 
 def _shown(text: str, position: int) -> str:
-    """The place of an error with a little of what surrounds it."""
+    """The position of an error with a little of its surroundings."""
     if position >= len(text):
         return f"the text ends with: {_one_line(text[-SHOWN:])}" if text else "the text is empty"
     before, after = text[max(0, position - SHOWN) : position], text[position : position + SHOWN]

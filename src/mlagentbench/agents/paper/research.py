@@ -1,18 +1,18 @@
 """The paper's agents, which write their actions as text: one loop, three sets of fields.
 
 `research` reflects, plans and checks facts before it acts, `react_text` only thinks, `act` only
-acts. Each prompt holds the problem, the actions, the format of a reply and the last few steps; with
-`retrieval`, also what the fast model finds in a log that it keeps of all steps.
+acts. Each prompt has the problem, the actions, the format of a reply and the last few steps; with
+`retrieval`, also what the fast model finds relevant in a log of all steps.
 
-What the agent knows follows from the run's steps and replies alone, so that a run that was
-interrupted goes on with the prompt that it would have had. It is not told its budget.
+The prompts follow from the run's steps and replies alone, so that a resumed run continues with the
+same prompt. The agent is not told its budget.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from inspect_ai.solver import Solver, solver
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
 from mlagentbench.agents.paper.text_protocol import (
     ACTION,
@@ -23,13 +23,14 @@ from mlagentbench.agents.paper.text_protocol import (
     parse_reply,
 )
 from mlagentbench.agents.recall import Recall
+from mlagentbench.agents.registry import make_settings
 from mlagentbench.agents.runner import UNUSABLE_REPLY, as_solver
 from mlagentbench.environment.actions.action import ActionSpec
 from mlagentbench.environment.asking import MAIN
 from mlagentbench.environment.chunked_text import clipped, summarise_long
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.research_log import ResearchLog
-from mlagentbench.errors import ActionError, ContextOverflow, ModelRefused, UsageError
+from mlagentbench.errors import ActionError, ContextOverflow, ModelRefused
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Json, Observation, Record, Step
 from mlagentbench.runs.journal import ReplyLine
@@ -44,20 +45,20 @@ MEANINGS = {
     ACTION: "agents/research_action",
     ACTION_INPUT: "agents/research_action_input",
 }
-"""For each field, the prompt that says what stands in it."""
+"""The prompt that explains each field."""
 
 STEPS_IN_CONTEXT = 3
 MAX_REPLY_TOKENS = 4096
 RETRIES = 5
-"""How often the model is reminded of the fields before a step is lost."""
+"""How often the model is reminded of the format before the reply costs a step."""
 LONG_OBSERVATION = 5_000
-"""Characters of the longest observation that the model sees as it is."""
-SHOWN_MADE_UP = 300
-"""Characters of a made-up observation that the journal notes."""
+"""Characters of an observation up to which it is not summarised."""
+MAX_FABRICATED = 300
+"""Characters of a fabricated observation that the journal records."""
 
 
 class Settings(Record):
-    """How the agent works: which fields its replies have, and what it remembers."""
+    """The fields of the agent's replies, and what it remembers."""
 
     model_config = ConfigDict(strict=True)
 
@@ -94,12 +95,12 @@ def research(
     """Reflect, plan and check facts in every reply, then act: the paper's agent.
 
     Args:
-        retrieval: Keep a log of all steps, and show what of it matters now.
-        plan: Write down the whole plan, and what of it is done, in every reply.
-        fact_check: Say of each new claim whether an observation confirms it.
+        retrieval: Keep a log of all steps, and show the relevant part of it.
+        plan: Write the whole plan and its status in every reply.
+        fact_check: Say for each new claim whether an observation confirms it.
         reflection: Say what the last observation means.
-        steps_in_context: How many of the last steps the model sees.
-        max_reply_tokens: Tokens of the longest reply.
+        steps_in_context: The number of recent steps that the model sees.
+        max_reply_tokens: The most tokens of one reply.
         actions: The actions to offer, by name; by default the paper's.
     """
     return _agent(
@@ -114,58 +115,43 @@ def research(
     )
 
 
-@solver
-def react_text(
-    steps_in_context: int = STEPS_IN_CONTEXT,
-    max_reply_tokens: int = MAX_REPLY_TOKENS,
-    actions: list[str] | None = None,  # noqa: ARG001 (the Environment offers these already)
-) -> Solver:
-    """Think, then act: the paper's ReAct agent.
-
-    Args:
-        steps_in_context: How many of the last steps the model sees.
-        max_reply_tokens: Tokens of the longest reply.
-        actions: The actions to offer, by name; by default the paper's.
-    """
-    return _agent(
-        "react-text",
-        thought=True,
-        steps_in_context=steps_in_context,
-        max_reply_tokens=max_reply_tokens,
-    )
-
-
-@solver
-def act(
-    steps_in_context: int = STEPS_IN_CONTEXT,
-    max_reply_tokens: int = MAX_REPLY_TOKENS,
-    actions: list[str] | None = None,  # noqa: ARG001 (the Environment offers these already)
-) -> Solver:
-    """Act and say nothing else: the paper's plain agent.
-
-    Args:
-        steps_in_context: How many of the last steps the model sees.
-        max_reply_tokens: Tokens of the longest reply.
-        actions: The actions to offer, by name; by default the paper's.
-    """
-    return _agent("act", steps_in_context=steps_in_context, max_reply_tokens=max_reply_tokens)
-
-
 def _agent(name: str, **values: Json) -> Solver:
-    try:
-        settings = Settings(**values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        reason = first["msg"].replace("Input should", "it should")
-        raise UsageError(
-            f"agent {name}: {first['loc'][0]}={first['input']!r}: {reason}; "
-            f"see: mlagentbench agents {name}"
-        ) from error
+    settings = make_settings(name, Settings, values)
 
     async def loop(environment: Environment) -> None:
         await ResearchAgent(environment, settings).act()
 
     return as_solver(loop)
+
+
+def _short_agent(name: str, description: str, thought: bool) -> Callable[..., Solver]:
+    """An agent whose replies have at most a thought before the action."""
+
+    def build(
+        steps_in_context: int = STEPS_IN_CONTEXT,
+        max_reply_tokens: int = MAX_REPLY_TOKENS,
+        actions: list[str] | None = None,  # noqa: ARG001 (the Environment offers these already)
+    ) -> Solver:
+        return _agent(
+            name,
+            thought=thought,
+            steps_in_context=steps_in_context,
+            max_reply_tokens=max_reply_tokens,
+        )
+
+    function = name.replace("-", "_")
+    build.__name__ = build.__qualname__ = function
+    build.__doc__ = f"{description}\n\n{_SHORT_AGENT_SETTINGS}"
+    return solver(name=function)(build)
+
+
+_SHORT_AGENT_SETTINGS = """Args:
+    steps_in_context: The number of recent steps that the model sees.
+    max_reply_tokens: The most tokens of one reply.
+    actions: The actions to offer, by name; by default the paper's.
+"""
+react_text = _short_agent("react-text", "Think, then act: the paper's ReAct agent.", thought=True)
+act = _short_agent("act", "Act without any text: the paper's plain agent.", thought=False)
 
 
 class ResearchAgent:
@@ -176,17 +162,17 @@ class ResearchAgent:
         self._settings = settings
         self._recall = Recall(environment.models, settings.max_reply_tokens)
         self._shown: dict[int, str] = {}
-        """What the model sees of each step."""
+        """Each step as the model sees it."""
 
     async def act(self) -> None:
-        """Ask and act until the run is over; nothing is asked that could not be acted on."""
-        for step in self._perhaps_not_in_the_log():
+        """Ask and act until the run is over."""
+        for step in self._steps_perhaps_not_logged():
             await self._log(step)
         while (end := self._environment.ended) is None:
             try:
                 reply = await self._next_reply()
             except ReplyError as error:
-                await self._lose_a_step(error)
+                await self._count_lost_step(error)
             else:
                 await self._environment.execute(reply.action)
                 await self._log(self._environment.steps[-1])
@@ -195,7 +181,7 @@ class ResearchAgent:
     # Asking
 
     async def _next_reply(self) -> ParsedReply:
-        """What to do next; ReplyError when the model cannot say it in all its tries."""
+        """The next reply; raises ReplyError when all attempts were unreadable."""
         asked = first = await self._prompt()
         problem = ReplyError()
         for _ in range(1 + RETRIES):
@@ -207,13 +193,13 @@ class ResearchAgent:
                 self._environment.models.note_unreadable(line, problem.form, str(error))
                 asked = f"{first}\n\n{self._reminder(problem)}"
             else:
-                self._note_what_was_made_up(reply)
+                self._note_fabrication(reply)
                 return reply
         raise problem
 
     async def _prompt(self) -> str:
-        steps = [await self._in_words(step) for step in self._recent()]
-        log = await self._from_the_log()
+        steps = [await self._step_text(step) for step in self._recent()]
+        log = await self._relevant_log()
         so_far = [prompt("agents/research_log_part", log=log)] if log else []
         specs = self._environment.actions.specs.values()
         return self._with_format(
@@ -224,7 +210,7 @@ class ResearchAgent:
         )
 
     def _with_format(self, name: str, **values: object) -> str:
-        """A prompt that says what a reply looks like."""
+        """A prompt that describes the format of a reply."""
         fields = (*self._settings.fields, ACTION, ACTION_INPUT)
         meanings = "\n".join(f"{field}: {prompt(MEANINGS[field])}" for field in fields)
         return prompt(name, format=meanings, first=fields[0], last=fields[-1], **values)
@@ -243,24 +229,24 @@ class ResearchAgent:
         said = f"{error} It was cut off after {most} tokens: write less at once."
         return ReplyError(said, "cut off")
 
-    def _note_what_was_made_up(self, reply: ParsedReply) -> None:
-        if reply.made_up:
-            shown = clipped(reply.cut_off, SHOWN_MADE_UP)
-            self._environment.note(f"the model made up an observation: {shown}")
+    def _note_fabrication(self, reply: ParsedReply) -> None:
+        if reply.fabricated:
+            text = clipped(reply.cut_off, MAX_FABRICATED)
+            self._environment.note(f"the model fabricated an observation: {text}")
 
-    async def _lose_a_step(self, error: ReplyError) -> None:
+    async def _count_lost_step(self, error: ReplyError) -> None:
         text = f"Nothing was done: {1 + RETRIES} replies in a row could not be read. {error}"
         await self._environment.note_step(UNUSABLE_REPLY, Observation(text=text, status="error"))
 
     # Remembering
 
     def _recent(self) -> list[Step]:
-        """The last steps; those that the model got wrong in form, only until one is right."""
+        """The last steps; malformed ones are dropped as soon as a well-formed one follows."""
         steps = self._environment.steps
-        right = [step.n for step in steps if not self._is_malformed(step)]
-        last_right = right[-1] if right else 0
-        kept = [step for step in steps if step.n > last_right or step.n in right]
-        return kept[-self._settings.steps_in_context :]
+        well_formed = [step.n for step in steps if not self._is_malformed(step)]
+        last = well_formed[-1] if well_formed else 0
+        recent = [step for step in steps if step.n > last or step.n in well_formed]
+        return recent[-self._settings.steps_in_context :]
 
     def _is_malformed(self, step: Step) -> bool:
         if step.action == UNUSABLE_REPLY:
@@ -272,16 +258,16 @@ class ResearchAgent:
         return False
 
     def _reply_of(self, step: Step) -> ParsedReply | None:
-        """The reply that led to a step; there is none for what another agent did."""
+        """The reply that led to a step; None for steps of another agent."""
         replies = self._environment.models.replies
-        own = [line for line in replies if line.step == step.n and line.role == MAIN]
+        lines = [line for line in replies if line.step == step.n and line.role == MAIN]
         try:
-            return parse_reply(own[-1].reply, self._settings.fields) if own else None
+            return parse_reply(lines[-1].reply, self._settings.fields) if lines else None
         except ReplyError:
             return None
 
-    async def _in_words(self, step: Step) -> str:
-        """A step as the model sees it: its reply, and what was observed."""
+    async def _step_text(self, step: Step) -> str:
+        """A step as the model sees it: its reply and its observation."""
         if step.n not in self._shown:
             reply = self._reply_of(step) or ParsedReply(texts={}, action=step.action)
             said = "" if step.action == UNUSABLE_REPLY else f"{reply.as_text()}\n"
@@ -295,22 +281,22 @@ class ResearchAgent:
             return text
         question = prompt("agents/research_observation", action=step.action.name)
         asked = summarise_long(self._recall.at(step.n + 1), text, question)
-        return await self._helped(asked, otherwise=clipped(text, LONG_OBSERVATION))
+        return await self._ask_fast(asked, otherwise=clipped(text, LONG_OBSERVATION))
 
-    async def _helped(self, asked: Awaitable[str], otherwise: str) -> str:
-        """What the fast model says, or something else when it cannot or will not answer."""
+    async def _ask_fast(self, asked: Awaitable[str], otherwise: str) -> str:
+        """The fast model's answer, or a substitute when it cannot or will not answer."""
         try:
             return await asked or otherwise
         except (ContextOverflow, ModelRefused) as end:
-            self._environment.note(f"the agent goes on without the fast model's help: {end}")
+            self._environment.note(f"the agent continues without the fast model's help: {end}")
             return otherwise
 
     # The research log
 
-    def _perhaps_not_in_the_log(self) -> list[Step]:
-        """The steps whose entries an interruption may have taken back with the workspace.
+    def _steps_perhaps_not_logged(self) -> list[Step]:
+        """The steps whose log entries an interruption may have undone with the workspace.
 
-        An entry is written after its step's snapshot, and is only safe with the next one.
+        An entry is written after its step's snapshot, so only the next snapshot has it.
         """
         steps = self._environment.steps
         first = len(steps) - 1
@@ -319,12 +305,12 @@ class ResearchAgent:
         return steps[max(first, 0) :]
 
     async def _log(self, step: Step) -> None:
-        """Have the log hold an entry for a step, as long as somebody will read it."""
+        """Add an entry for a step to the log, unless it will not be read any more."""
         needed = self._settings.retrieval and self._environment.ended is None
         if not needed or self._is_malformed(step):
             return
         log = self._log_at(step.n + 1)
-        entry = await self._helped(log.condense(await self._in_words(step)), otherwise="")
+        entry = await self._ask_fast(log.condense(await self._step_text(step)), otherwise="")
         if entry in await log.read():
             return
         try:
@@ -332,22 +318,22 @@ class ResearchAgent:
         except ActionError as error:
             self._environment.note(f"the research log lacks step {step.n}: {error}")
 
-    async def _from_the_log(self) -> str:
-        """What the log says that matters now, once there are more steps than the model sees."""
+    async def _relevant_log(self) -> str:
+        """The relevant part of the log, once there are more steps than the model sees."""
         step = self._environment.models.step
         if not self._settings.retrieval or step <= self._settings.steps_in_context:
             return ""
         replies = filter(None, map(self._reply_of, reversed(self._environment.steps)))
         last = next(replies, None)
         plan = "" if last is None else last.texts.get(PLAN) or last.as_text()
-        return await self._helped(self._log_at(step).retrieve(plan), otherwise="")
+        return await self._ask_fast(self._log_at(step).retrieve(plan), otherwise="")
 
     def _log_at(self, step: int) -> ResearchLog:
         return ResearchLog(self._recall.at(step), self._environment.sandbox)
 
 
 def _usage(spec: ActionSpec) -> str:
-    """An action as the prompt lists it."""
+    """An action as listed in the prompt."""
     optional = [name for name in spec.arguments.model_fields if name not in _required(spec)]
     remark = f"\n  ({', '.join(optional)} may be left out)" if optional else ""
     return f"- {spec.name}: {spec.description}\n  {ACTION_INPUT}: {spec.example()}{remark}"

@@ -1,27 +1,27 @@
-r"""What a text agent's reply looks like, and how it is read.
+r"""The format of a text agent's reply, and its parser.
 
     reply   = prose, field ..., object field, rest
     field   = header, text up to the next field's header
     header  = at the start of a line: decoration, the field's name, decoration, ":"
             | a line with nothing but the field's name and decoration
-    object  = the first JSON object behind its header, read by relaxed_json
+    object  = the first JSON object after its header, read by relaxed_json
 
-A name is understood in any case, with blanks, "_" or "-" between its words, and with a remark in
-brackets behind it: `**action_input (JSON):**` is `Action Input:`. Decoration is what Markdown puts
-around a word: bullets, numbers, quotes, headings, emphasis, code.
+A name may be in any case, with blanks, "_" or "-" between its words, and with a remark in brackets
+after it: `**action_input (JSON):**` is `Action Input:`. Decoration is what Markdown puts around a
+word: bullets, numbers, quotes, headings, emphasis, code.
 
-- The fields stand in their order. The last one holds the object, the one before it the action's
-  name on a line of its own. All others may be empty, none may be missing.
+- The fields are in order. The last one has the object, the one before it the action's name on a
+  line of its own. The others may be empty, but not missing.
 - The reply ends with the object of the first header of the last field. Every other field is the
-  nearest of its name before its successor; a header out of its place is text.
-- What follows the object is cut off: an observation there is one that the model made up.
+  nearest of its name before its successor; a header out of place is text.
+- What follows the object is cut off: an observation there is fabricated by the model.
 - Code fences may surround the reply, the action's name and the object; a leading `<think>` block is
-  not part of the reply. Where a header follows a whole member, the object may lack its last
+  not part of the reply. If a header follows a complete member, the object may lack its closing
   brackets.
 - Null characters and halves of surrogate pairs become U+FFFD in the fields; in the object a null
   character is an error.
 
-Everything else is a ReplyError. The time is linear in the length of the reply.
+Everything else is a ReplyError. Parsing takes linear time.
 """
 
 import json
@@ -56,7 +56,7 @@ _THINKING, _THOUGHT = "<think>", "</think>"
 
 
 class ReplyError(ActionError):
-    """A reply that cannot be read: the text says what is missing or wrong, and where."""
+    """A reply cannot be parsed; the text says what is missing or wrong, and where."""
 
     def __init__(self, text: str = "", form: ReplyFault = "fields") -> None:
         super().__init__(text)
@@ -64,25 +64,25 @@ class ReplyError(ActionError):
 
 
 class ParsedReply(Record):
-    """What a reply says."""
+    """A parsed reply."""
 
     texts: dict[str, str]
-    """The fields before the action, in their order."""
+    """The fields before the action, in order."""
     action: Action
     cut_off: str = ""
-    """What stood behind the action's input."""
-    made_up: bool = False
-    """Whether an observation is in what was cut off."""
+    """The text after the action's input."""
+    fabricated: bool = False
+    """Whether the text that was cut off contains an observation."""
 
     def as_text(self) -> str:
-        """The reply as it should have been written."""
+        """The reply in canonical form."""
         lines = [f"{name}: {text}" for name, text in self.texts.items()]
         arguments = json.dumps(self.action.arguments, ensure_ascii=False)
         return "\n".join([*lines, f"{ACTION}: {self.action.name}", f"{ACTION_INPUT}: {arguments}"])
 
 
 class _Header(Record):
-    """Where a field's name stands: from the start of its line to the start of its text."""
+    """The position of a field's name: from the start of its line to the start of its text."""
 
     name: str
     start: int
@@ -90,11 +90,11 @@ class _Header(Record):
 
 
 def parse_reply(text: str, fields: Sequence[str]) -> ParsedReply:
-    """What a reply says that has these fields before its action.
+    """Parse a reply with these fields before its action.
 
     Raises ReplyError, and nothing else.
     """
-    text = _whole_characters(text)
+    text = _cleaned(text)
     if not text.strip():
         raise ReplyError("The reply is empty, or holds nothing but thinking.", "empty")
     names = (*fields, ACTION, ACTION_INPUT)
@@ -110,12 +110,12 @@ def parse_reply(text: str, fields: Sequence[str]) -> ParsedReply:
         },
         action=Action(name=_action_name(text, action, last.start), arguments=parsed.value),
         cut_off=cut_off,
-        made_up=any(header.name == OBSERVATION for header in _headers(cut_off, names)),
+        fabricated=any(header.name == OBSERVATION for header in _headers(cut_off, names)),
     )
 
 
-def _whole_characters(text: str) -> str:
-    """The reply without its thinking, surrogate pairs joined and their halves replaced."""
+def _cleaned(text: str) -> str:
+    """The reply without its thinking and with repaired surrogate pairs."""
     if _SURROGATE.search(text):
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if text.lstrip().startswith(_THINKING):
@@ -168,7 +168,7 @@ def _what_is_missing(text: str, headers: list[_Header], missing: list[str]) -> s
 
 
 def _action_name(text: str, header: _Header, end: int) -> str:
-    """The first line that says something."""
+    """The first line with text."""
     lines = (
         line.strip(_AROUND_ACTION)
         for line in text[header.end : end].splitlines()
@@ -185,7 +185,7 @@ def _action_name(text: str, header: _Header, end: int) -> str:
 
 
 def _object(text: str, header: _Header, headers: list[_Header]) -> ParsedObject:
-    """The object behind a header, which another header may end."""
+    """The object after a header; the next header may end it."""
     following = next((one.start for one in headers if one.start > header.start), len(text))
     where = f'"{header.name}:" (line {_line(text, header.start)})'
     if text.find("{", header.end, following) < 0:

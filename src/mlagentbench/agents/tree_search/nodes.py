@@ -1,4 +1,4 @@
-"""What the tree agent remembers: whole solutions, where each came from and what became of it."""
+"""The tree agent's memory: complete solutions, their origins and their results."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ MEASURE = "measure.py"
 SAMPLE, FINAL = "--sample", "--final"
 MAX_IDEA = 400
 MAX_NAME = 200
-"""Characters beside a fence that are looked at for a file name."""
+"""Characters beside a fence that are searched for a file name."""
 NOT_SOURCE = {"bash", "sh", "shell", "console", "text", "txt", "output", "diff", "csv", "json"}
 """Languages of code blocks that are not a solution unless they name a file."""
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$", re.MULTILINE)
@@ -24,21 +24,21 @@ _FILE_NAME = re.compile(r"[\w./-]*\w\.\w{1,8}")
 
 
 class SolutionFile(Record):
-    """A file of a solution, whole."""
+    """A complete file of a solution."""
 
     name: str
     text: str
 
 
 class Proposal(Record):
-    """What a model's reply proposes: an idea and files."""
+    """An idea and files, as proposed by a model's reply."""
 
     idea: str
     files: tuple[SolutionFile, ...]
 
 
 class Node(Record):
-    """One solution that was tried. It is good when it ran, was validated and can be submitted."""
+    """A solution that was tried. It is good if it ran, was validated and can be submitted."""
 
     n: int
     kind: NodeKind
@@ -49,7 +49,7 @@ class Node(Record):
     error: str = ""
     score: float | None = None
     step: int = 0
-    """The step after which its submission was in the workspace."""
+    """The step after which the workspace had its submission."""
 
     @property
     def is_good(self) -> bool:
@@ -57,17 +57,16 @@ class Node(Record):
 
 
 class Tree(Record):
-    """All nodes of a search, in the order of their trial; a node's number is its place."""
+    """All nodes of a search in order; a node's number is its index."""
 
     nodes: tuple[Node, ...] = ()
 
-    def grown(self, node: Node) -> "Tree":
-        """The tree with one node more."""
+    def with_node(self, node: Node) -> "Tree":
         return Tree(nodes=(*self.nodes, node))
 
     @property
     def good(self) -> list[Node]:
-        """What can be built on: solutions, not the starter."""
+        """The good solutions, without the starter."""
         return [node for node in self.nodes if node.is_good and node.kind != "starter"]
 
     @property
@@ -75,13 +74,13 @@ class Tree(Record):
         return [node for node in self.nodes if node.kind == "draft"]
 
     def children(self, parent: Node | None) -> list[Node]:
-        """The nodes that were made from one; of `None` the drafts."""
+        """The nodes that were made from this one; the drafts for None."""
         if parent is None:
             return self.roots
         return [node for node in self.nodes if node.parent == parent.n]
 
     def ranked(self, metric: Metric) -> list[Node]:
-        """The good nodes, best first; of equal ones the earlier."""
+        """The good nodes, best first; equal ones in order."""
         sign = -1.0 if metric.better == "higher" else 1.0
         return sorted(self.good, key=lambda node: sign * (node.score or 0.0))
 
@@ -92,38 +91,38 @@ class Tree(Record):
             line.append(self.nodes[line[-1].parent])
         return line
 
-    def debugs(self, node: Node) -> int:
-        """How often in a row it was tried to mend what became this node."""
+    def debug_depth(self, node: Node) -> int:
+        """The number of attempts in a row to fix a failure that led to this node."""
         line = self.lineage(node)
         return next((n for n, one in enumerate(line) if one.kind != "debug"), len(line))
 
 
 class SolutionLayout(Record):
-    """What a solution of a task consists of, and how it is run.
+    """The files of a task's solution, and how it is run.
 
-    Mostly it is one script, which validates itself and makes the submission. Where the submission
-    is itself a program, a script of the task measures it, or, where its speed counts, one that the
-    first solution brings and all others use.
+    Usually it is one script, which validates itself and makes the submission. If the submission is
+    a program, a script of the task measures it. If its speed counts, the first good solution
+    provides the measuring script, and all others use it.
     """
 
     main: str
-    """What a code block without a name is."""
+    """The file of a code block without a name."""
     run: str
     arguments: str = ""
     makes_submission: bool
-    """Whether running makes the submission: then it can be made once more from all data."""
+    """Whether running it makes the submission, so that it can be fitted to all data in the end."""
     sample: bool = False
     """Whether it is first run on a sample."""
-    kept: str | None = None
-    """A file that stays as the first good solution brought it."""
+    fixed_file: str | None = None
+    """A file that all solutions take from the first good one."""
 
 
 def layout_of(spec: TaskSpec, protected: Collection[str]) -> SolutionLayout:
-    """The layout of a task's solutions; `protected` names what in the workspace is read-only."""
+    """The layout of a task's solutions; `protected` are the read-only files of the workspace."""
     _, script, *arguments = shlex.split(spec.commands.starter)
     if spec.kind == "timed":
         return SolutionLayout(
-            main=spec.submission.path, run=MEASURE, kept=MEASURE, makes_submission=False
+            main=spec.submission.path, run=MEASURE, fixed_file=MEASURE, makes_submission=False
         )
     if script in protected:
         return SolutionLayout(
@@ -137,11 +136,11 @@ def layout_of(spec: TaskSpec, protected: Collection[str]) -> SolutionLayout:
 
 
 def read_proposal(reply: str, main: str, cut_off: bool = False) -> Proposal | None:
-    """The idea and the files of a reply; `None` when there is no code in it.
+    """The idea and the files of a reply; None if it has no code.
 
-    A file is a fenced block. Its name stands behind the fence (```python model.py) or alone on the
-    line before. Of blocks without a name the longest is the main file. A block that the reply's end
-    cut off is no file.
+    A file is a fenced block. Its name is on the line of the fence (```python model.py) or alone on
+    the line before. The longest block without a name is the main file. A block that the end of the
+    reply cut off is ignored.
     """
     files: dict[str, str] = {}
     unnamed = ""
@@ -175,13 +174,13 @@ def _closing(reply: str, opening: re.Match[str]) -> re.Match[str] | None:
 
 
 def _name(info: str) -> str | None:
-    """The file that the words behind a fence name."""
+    """The file named after a fence."""
     found = _FILE_NAME.findall(info)
     return _tidy(found[-1]) if found else None
 
 
 def _name_before(text: str) -> str | None:
-    """The file that the last line before a fence names, if it says nothing else."""
+    """The file named on the line before a fence, if that has no other text."""
     line = text.rstrip().rpartition("\n")[2].strip(" \t#*`:_-")
     return _tidy(line) if _FILE_NAME.fullmatch(line) else None
 

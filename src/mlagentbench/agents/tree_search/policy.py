@@ -1,7 +1,7 @@
-"""What to try next: pure functions of the tree of what was tried so far.
+"""Policies: pure functions that choose what to try next from the tree of nodes.
 
-Every policy first does its duties: it mends the latest failure, a few times in a row at most, makes
-as many drafts as were asked for, and drafts on until one works. What it does then is its own.
+Every policy first fixes the latest failure, a few times in a row at most, makes the requested
+number of drafts, and continues to draft until one works. Then the policies differ.
 """
 
 import math
@@ -13,7 +13,7 @@ from mlagentbench.records import Record
 from mlagentbench.tasks.spec import Metric
 
 EXPLORATION = 0.7
-"""How much UCT prefers what was tried little; rewards are between 0 and 1."""
+"""How much UCT prefers nodes with few descendants; rewards are between 0 and 1."""
 
 
 class Choice(Record):
@@ -24,7 +24,7 @@ class Choice(Record):
 
 
 class SearchLimits(Record):
-    """How many drafts there are, and how often in a row a failure is mended."""
+    """The number of drafts, and of attempts in a row to fix a failure."""
 
     drafts: int
     debug_depth: int
@@ -35,26 +35,26 @@ Policy = Callable[[Tree, Metric, SearchLimits], Choice]
 
 def greedy(tree: Tree, metric: Metric, limits: SearchLimits) -> Choice:
     """Always improve the best."""
-    duty = _duty(tree, limits)
-    return duty or Choice(kind="improve", parent=tree.ranked(metric)[0])
+    required = _required_choice(tree, limits)
+    return required or Choice(kind="improve", parent=tree.ranked(metric)[0])
 
 
 def uct(tree: Tree, metric: Metric, limits: SearchLimits) -> Choice:
     """Upper confidence bounds, down the tree of good nodes.
 
-    A node is improved once more while it has fewer improvements than the square root of what was
-    tried below it; otherwise the search goes on at the most promising of them. A node's reward is
-    its rank, that of a failure 0. At the top, another improvement is another draft.
+    A node is improved again if it has fewer good descendants than the square root of the number of
+    nodes below it; otherwise the search descends to the most promising of them. A node's reward is
+    its rank, that of a failure is 0. At the top, an improvement is a new draft.
     """
-    duty = _duty(tree, limits)
-    if duty is not None:
-        return duty
+    required = _required_choice(tree, limits)
+    if required is not None:
+        return required
     ranked = tree.ranked(metric)
     rewards = {node.n: 1.0 - place / len(ranked) for place, node in enumerate(ranked)}
     here: Node | None = None
     while True:
         tried = _below(tree, here)
-        options = _good_heirs(tree, here)
+        options = _nearest_good(tree, here)
         if len(options) < math.sqrt(len(tried)):
             break
         here = max(options, key=lambda one: _bound(_below(tree, one), len(tried), rewards))
@@ -64,33 +64,34 @@ def uct(tree: Tree, metric: Metric, limits: SearchLimits) -> Choice:
 POLICIES: dict[str, Policy] = {"greedy": greedy, "uct": uct}
 
 
-def _duty(tree: Tree, limits: SearchLimits) -> Choice | None:
+def _required_choice(tree: Tree, limits: SearchLimits) -> Choice | None:
+    """What every policy does first: fix a failure or make a draft."""
     for node in reversed(tree.nodes):
-        if _can_be_mended(tree, node) and tree.debugs(node) < limits.debug_depth:
+        if _can_be_fixed(tree, node) and tree.debug_depth(node) < limits.debug_depth:
             return Choice(kind="debug", parent=node)
     if len(tree.roots) < limits.drafts or not tree.good:
         return Choice(kind="draft")
     return None
 
 
-def _can_be_mended(tree: Tree, node: Node) -> bool:
-    """A failure with code, of which nobody has made anything yet."""
+def _can_be_fixed(tree: Tree, node: Node) -> bool:
+    """Whether it is a failure with code and without children."""
     return bool(node.error and node.files and not tree.children(node))
 
 
 def _below(tree: Tree, top: Node | None) -> list[Node]:
-    """The node itself and all that came of it; of `None` everything that came of drafts."""
+    """The node and its descendants; for None the drafts and theirs."""
     if top is None:
         return [node for root in tree.roots for node in _below(tree, root)]
     return [top, *(node for child in tree.children(top) for node in _below(tree, child))]
 
 
-def _good_heirs(tree: Tree, top: Node | None) -> list[Node]:
-    """The nearest good nodes below one: what lies between are failures that were mended."""
-    heirs = []
+def _nearest_good(tree: Tree, top: Node | None) -> list[Node]:
+    """The nearest good descendants of a node; only failures are in between."""
+    found = []
     for child in tree.children(top):
-        heirs += [child] if child.is_good else _good_heirs(tree, child)
-    return heirs
+        found += [child] if child.is_good else _nearest_good(tree, child)
+    return found
 
 
 def _bound(below: list[Node], tried: int, rewards: dict[int, float]) -> float:

@@ -1,15 +1,16 @@
-"""What the tree agent asks: the same beginning every time, then what the next node has to know.
+"""The tree agent's prompts: a constant beginning, then what the next node needs.
 
-For a draft and an improvement that is what was tried, as ideas and results; for mending a failure
-it is the code and the output of everything since the idea was new.
+For a draft or an improvement these are the ideas and results so far; for fixing a failure, the code
+and output of all attempts at the same idea.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser
 
 from mlagentbench.agents.best_submission import validation_metric
-from mlagentbench.agents.conversation import reply_message
+from mlagentbench.agents.conversation import reply_message, without_middle
 from mlagentbench.agents.resumable import ResumableRun
 from mlagentbench.agents.tree_search.nodes import (
     Node,
@@ -19,23 +20,28 @@ from mlagentbench.agents.tree_search.nodes import (
     Tree,
     read_proposal,
 )
-from mlagentbench.agents.tree_search.workspace_view import workspace_view
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import ContextOverflow
 from mlagentbench.prompts import prompt
 from mlagentbench.records import BudgetLimits, Record
 
-ROOMS = (60_000, 15_000)
-"""Characters for the code and output of nodes; fewer when the model cannot read so many."""
+PROMPT_SIZES = (60_000, 15_000)
+"""Characters for the code and output of nodes; fewer if they are too many for the model."""
 TRIES = 3
-"""How often in all a model is asked for a solution before the node counts as failed."""
+"""The number of attempts to get a solution before the node counts as failed."""
 NOTHING = "- nothing yet"
 BLENDED = 3
-"""How many of the best solutions an ensemble is made of."""
+"""The number of best solutions in an ensemble."""
+TEXT_SUFFIXES = {".py", ".md", ".txt", ".json", ".sh", ".toml", ".yaml", ".yml", ".cfg"}
+MAX_TEXT = 8_000
+MAX_LINE = 200
+FIRST_LINES = 3
+FIRST_BYTES = 4_096
+FIRST_NAMES = 5
 
 
 def system_prompt(run: ResumableRun, layout: SolutionLayout) -> str:
-    """What stays the same in a whole run."""
+    """The part of the prompt that is the same in the whole run."""
     environment = run.environment
     spec = environment.task.spec
     return prompt(
@@ -50,7 +56,7 @@ def system_prompt(run: ResumableRun, layout: SolutionLayout) -> str:
 
 def _rules(environment: Environment, layout: SolutionLayout) -> str:
     submission = environment.task.spec.submission.path
-    if layout.kept is not None:
+    if layout.fixed_file is not None:
         return prompt("agents/tree_rules_timed", main=layout.main)
     metric = validation_metric(environment.task) or "METRIC"
     if not layout.makes_submission:
@@ -67,8 +73,47 @@ def _rules(environment: Environment, layout: SolutionLayout) -> str:
     )
 
 
-class Situation(Record):
-    """What the search has come to: all nodes, the good ones best first, and what is left."""
+def workspace_view(environment: Environment) -> str:
+    """The starter's text files in full, and the beginnings of the data files."""
+    protected = environment.workspace.protected
+    starter = environment.task.starter
+    parts = []
+    for path in sorted(starter.rglob("*")):
+        name = path.relative_to(starter).as_posix()
+        if path.is_file() and "__pycache__" not in path.parts:
+            read_only = ", read-only" if path.relative_to(starter).parts[0] in protected else ""
+            parts.append(f"### {name}{read_only}\n{_text(path)}")
+    for name, path in protected.items():
+        if not path.is_relative_to(starter):
+            parts.append(f"### {name}, data, read-only\n{_preview(path)}")
+    return "\n\n".join(parts)
+
+
+def _text(path: Path) -> str:
+    if path.suffix not in TEXT_SUFFIXES:
+        return f"{path.stat().st_size:,} bytes"
+    text = path.read_text(encoding="utf-8", errors="replace").strip()
+    cut = "" if len(text) <= MAX_TEXT else f"\n[... {len(text) - MAX_TEXT:,} characters more]"
+    return f"```\n{text[:MAX_TEXT]}{cut}\n```"
+
+
+def _preview(path: Path) -> str:
+    if path.is_dir():
+        names = sorted(entry.name for entry in path.iterdir())
+        more = ", ..." if len(names) > FIRST_NAMES else ""
+        return f"a directory of {len(names):,} entries: {', '.join(names[:FIRST_NAMES])}{more}"
+    size = f"{path.stat().st_size:,} bytes"
+    with path.open("rb") as file:
+        beginning = file.read(FIRST_BYTES)
+    if b"\0" in beginning:
+        return f"{size}, binary"
+    lines = beginning.decode("utf-8", "replace").splitlines()[:FIRST_LINES]
+    shown = (line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]} ..." for line in lines)
+    return "\n".join([f"{size}; it begins:", "```", *shown, "```"])
+
+
+class SearchState(Record):
+    """The state of a search: all nodes, the good ones best first, and the remaining budget."""
 
     tree: Tree
     best: tuple[Node, ...]
@@ -77,18 +122,18 @@ class Situation(Record):
     limit: str
 
     def question(self, kind: NodeKind, parent: Node | None, room: int) -> str:
-        """What is asked for a new node, with `room` characters for code and output."""
+        """The question for a new node, with `room` characters for code and output."""
         budget = {"left": self.left, "limit": self.limit}
         if kind == "ensemble":
-            best = _fitting([self._whole(node) for node in self.best[:BLENDED]], room)
+            best = _fitting([self._full_text(node) for node in self.best[:BLENDED]], room)
             return prompt("agents/tree_ensemble", **budget, solutions="\n\n".join(best))
         if parent is None:
             return prompt("agents/tree_draft", **budget, known=self._results(self.tree.nodes))
         if kind == "debug":
-            line = self.tree.lineage(parent)[: self.tree.debugs(parent) + 1]
-            attempts = _fitting([self._whole(node) for node in line], room)
+            line = self.tree.lineage(parent)[: self.tree.debug_depth(parent) + 1]
+            attempts = _fitting([self._full_text(node) for node in line], room)
             return prompt("agents/tree_debug", **budget, attempts="\n\n".join(reversed(attempts)))
-        [solution] = _fitting([self._whole(parent)], room)
+        [solution] = _fitting([self._full_text(parent)], room)
         siblings = self._results(self.tree.children(parent))
         return prompt("agents/tree_improve", **budget, solution=solution, siblings=siblings)
 
@@ -102,8 +147,7 @@ class Situation(Record):
             return f"failed: {node.error}"
         return "no score" if node.score is None else f"validation {self.metric}={node.score:g}"
 
-    def _whole(self, node: Node) -> str:
-        """A node with its code and what it printed."""
+    def _full_text(self, node: Node) -> str:
         files = (f"```python {file.name}\n{file.text.strip()}\n```" for file in node.files)
         return "\n".join(
             [
@@ -117,24 +161,24 @@ class Situation(Record):
 
 
 class Questions:
-    """Asks for solutions, and again when a reply has none."""
+    """Asks for solutions, again if a reply has none."""
 
     def __init__(self, layout: SolutionLayout, run: ResumableRun) -> None:
         self._main = layout.main
         self._run = run
         self._system = ChatMessageSystem(content=system_prompt(run, layout))
-        self._dearest_tokens = 0
-        self._dearest_cost = 0.0
+        self._largest_tokens = 0
+        self._largest_cost = 0.0
 
     async def propose(
-        self, kind: NodeKind, parent: Node | None, situation: Situation
+        self, kind: NodeKind, parent: Node | None, state: SearchState
     ) -> Proposal | None:
-        """A new solution; `None` when no reply had code. Raises what asking raises."""
-        for room in ROOMS:
+        """A new solution; None when no reply had code. Raises what asking raises."""
+        for room in PROMPT_SIZES:
             try:
-                return await self._propose(situation.question(kind, parent, room))
+                return await self._propose(state.question(kind, parent, room))
             except ContextOverflow:
-                if room == ROOMS[-1]:
+                if room == PROMPT_SIZES[-1]:
                     raise
         raise AssertionError("the last overflow is raised")
 
@@ -142,8 +186,8 @@ class Questions:
         messages: list[ChatMessage] = [self._system, ChatMessageUser(content=question)]
         for _ in range(TRIES):
             line = await self._run.ask(messages)
-            self._dearest_tokens = max(self._dearest_tokens, line.input_tokens + line.output_tokens)
-            self._dearest_cost = max(self._dearest_cost, line.cost or 0.0)
+            self._largest_tokens = max(self._largest_tokens, line.input_tokens + line.output_tokens)
+            self._largest_cost = max(self._largest_cost, line.cost or 0.0)
             cut_off = line.stop_reason == "max_tokens"
             proposal = read_proposal(line.reply, self._main, cut_off)
             if proposal is not None:
@@ -155,19 +199,17 @@ class Questions:
         return None
 
     def can_be_afforded(self, left: BudgetLimits) -> bool:
-        """Whether tokens and money are left for twice the dearest reply so far."""
-        tokens = left.tokens is None or left.tokens >= 2 * self._dearest_tokens
-        return tokens and (left.cost is None or left.cost >= 2 * self._dearest_cost)
+        """Whether tokens and money are left for twice the most expensive reply so far."""
+        tokens = left.tokens is None or left.tokens >= 2 * self._largest_tokens
+        return tokens and (left.cost is None or left.cost >= 2 * self._largest_cost)
 
 
 def _fitting(texts: Sequence[str], room: int) -> list[str]:
-    """As many texts as there is room for; the first always, if need be without its middle."""
+    """As many texts as there is room for; always the first, if necessary without its middle."""
     shown: list[str] = []
     for text in texts:
         if shown and len(text) > room:
             break
-        shown.append(
-            text if len(text) <= room else f"{text[: room // 2]}\n[...]\n{text[-room // 2 :]}"
-        )
+        shown.append(without_middle(text, room))
         room -= len(text)
     return shown

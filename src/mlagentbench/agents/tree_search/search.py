@@ -1,19 +1,20 @@
-"""The `tree` agent: a search over whole solutions instead of one long conversation.
+"""The `tree` agent: a search over complete solutions instead of one long conversation.
 
-A node is a solution: the files of one reply, laid over those of the node that it was made from, and
-run. Some are drafted, what fails is mended, then the best are improved; a model is shown what the
-next node needs, not what was said before. The last part of the budget is for one more fit of the
-best solution, on all data. Everything is done in steps, so it is all in the journal.
+A node is a solution: the files of one reply on top of those of its parent node, and the result of
+running them. The agent drafts some, fixes failures, then improves the best. The model sees what the
+next node needs, not the earlier conversation. The last part of the budget is for fitting the best
+solution to all data. Everything is done in steps, so the journal has it all.
 """
 
 import math
 
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from mlagentbench.agents.best_submission import validation_metric
+from mlagentbench.agents.registry import make_settings
 from mlagentbench.agents.runner import UNUSABLE_REPLY, run_agent
-from mlagentbench.agents.status_text import duration, left_in_words
+from mlagentbench.agents.status_text import duration, remaining_budget_text
 from mlagentbench.agents.tree_search.nodes import (
     FINAL,
     Node,
@@ -23,23 +24,21 @@ from mlagentbench.agents.tree_search.nodes import (
     layout_of,
 )
 from mlagentbench.agents.tree_search.policy import POLICIES, SearchLimits
-from mlagentbench.agents.tree_search.questions import Questions, Situation
+from mlagentbench.agents.tree_search.questions import Questions, SearchState
 from mlagentbench.agents.tree_search.workbench import Workbench
 from mlagentbench.environment.actions.execute import final_answer
 from mlagentbench.environment.actions.submission import validate_submission
-from mlagentbench.environment.current_environment import current_environment
-from mlagentbench.environment.environment import Environment
-from mlagentbench.errors import UsageError
+from mlagentbench.environment.environment import Environment, current_environment
 from mlagentbench.records import Action, BudgetLimits, Observation, Record, Step
 
-SHORTEST = 10.0
-"""Seconds that every run of a solution gets."""
-FINAL_FIT = 0.9
-"""Of the time left, for the final fit; the rest is for checking and submitting."""
+MIN_RUN_SECONDS = 10.0
+"""Every run of a solution gets at least this time."""
+FINAL_FIT_SHARE = 0.9
+"""The share of the remaining time for the final fit; the rest is for checking and submitting."""
 
 
 class TreeSettings(Record):
-    """See `tree`."""
+    """The settings of the agent; `tree` describes them."""
 
     drafts: int = Field(default=3, ge=1)
     debug_depth: int = Field(default=3, ge=0)
@@ -58,30 +57,17 @@ def tree(
     final_share: float = 0.2,
     ensemble: bool = False,
 ) -> Solver:
-    """Search over whole solutions: draft, mend and improve them, and submit the best.
+    """Search over complete solutions: draft, fix and improve them, and submit the best.
 
     Args:
-        drafts: How many solutions are written from scratch before the best are improved.
-        debug_depth: How often in a row a failing solution is mended before it is given up.
-        policy: What is improved next: greedy (always the best) or uct (also what was tried little).
-        node_share: Share of the time left for the search that one run of a solution may take.
-        final_share: Share of the time for a last fit of the best on all data; 0 for none.
-        ensemble: Whether a blend of the best solutions is tried at the end of the search.
+        drafts: The number of solutions written from scratch before the best are improved.
+        debug_depth: The number of attempts in a row to fix a failing solution.
+        policy: What to improve next: greedy (always the best) or uct (also nodes tried little).
+        node_share: The share of the remaining search time that one run of a solution may take.
+        final_share: The share of the time for a final fit of the best on all data; 0 for none.
+        ensemble: Whether to try a blend of the best solutions at the end of the search.
     """
-    try:
-        settings = TreeSettings(
-            drafts=drafts,
-            debug_depth=debug_depth,
-            policy=policy,
-            node_share=node_share,
-            final_share=final_share,
-            ensemble=ensemble,
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UsageError(
-            f"agent tree: {first['loc'][0]}={first['input']}: {first['msg']}"
-        ) from error
+    settings = make_settings("tree", TreeSettings, locals())
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         environment = current_environment()
@@ -107,11 +93,11 @@ class TreeAgent:
         self._final: Step | None = None
 
     async def act(self, _environment: Environment) -> None:
-        """Search while there is enough left, then submit; the budget may end it from outside."""
+        """Search while the budget lasts, then submit."""
         settings = self._settings
         policy = POLICIES[settings.policy]
         limits = SearchLimits(drafts=settings.drafts, debug_depth=settings.debug_depth)
-        self.tree = self.tree.grown(await self._bench.try_starter(self._patience()))
+        self.tree = self.tree.with_node(await self._bench.try_starter(self._patience()))
         while self._can_try(nodes=2 if settings.ensemble else 1):
             choice = policy(self.tree, self._metric, limits)
             await self._grow(choice.kind, choice.parent)
@@ -120,51 +106,51 @@ class TreeAgent:
         await self._submit()
 
     def at_end(self, environment: Environment) -> None:
-        """Hand in the final fit, or else the best that there was."""
+        """Submit the final fit, or else the best submission."""
         if self._final is not None:
-            environment.hand_in(self._final)
+            environment.submit_step(self._final)
         else:
-            self._bench.best.hand_in()
+            self._bench.best.submit()
 
     # Searching
 
     async def _grow(self, kind: NodeKind, parent: Node | None) -> None:
-        """Ask for a solution, try it, and remember what came of it."""
+        """Ask for a solution, try it, and add it to the tree."""
         patience = self._patience()
-        situation = Situation(
+        state = SearchState(
             tree=self.tree,
             best=tuple(self.tree.ranked(self._metric)),
             metric=self._shown_metric,
-            left=left_in_words(self._bench.run.limits, self._bench.run.used),
+            left=remaining_budget_text(self._bench.run.limits, self._bench.run.used),
             limit=duration(min(patience, self._command_time)),
         )
-        proposal = await self._questions.propose(kind, parent, situation)
+        proposal = await self._questions.propose(kind, parent, state)
         made_from = None if parent is None else parent.n
         node = Node(n=len(self.tree.nodes), kind=kind, parent=made_from)
         if proposal is None:
             error = "the model's replies had no code"
             await self._bench.run.note_step(UNUSABLE_REPLY, Observation(text=error, status="error"))
-            self.tree = self.tree.grown(node.model_copy(update={"error": error}))
+            self.tree = self.tree.with_node(node.model_copy(update={"error": error}))
             return
         files = self._together(parent, proposal.files)
         node = node.model_copy(update={"idea": proposal.idea, "files": files})
-        self.tree = self.tree.grown(await self._bench.try_out(node, patience))
+        self.tree = self.tree.with_node(await self._bench.try_out(node, patience))
 
     def _together(
         self, parent: Node | None, files: tuple[SolutionFile, ...]
     ) -> tuple[SolutionFile, ...]:
-        """A reply's files over those of the node that it builds on; what is to be kept is kept."""
+        """A reply's files on top of its parent's, with the fixed file of the first good node."""
         layers = [*(parent.files if parent else ()), *files]
-        if self._layout.kept is not None and self.tree.good:
+        if self._layout.fixed_file is not None and self.tree.good:
             first = self.tree.good[0].files
-            layers += [file for file in first if file.name == self._layout.kept]
+            layers += [file for file in first if file.name == self._layout.fixed_file]
         return tuple({file.name: file for file in layers}.values())
 
     def _left(self) -> BudgetLimits:
         return self._bench.run.limits.left(self._bench.run.used)
 
     def _reserve(self) -> float:
-        """Seconds that the search leaves for the final fit, once there is something to fit."""
+        """The seconds reserved for the final fit, once there is a good node."""
         return (
             (self._bench.run.limits.time or 0.0) * self._settings.final_share
             if self.tree.good
@@ -172,14 +158,13 @@ class TreeAgent:
         )
 
     def _patience(self) -> float:
-        """How long the next solution may run."""
         left = self._left().time
         if left is None:
             return math.inf
-        return max(SHORTEST, (left - self._reserve()) * self._settings.node_share)
+        return max(MIN_RUN_SECONDS, (left - self._reserve()) * self._settings.node_share)
 
     def _can_try(self, nodes: int) -> bool:
-        """Whether there is enough left to try so many solutions and then to submit."""
+        """Whether the budget suffices to try so many solutions and then submit."""
         left = self._left()
         if left.steps is not None and left.steps < nodes * self._trial_steps() + self._last_steps():
             return False
@@ -188,12 +173,12 @@ class TreeAgent:
         return self._questions.can_be_afforded(left)
 
     def _trial_steps(self) -> int:
-        """Steps to try a solution: to write it, to run it on a sample, to run it."""
-        files = 2 if self._layout.kept is not None and not self.tree.good else 1
+        """The steps to try a solution: write it, run it on a sample, run it."""
+        files = 2 if self._layout.fixed_file is not None and not self.tree.good else 1
         return files + int(self._layout.sample) + 1
 
     def _last_steps(self) -> int:
-        """Steps to put the best back, fit it, check it and submit."""
+        """The steps to restore the best, fit it, check it and submit."""
         if not self.tree.good or self._settings.final_share == 0:
             return 1
         files = max(len(node.files) for node in self.tree.good)
@@ -204,15 +189,15 @@ class TreeAgent:
     async def _submit(self) -> None:
         ranked = self.tree.ranked(self._metric)
         best = ranked[0] if ranked else None
-        if best is None or not await self._made_final(best):
-            self._bench.best.hand_in()
+        if best is None or not await self._fit_final(best):
+            self._bench.best.submit()
         elif self._has_steps(2):
             await self._bench.execute(Action(name=validate_submission.name))
         said = "No solution worked." if best is None else best.idea or best.kind
         await self._bench.execute(Action(name=final_answer.name, arguments={"final_answer": said}))
 
-    async def _made_final(self, node: Node) -> bool:
-        """Put a node's solution in place and fit it to all data, if that is possible and better."""
+    async def _fit_final(self, node: Node) -> bool:
+        """Restore a node's solution and fit it to all data, if that is possible and better."""
         bench, layout = self._bench, self._layout
         is_best = bench.best.best is not None and bench.best.best.step.n == node.step
         steps = len(bench.missing(node.files)) + int(layout.makes_submission) + 1
@@ -224,7 +209,7 @@ class TreeAgent:
             return True
         before = bench.submission()
         left = self._left().time
-        patience = math.inf if left is None else left * FINAL_FIT
+        patience = math.inf if left is None else left * FINAL_FIT_SHARE
         step = await bench.run_solution(FINAL, patience)
         if await bench.fault(step, before):
             return False

@@ -1,4 +1,4 @@
-"""Where the tree agent tries its solutions: puts them in place, runs and scores them."""
+"""Try the tree agent's solutions in the workspace: write, run and score them."""
 
 import math
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from mlagentbench.records import Action, Observation, Step
 from mlagentbench.runs.trees import Entry, entry_at
 
 SAMPLE_SHARE = 0.25
-"""Of a node's time, for its run on a sample."""
+"""The share of a node's time for its run on a sample."""
 MAX_OUTPUT = 4_000
-"""Characters of its output that a node keeps: the end, which says most."""
+"""Characters at the end of its output that a node keeps."""
 MAX_ERROR = 300
 
 
 class Workbench:
-    """The workspace of a run, in which one solution is at a time."""
+    """The workspace of a run, which has one solution at a time."""
 
     def __init__(self, environment: Environment, layout: SolutionLayout) -> None:
         self.run = ResumableRun(environment, "tree", asks_first=False)
@@ -33,7 +33,7 @@ class Workbench:
         self._last: Step | None = None
 
     async def try_starter(self, patience: float) -> Node:
-        """What the task's starter gives, as a node to compare with."""
+        """Run the task's starter, as a node to compare with."""
         command = execute_command(self._environment.task.spec.commands.starter)
         step = await self.execute(command, patience)
         validation = self.best.validation(step)
@@ -48,7 +48,7 @@ class Workbench:
         )
 
     async def try_out(self, node: Node, patience: float) -> Node:
-        """Run a node's solution; returns the node with what became of it."""
+        """Run a node's solution; returns the node with its result."""
         refused = await self.place(node.files)
         if refused is not None:
             return _with_result(node, refused, error=_failure(refused.observation))
@@ -66,7 +66,7 @@ class Workbench:
         return _with_result(node, step, error=error, score=score)
 
     async def place(self, files: Sequence[SolutionFile]) -> Step | None:
-        """Write what is not there yet; returns the step that failed, if one did."""
+        """Write the missing files; returns the step that failed, if one did."""
         for file in self.missing(files):
             arguments = {"file_name": file.name, "content": file.text}
             step = await self.execute(Action(name=write_file.name, arguments=arguments))
@@ -76,7 +76,7 @@ class Workbench:
         return None
 
     def missing(self, files: Sequence[SolutionFile]) -> list[SolutionFile]:
-        """What would have to be written, the starter's files that others have changed included."""
+        """The files to write, including the starter's files that other solutions have changed."""
         wanted = {name: self._original(name) for name in self._in_place}
         wanted |= {file.name: file.text for file in files}
         return [
@@ -90,12 +90,11 @@ class Workbench:
         return path.read_text(encoding="utf-8") if path.is_file() else None
 
     async def run_solution(self, arguments: str, patience: float) -> Step:
-        """Run what is in place."""
         given = {"script_name": self._layout.run, "arguments": arguments}
         return await self.execute(Action(name=execute_script.name, arguments=given), patience)
 
     async def fault(self, step: Step, before: Entry | None) -> str:
-        """Why a run gave no submission of its own that is valid; empty when it did."""
+        """Why a run made no new valid submission; empty if it did."""
         failure = _failure(step.observation)
         if failure:
             return failure
@@ -105,14 +104,13 @@ class Workbench:
         return f"{self._submission} is not valid: {invalid}" if invalid else ""
 
     async def execute(self, action: Action, patience: float = math.inf) -> Step:
-        """One step, which may have made the best submission so far."""
+        """Execute one step, and note its submission."""
         step = await self.run.execute(action, patience=patience)
         await self.best.note(step)
         self._last = step
         return step
 
     def submission(self) -> Entry | None:
-        """What would now be submitted."""
         if self._last is None:
             return None
         return entry_at(self._environment.store, self._last.snapshot, self._submission)
@@ -126,7 +124,7 @@ def _with_result(node: Node, step: Step, error: str, score: float | None = None)
 
 
 def _failure(observation: Observation) -> str:
-    """Why a step failed, in a line; empty when it did not."""
+    """Why a step failed, in one line; empty if it did not."""
     if observation.status == "ok":
         return ""
     lines = [line.strip() for line in observation.text.splitlines() if line.strip()]

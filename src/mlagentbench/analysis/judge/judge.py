@@ -26,14 +26,14 @@ from mlagentbench.analysis.judge.evidence_prompt import (
 )
 from mlagentbench.analysis.judge.rubric import RUBRIC, VOTES, JudgeReport, Vote, majority
 from mlagentbench.errors import MLAgentBenchError
-from mlagentbench.fs import append_line
 from mlagentbench.models.provider_answers import (
     overflow,
     provider_error,
     refuses,
     with_a_reply,
 )
-from mlagentbench.models.question import Answered
+from mlagentbench.models.question import ReplyMetadata
+from mlagentbench.runs.chain import append_line, payloads
 from mlagentbench.runs.directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class _Asking:
         if output.usage is not None:
             self.input_tokens += output.usage.input_tokens
             self.output_tokens += output.usage.output_tokens
-        by = Answered.of(output).answered_by
+        by = ReplyMetadata.of(output).answered_by
         if by is not None and by not in self.answered_by:
             self.answered_by.append(by)
         answered = with_a_reply(output)
@@ -190,13 +190,11 @@ def journal_hash(run: RunDirectory) -> str:
 
 
 def read_judgements(run: RunDirectory) -> list[JudgeReport]:
-    """All judgements of a run, oldest first; torn lines are left out."""
-    if not run.judgements.is_file():
-        return []
+    """All judgements of a run, oldest first; damaged lines are left out."""
     reports = []
-    for line in run.judgements.read_bytes().splitlines():
+    for payload in payloads(run.judgements):
         try:
-            reports.append(JudgeReport.model_validate_json(line))
+            reports.append(JudgeReport.model_validate_json(payload))
         except ValidationError:
             continue
     return reports
@@ -210,5 +208,5 @@ def current_judgements(run: RunDirectory) -> list[JudgeReport]:
 
 
 def store_judgement(run: RunDirectory, report: JudgeReport) -> None:
-    """Add a judgement; a line that a crash tore stays behind as one that nobody reads."""
-    append_line(run.judgements, report.model_dump_json().encode())
+    """Add a judgement to those of the run."""
+    append_line(run.judgements, report.model_dump_json().encode(), run.journal)

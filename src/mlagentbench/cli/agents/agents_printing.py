@@ -1,4 +1,4 @@
-"""`mlagentbench agents`: which agents there are, and what can be set of each."""
+"""What `mlagentbench agents list` and `agents show` print."""
 
 import inspect
 import json
@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from rich.console import Console
 
 from mlagentbench.agents.registry import AGENTS, AgentInfo, find_agent
+from mlagentbench.cli.console import print_json
 from mlagentbench.environment.actions.action import read_docstring
 from mlagentbench.records import Json, Record
 
@@ -32,16 +33,31 @@ class ListedAgent(Record):
     settings: tuple[Setting, ...]
 
 
-def print_agents(name: str | None, *, as_json: bool) -> None:
-    """All agents with the names of their settings, or one with what its settings mean."""
-    chosen = AGENTS.values() if name is None else [find_agent(name)]
-    listed = [list_agent(info) for info in chosen]
-    console = Console()
+def print_agents(*, as_json: bool) -> None:
+    """All agents with the names of their settings."""
+    listed = [list_agent(info) for info in AGENTS.values()]
     if as_json:
-        console.print_json(json.dumps([agent.model_dump(mode="json") for agent in listed]))
+        print_json([agent.model_dump(mode="json") for agent in listed])
         return
+    console = Console(highlight=False, soft_wrap=True)
     for agent in listed:
-        _print(console, agent, whole=name is not None)
+        _print_summary(console, agent)
+        if names := ", ".join(setting.name for setting in agent.settings):
+            console.print(f"    settings: {names}")
+
+
+def print_agent(name: str, *, as_json: bool) -> None:
+    """One agent with what its settings mean; a UsageError when there is none of this name."""
+    agent = list_agent(find_agent(name))
+    if as_json:
+        print_json(agent.model_dump(mode="json"))
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    _print_summary(console, agent)
+    if agent.roles:
+        console.print(f"roles beside main: {', '.join(agent.roles)}")
+    for setting in agent.settings:
+        console.print(f"    {setting.name}={json.dumps(setting.default)}  {setting.meaning}")
 
 
 def list_agent(info: AgentInfo) -> ListedAgent:
@@ -70,24 +86,8 @@ def _settings(info: AgentInfo) -> tuple[Setting, ...]:
     )
 
 
-def _print(console: Console, agent: ListedAgent, *, whole: bool) -> None:
+def _print_summary(console: Console, agent: ListedAgent) -> None:
     needs = "needs a model" if agent.needs_model else "no model"
     if not agent.installed:
-        needs += f"; not installed: pip install 'mlagentbench[{agent.name}]'"
-    console.print(
-        f"[bold]{agent.name}[/bold]  {agent.description} ({needs})", highlight=False, soft_wrap=True
-    )
-    if not whole:
-        names = ", ".join(setting.name for setting in agent.settings)
-        if names:
-            console.print(f"    settings: {names}", highlight=False, soft_wrap=True)
-        return
-    if agent.roles:
-        console.print(
-            f"roles beside main: {', '.join(agent.roles)}", highlight=False, soft_wrap=True
-        )
-    for setting in agent.settings:
-        default = json.dumps(setting.default)
-        console.print(
-            f"    {setting.name}={default}  {setting.meaning}", highlight=False, soft_wrap=True
-        )
+        needs += rf"; not installed: pip install 'mlagentbench\[{agent.name}]'"
+    console.print(f"[bold]{agent.name}[/bold]  {agent.description} ({needs})")

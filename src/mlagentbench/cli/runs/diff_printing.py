@@ -1,4 +1,4 @@
-"""What `mlagentbench diff` prints: two runs side by side."""
+"""What `mlagentbench runs diff` prints: two runs side by side."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,15 +8,8 @@ from pydantic import TypeAdapter
 from rich.console import Console
 
 from mlagentbench.analysis.run_diff import ActionPair, DiffSide, DoneAction, PairKind, RunDiff
-from mlagentbench.cli.console import (
-    plain,
-    plain_table,
-    print_change,
-    print_columns,
-    print_heading,
-    results_of,
-)
-from mlagentbench.cli.json_printing import print_json
+from mlagentbench.cli.console import plain, plain_table, print_heading, print_json
+from mlagentbench.cli.runs.change_printing import print_change, print_columns, results_of
 from mlagentbench.report.number_format import (
     NOTHING,
     dollars_text,
@@ -33,7 +26,7 @@ from mlagentbench.report.site.pages.text_diffs import (
     workspace_change,
 )
 from mlagentbench.report.site.series import who_ran
-from mlagentbench.runs.joined_objects import JoinedObjects
+from mlagentbench.runs.objects import JoinedObjects
 
 SIGNS: dict[PairKind, str] = {
     "same": "=",
@@ -48,7 +41,7 @@ _CHANGE: TypeAdapter[WorkspaceChange] = TypeAdapter(WorkspaceChange)
 
 
 class Statistic(NamedTuple):
-    """A line of the comparison: the same figure of both runs."""
+    """A line of the comparison: the same statistic of both runs."""
 
     name: str
     first: str
@@ -56,7 +49,7 @@ class Statistic(NamedTuple):
 
 
 def print_run_diff(diff: RunDiff, *, as_json: bool) -> None:
-    """Print how two runs compare: figures, actions, plans, and the files that they end with."""
+    """Print how two runs compare: statistics, actions, plans, and the files that they end with."""
     code = _code(diff)
     if as_json:
         values = diff.model_dump(mode="json")

@@ -1,11 +1,11 @@
-"""What `mlagentbench score` prints."""
+"""What `mlagentbench runs regrade` prints."""
 
 from collections.abc import Iterable
 
 from rich.console import Console
 from rich.table import Table
 
-from mlagentbench.cli.json_printing import print_json
+from mlagentbench.cli.console import print_json
 from mlagentbench.records import GradeRecord
 from mlagentbench.statistics.cell_marks import tool_notes
 

@@ -1,4 +1,4 @@
-"""What `mlagentbench replay` prints, and the page that it writes."""
+"""What `mlagentbench runs replay` prints, and the page that it writes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,13 +8,11 @@ from typing import get_args
 from rich.console import Console
 
 from mlagentbench.analysis.run_diff import main_argument
-from mlagentbench.cli.console import plain, plain_table, print_heading
-from mlagentbench.cli.json_printing import print_json
+from mlagentbench.cli.console import plain, plain_table, print_heading, print_json
 from mlagentbench.fs import write_atomically
 from mlagentbench.launch.replay.result import Agreement, Replay, ScoreComparison, StepComparison
 from mlagentbench.records import Step
 from mlagentbench.report.number_format import number_text
-from mlagentbench.report.shell_text import shown_path, typed_command
 from mlagentbench.report.site import rendering
 from mlagentbench.report.site.pages.text_diffs import (
     MOST_LINES,
@@ -24,8 +22,8 @@ from mlagentbench.report.site.pages.text_diffs import (
     cut,
     workspace_change,
 )
-from mlagentbench.runs.joined_objects import JoinedObjects
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.report.text import shown_path, this_command
+from mlagentbench.runs.objects import JoinedObjects, ObjectStore
 from mlagentbench.runs.results import find_run, read_files
 from mlagentbench.statistics.cell_marks import who
 
@@ -133,7 +131,7 @@ def write_replay_page(replay: Replay) -> Path:
     )
     style = Markup(rendering.style_sheet())
     text = rendering.render(
-        TEMPLATE, view=view, agreements=AGREEMENTS, style=style, command=typed_command()
+        TEMPLATE, view=view, agreements=AGREEMENTS, style=style, command=this_command()
     )
     place = find_run(Path(replay.replay)).replay_page
     write_atomically(place, text.encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""What `mlagentbench check` prints: the figures, one line per check, and what was found."""
+"""What `mlagentbench tasks check` prints: measurements, and one line per check."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mlagentbench.cli.json_printing import print_json
+from mlagentbench.cli.console import print_json
 from mlagentbench.cli.tasks.measure_printing import measurements_table
 from mlagentbench.grading.measurements import TimedScore, concerns
 from mlagentbench.task_checks.verdicts import CheckedTask, CheckResult

@@ -1,4 +1,4 @@
-"""What `mlagentbench baseline` prints: a task's figures, and what is wrong with them."""
+"""What `mlagentbench tasks measure` prints: a task's measurements, and what is wrong with them."""
 
 from rich.console import Console
 from rich.table import Table
@@ -9,7 +9,7 @@ from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, Sta
 
 
 def print_measured(found: MeasuredTask) -> None:
-    """The figures of one task that was just measured."""
+    """The measurements of one task that was just measured."""
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"\n{found.task}, {found.tier} tier", style="bold")
     console.print(measurements_table(found.metric, found.measured))
@@ -67,7 +67,7 @@ def _runs(number: int) -> str:
     return f"{number} run{'s' if number > 1 else ''}"
 
 
-def _times(figures: StarterMeasurements | ReferenceMeasurements) -> str:
-    if figures.seconds is None or figures.cpu_seconds is None:
+def _times(measured: StarterMeasurements | ReferenceMeasurements) -> str:
+    if measured.seconds is None or measured.cpu_seconds is None:
         return ""
-    return f", {figures.cpu_seconds:.1f} CPU s each ({figures.seconds:.1f} s of wall time)"
+    return f", {measured.cpu_seconds:.1f} CPU s each ({measured.seconds:.1f} s of wall time)"

@@ -1,4 +1,4 @@
-"""What `mlagentbench prepare` prints: what was done, where it is, and what to type next."""
+"""What `mlagentbench tasks prepare` prints: what was done, where it is, what to run next."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,13 +24,19 @@ def prepare_from_command_line(
     accept_unverified: bool,
     use_uv: bool,
 ) -> None:
-    """`mlagentbench prepare`: prints what is done, where it is, and what to type next."""
+    """Prepare tasks; print what was done, where it is, and what to run next."""
     tasks = [load_task(name) for name in names]
     with TerminalProgress(Console(stderr=True, highlight=False)) as shown:
         ready = prepare_tasks(
-            tasks, tier, from_dir=from_dir, accept_unverified=accept_unverified,
-            mini_seed=mini_seed, use_uv=use_uv, progress=shown, call=call_task,
-        )  # fmt: skip
+            tasks,
+            tier,
+            from_dir=from_dir,
+            accept_unverified=accept_unverified,
+            mini_seed=mini_seed,
+            use_uv=use_uv,
+            progress=shown,
+            call=call_task,
+        )
     console = Console(highlight=False, soft_wrap=True)
     for task, made in zip(tasks, ready, strict=True):
         console.print(_summary(task, made))
@@ -39,12 +45,12 @@ def prepare_from_command_line(
         if mini_seed == "secret":
             _measure_secret_draw(task, made)
         else:
-            command = f"mlagentbench baseline {task.address} --tier {tier}"
-            console.print(f"  floor, reference and bar are not measured on it; type: {command}")
+            command = f"mlagentbench tasks measure {task.address} --tier {tier}"
+            console.print(f"  floor, reference and bar are not measured on it; run: {command}")
 
 
 def _measure_secret_draw(task: Task, ready: Ready) -> None:
-    """Nobody else has these data, so nobody else can have measured them."""
+    """A secret draw exists only on this machine, so it has to be measured here."""
     with TerminalProgress(Console(stderr=True, highlight=False)) as shown:
         asyncio.run(measure_secret_draw(task, ready.data, ready.python_env, shown.say))
 

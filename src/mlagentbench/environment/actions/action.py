@@ -1,4 +1,4 @@
-"""What an action is: a typed async function, whose signature and docstring say everything.
+"""An action is a typed async function; its signature and docstring define all of it.
 
     @action("Read File")
     async def read_file(at: ActionContext, file_name: str, start_line_number: int = 1) -> str:
@@ -9,9 +9,9 @@
             start_line_number: First line to show.
         '''
 
-The signature is the schema and the validation, the docstring the prompt and the help in an error.
-The function returns its observation, or its text alone when all went well, and raises ActionError
-for the agent's faults.
+The signature is the schema and the validation, the docstring is the prompt and the help in errors.
+The function returns its observation, or only its text on success, and raises ActionError for the
+agent's mistakes.
 """
 
 import difflib
@@ -36,7 +36,7 @@ from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
 if TYPE_CHECKING:
-    from inspect_ai.tool import Tool
+    from inspect_ai.tool import Tool, ToolParams
 
     from mlagentbench.environment.actions.repl import Repl
     from mlagentbench.environment.actions.submission import SubmissionCheck
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from mlagentbench.environment.environment import Environment
 
 AskPerson = Callable[[str], Awaitable[str]]
-"""Shows a person a question, and waits for the answer; "" when nobody answers."""
+"""Shows a person a question and waits for the answer; "" if there is none."""
 
 MAX_TEXT = 50_000_000
 """Bytes of the largest file that file actions read."""
@@ -52,23 +52,23 @@ MAX_TEXT = 50_000_000
 
 @dataclass
 class StepNotes:
-    """What an action leaves for the journal beside its observation."""
+    """What an action records in the journal besides its observation."""
 
     edited: str | None = None
-    """The file that it changed, so that the change can be undone."""
+    """The changed file, so that the change can be undone."""
     undone: str | None = None
-    """The file whose last change it took back."""
+    """The file whose last change was undone."""
     output: bytes | None = None
-    """Everything a command printed, when the observation shows only a part."""
+    """The complete output of a command, if the observation shows only a part."""
     restarted: bool = False
-    """The sandbox died and was started anew."""
+    """Whether the sandbox died and was restarted."""
     feedback: bool = False
-    """The agent was told a metric on held-out data."""
+    """Whether the agent was told a metric on held-out data."""
 
 
 @dataclass
 class ActionContext:
-    """What an action has at hand."""
+    """What an action can use."""
 
     task: Task
     workspace: Workspace
@@ -83,19 +83,18 @@ class ActionContext:
     steps: list[Step]
     """All steps before this one."""
     ask_person: AskPerson | None = None
-    """Only where somebody sits at the run."""
+    """Set in interactive runs."""
     undo: dict[str, list[str]] = field(default_factory=dict)
-    """For each edited file, the snapshots before each edit that can be taken back."""
+    """For each edited file, the snapshots before each edit that can be undone."""
     notes: StepNotes = field(default_factory=StepNotes)
     patience: float = math.inf
-    """Seconds that the agent itself gives a command of this step."""
+    """The time limit in seconds that the agent sets for a command of this step."""
 
     def command_time(self) -> float:
-        """How long a command of this step may take, at most."""
         return self.budget.command_time(min(self.task.spec.limits.command_time, self.patience))
 
     async def read(self, path: str) -> bytes:
-        """The bytes of a file of the workspace."""
+        """The bytes of a file in the workspace."""
         found = self.workspace.resolve(path)
         self.require_readable_size(path, found)
         try:
@@ -104,14 +103,14 @@ class ActionContext:
             raise ActionError(file_error(path, error)) from error
 
     async def read_text(self, path: str) -> str:
-        """The text of a file of the workspace, with marks where it is not UTF-8."""
+        """The text of a file in the workspace, with replacement characters for invalid UTF-8."""
         contents = await self.read(path)
         if b"\0" in contents[:8192]:
             raise ActionError(f"{path} is a binary file of {len(contents):,} bytes, not a text")
         return contents.decode("utf-8", "replace")
 
     async def edit(self, path: str, text: str) -> None:
-        """Write a text file whole, in a way that Undo Edit Script can take back."""
+        """Write a complete text file so that Undo Edit Script can undo it."""
         found = self.workspace.resolve_for_writing(path)
         await self.write(path, found, self.encode(path, text))
 
@@ -122,7 +121,7 @@ class ActionContext:
             raise ActionError(f"{path}: the text is not valid Unicode: {error.reason}") from error
 
     def require_readable_size(self, path: str, found: str) -> None:
-        """Raise ActionError when a file is too large to be handled as a text."""
+        """Raise ActionError when a file is too large for a text."""
         self.require_text_size(path, self.workspace.size(found))
 
     def require_text_size(self, path: str, size: int) -> None:
@@ -132,7 +131,7 @@ class ActionContext:
             )
 
     async def write(self, path: str, found: str, contents: bytes) -> None:
-        """Write to a path that was resolved for writing, and note the edit."""
+        """Write to a path that was resolved for writing, and record the edit."""
         try:
             await self.sandbox.write(found, contents)
         except OSError as error:
@@ -141,7 +140,7 @@ class ActionContext:
 
 
 def file_error(path: str, error: OSError) -> str:
-    """What is wrong with a path, in the agent's words."""
+    """What is wrong with a path, for the agent."""
     match error:
         case FileNotFoundError():
             return f"{path} does not exist"
@@ -155,7 +154,7 @@ def file_error(path: str, error: OSError) -> str:
 
 
 class ActionFunction(Protocol):
-    """An action's own code."""
+    """The function of an action."""
 
     __name__: str
 
@@ -163,7 +162,7 @@ class ActionFunction(Protocol):
 
 
 class ActionSpec:
-    """An action under its name: the function, its schema and its description."""
+    """An action with its name, function, schema and description."""
 
     def __init__(self, name: str, function: Callable[..., Any], ends_run: bool = False) -> None:
         self.name = name
@@ -179,11 +178,10 @@ class ActionSpec:
 
     @property
     def parameters(self) -> dict[str, Json]:
-        """JSON schema of the arguments."""
         return self.arguments.model_json_schema()
 
     def usage(self) -> str:
-        """The action in words: name, what it does, its arguments."""
+        """A description of the action for a prompt: name, purpose, arguments."""
         lines = [f"{self.name}: {self.description}"]
         for name, info in self.arguments.model_fields.items():
             optional = "" if info.is_required() else " (optional)"
@@ -191,12 +189,12 @@ class ActionSpec:
         return "\n".join(lines)
 
     def example(self) -> str:
-        """The arguments as JSON, each with its meaning in place of a value."""
+        """The arguments as JSON, each with its description as the value."""
         fields = self.arguments.model_fields.items()
         return json.dumps({name: f"[{info.description}]" for name, info in fields})
 
     def check(self, arguments: Mapping[str, Json]) -> dict[str, Any]:
-        """The arguments with their types; ActionError says what is wrong and what is right."""
+        """The arguments with their types; raises ActionError with the correct usage."""
         try:
             model = self.arguments.model_validate(dict(arguments))
         except ValidationError as error:
@@ -218,7 +216,6 @@ class ActionSpec:
 
 
 def action(name: str, ends_run: bool = False) -> Callable[[Callable[..., Any]], ActionSpec]:
-    """Make a function an action of that name."""
     return lambda function: ActionSpec(name, function, ends_run)
 
 
@@ -229,7 +226,7 @@ class Actions:
         self.specs = {spec.name: spec for spec in specs}
 
     def find(self, name: str) -> ActionSpec:
-        """The action of that name, whatever its case, or ActionError with what there is."""
+        """The action of that name in any case; raises ActionError with the known names."""
         folded = {_folded(known): spec for known, spec in self.specs.items()}
         if _folded(name) in folded:
             return folded[_folded(name)]
@@ -240,9 +237,9 @@ class Actions:
         raise ActionError(text, fault="unknown action")
 
     async def run(self, at: ActionContext, asked: Action) -> Observation:
-        """Carry an action out; raises ActionError for the agent's faults.
+        """Execute an action; raises ActionError for the agent's mistakes.
 
-        A model that the action asks in vain does not end the run: the agent may do something else.
+        If a model that the action asks does not answer, the run does not end.
         """
         spec = self.find(asked.name)
         try:
@@ -252,29 +249,24 @@ class Actions:
         return result if isinstance(result, Observation) else Observation(text=result)
 
 
-def describe(specs: Iterable[ActionSpec]) -> str:
-    """The list of actions as a prompt shows it."""
-    return "\n".join(f"- {spec.usage()}" for spec in specs)
-
-
 class Executes(Protocol):
-    """What carries actions out: an Environment."""
+    """Executes actions, like an Environment."""
 
     async def execute(self, action: Action) -> Observation: ...
 
 
 def action_tools(environment: "Environment") -> "list[Tool]":
-    """All actions that a run offers, as Inspect tools."""
+    """All actions of a run as Inspect tools."""
     return [as_tool(environment, spec) for spec in environment.actions.specs.values()]
 
 
 def as_tool(environment: Executes, spec: ActionSpec) -> "Tool":
-    """The action as an Inspect tool; its faults go back to the model as the tool's error.
+    """The action as an Inspect tool; its errors go back to the model as the tool's errors.
 
-    The end of the run ends the sample: it goes to its scorer.
+    The end of the run ends the sample, which is then scored.
     """
     from inspect_ai._util.exception import TerminateSampleError
-    from inspect_ai.tool import ToolDef, ToolError, ToolParams
+    from inspect_ai.tool import ToolDef, ToolError
 
     async def execute(**kwargs: Any) -> str:
         try:
@@ -289,13 +281,18 @@ def as_tool(environment: Executes, spec: ActionSpec) -> "Tool":
         execute,
         name=spec.tool_name,
         description=spec.description,
-        parameters=ToolParams(
-            properties=spec.parameters.get("properties", {}),
-            required=spec.parameters.get("required", []),
-        ),
+        parameters=tool_parameters(spec),
         parallel=False,
         max_output=0,
     ).as_tool()
+
+
+def tool_parameters(spec: ActionSpec) -> "ToolParams":
+    """The arguments of an action as those of an Inspect tool."""
+    from inspect_ai.tool import ToolParams
+
+    schema = spec.parameters
+    return ToolParams(properties=schema.get("properties", {}), required=schema.get("required", []))
 
 
 def _folded(name: str) -> str:
@@ -303,7 +300,7 @@ def _folded(name: str) -> str:
 
 
 def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """The description, and each argument's from the lines below `Args:`."""
+    """The description of a function, and those of its arguments below `Args:`."""
     text = inspect.getdoc(function) or ""
     description, _, arguments = text.partition("\nArgs:\n")
     found: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""Actions that ask a model: reading and editing files by it, and thinking about past steps.
+"""Actions that ask a model or a person: read and edit files, reflect, search the log, get help.
 
-The model in the role `fast` reads, the one in the role `edit` writes. What a model answers may be
-of no use: then the action ends with an error that says why, and the file is as it was.
+The model in the role `fast` reads, the one in the role `edit` writes. If a model's answer cannot be
+used, the action ends with an error that says why, and the file is unchanged.
 """
 
 from collections.abc import Callable
@@ -11,26 +11,29 @@ from mlagentbench.environment.actions.action import ActionContext, action
 from mlagentbench.environment.actions.edit_blocks import (
     apply_replacements,
     code_block,
+    complete_file,
     diff,
     fence_for,
     is_python,
-    whole_file,
 )
 from mlagentbench.environment.actions.files import LineNumber
 from mlagentbench.environment.asking import EDIT, FAST
-from mlagentbench.environment.chunked_text import BLOCK, MOST_BLOCKS, steps_in_words, summarise_long
+from mlagentbench.environment.chunked_text import BLOCK, MOST_BLOCKS, steps_text, summarise_long
+from mlagentbench.environment.research_log import ResearchLog
 from mlagentbench.errors import ActionError
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Record
 
 MOST_REWRITTEN = 8_000
-"""Characters up to which a file is rewritten whole; of a longer one, parts are replaced."""
+"""Characters up to which a file is rewritten completely; in a longer one, parts are replaced."""
 MOST_EDITED = 200_000
-"""Characters of the longest file that the edit model is shown."""
+"""The most characters of a file that the edit model is shown."""
 SURROUNDINGS = 30
 """Lines before and after a segment that the edit model sees."""
 MOST_REFLECTED = 20_000
-"""Characters of past steps that are reflected on."""
+"""The most characters of past steps to reflect on."""
+ANSWER = "The person answers: "
+NO_ANSWER = "Nobody answered. Go on with what you know."
 
 
 @action("Understand File")
@@ -74,7 +77,7 @@ async def edit_script(
     else:
         reply = await asked("actions/edit_script_new" if script.is_new else "actions/edit_script")
         fits = is_python if save_name.endswith(".py") else None
-        after = _read_answer(partial(whole_file, fits=fits), reply)
+        after = _read_answer(partial(complete_file, fits=fits), reply)
     return await _save(at, script, save_name, after)
 
 
@@ -133,10 +136,50 @@ async def reflection(at: ActionContext, things_to_reflect_on: str) -> str:
     asked = prompt(
         "actions/reflection",
         problem=at.task.problem,
-        steps=steps_in_words(at.steps, MOST_REFLECTED),
+        steps=steps_text(at.steps, MOST_REFLECTED),
         things=things_to_reflect_on,
     )
     return await at.models.ask_text(asked, role=FAST)
+
+
+@action("Append Summary to Research Log")
+async def append_summary_to_research_log(at: ActionContext, content: str) -> str:
+    """Add an entry to the research log, which is kept in research_log.md.
+
+    Args:
+        content: What was done and found, with figures.
+    """
+    if not content.strip():
+        raise ActionError("content is empty: there is nothing to add to the research log")
+    await ResearchLog(at.models, at.sandbox).append(content)
+    return "The research log has a new entry."
+
+
+@action("Retrieval from Research Log")
+async def retrieval_from_research_log(at: ActionContext, current_plan: str) -> str:
+    """Let a model find what matters now in the research log.
+
+    Args:
+        current_plan: The plan and its status, in detail: what is relevant depends on it.
+    """
+    found = await ResearchLog(at.models, at.sandbox).retrieve(current_plan)
+    return found or "The research log is empty."
+
+
+@action("Request Help")
+async def request_help(at: ActionContext, request: str) -> str:
+    """Ask the person who started this run, for what you cannot find out or do by yourself.
+
+    Args:
+        request: What you need to know, with all that a reader needs to answer.
+    """
+    from inspect_ai.util import suspend_working_limit
+
+    if at.ask_person is None:
+        raise ActionError("nobody can be asked in this run")
+    with at.budget.halted(), suspend_working_limit():
+        answer = (await at.ask_person(request)).strip()
+    return f"{ANSWER}{answer}" if answer else NO_ANSWER
 
 
 class Script(Record):
@@ -177,7 +220,7 @@ async def _ask_editor(
     )
     output = await at.models.ask([ChatMessageUser(content=asked)], role=EDIT)
     if output.stop_reason == "max_tokens":
-        raise _of_no_use("it was cut off because it is too long; ask for a smaller change")
+        raise _unusable_answer("it was cut off because it is too long; ask for a smaller change")
     return output.completion
 
 
@@ -185,15 +228,15 @@ def _read_answer(read: Callable[[str], str], reply: str) -> str:
     try:
         return read(reply)
     except ActionError as fault:
-        raise _of_no_use(str(fault)) from fault
+        raise _unusable_answer(str(fault)) from fault
 
 
-def _of_no_use(reason: str) -> ActionError:
+def _unusable_answer(reason: str) -> ActionError:
     return ActionError(f"The edit model's answer is of no use, no file was changed: {reason}")
 
 
 async def _save(at: ActionContext, script: Script, save_name: str, after: str) -> str:
-    """Write what the model made of a script, and tell what changed."""
+    """Write the edited script, and tell what changed."""
     changes = diff(script.text, after, script.name, save_name)
     in_place = at.workspace.resolve(save_name) == at.workspace.resolve(script.name)
     if not changes and in_place:

@@ -1,15 +1,14 @@
-"""Reading what an edit model answers: a code block, or search/replace blocks.
+"""Parse an edit model's answer: a code block, or search/replace blocks.
 
-A code block stands between two lines of at least three backticks or tildes; behind the first there
-may be a tag:
+A code block is between two lines of at least three backticks or tildes; the first may have a tag:
 
     ```python
     print("hello")
     ```
 
-A fence inside of a block is a part of it when it is indented further or shorter than the block's
-own, and when it is one of a pair of which a tag opens the first. Search/replace blocks name lines
-of a file, which must be there exactly once, and what is to stand in their place:
+A fence within a block belongs to its text if it is indented further or shorter than the block's
+fence, or if it is one of a pair whose first has a tag. A search/replace block has lines of a file,
+which must occur exactly once, and their replacement:
 
     <<<<<<< SEARCH
     rate = 0.1
@@ -45,7 +44,7 @@ class Fence(Record):
     tag: str
 
     def counts_in(self, opening: "Fence") -> bool:
-        """Whether it can close a block that was opened so, or open another one in it."""
+        """Whether it can close a block with this opening fence, or open a nested one."""
         return self.mark.startswith(opening.mark) and self.indent <= opening.indent
 
 
@@ -56,9 +55,9 @@ def fence_for(text: str) -> str:
 
 
 def code_block(reply: str, fits: Callable[[str], bool] | None = None) -> str:
-    """What stands in the code block of a reply; of several, in the longest.
+    """The text in the code block of a reply, in the longest if there are several.
 
-    Where the fences can be read in two ways, `fits` decides.
+    If the fences are ambiguous, `fits` decides.
     """
     lines = reply.replace("\r\n", "\n").split("\n")
     fences = list(_fences(lines))
@@ -71,8 +70,8 @@ def code_block(reply: str, fits: Callable[[str], bool] | None = None) -> str:
     return readings[0] if fits is None else next(filter(fits, readings), readings[0])
 
 
-def whole_file(reply: str, fits: Callable[[str], bool] | None = None) -> str:
-    """The file that a reply's code block is, which may not be empty."""
+def complete_file(reply: str, fits: Callable[[str], bool] | None = None) -> str:
+    """The text in a reply's code block, which must not be empty."""
     text = code_block(reply, fits)
     if not text.strip():
         raise ActionError("the answer's code block is empty")
@@ -80,7 +79,7 @@ def whole_file(reply: str, fits: Callable[[str], bool] | None = None) -> str:
 
 
 def is_python(text: str) -> bool:
-    """Whether a text can be read as Python."""
+    """Whether a text is valid Python."""
     try:
         ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -97,7 +96,7 @@ def _fences(lines: Sequence[str]) -> Iterator[Fence]:
 
 
 def _blocks(lines: Sequence[str], fences: Sequence[Fence]) -> Iterator[str]:
-    """The blocks one after the other, each up to the fence that closes it."""
+    """The blocks in order, each up to its closing fence."""
     opening: Fence | None = None
     depth = 0
     for fence in fences:
@@ -111,7 +110,7 @@ def _blocks(lines: Sequence[str], fences: Sequence[Fence]) -> Iterator[str]:
 
 
 def _outermost(lines: Sequence[str], fences: Sequence[Fence]) -> Iterator[str]:
-    """From the first fence to the last one that can close it."""
+    """The text from the first fence to the last one that can close it."""
     opening, *others = fences
     closing = [fence for fence in others if fence.counts_in(opening) and not fence.tag]
     if closing:
@@ -125,13 +124,13 @@ def _between(lines: Sequence[str], opening: Fence, closing: Fence) -> str:
 
 
 class Replacement(Record):
-    """Lines of a file, and the lines that are to stand in their place."""
+    """Lines of a file and their replacement."""
 
     search: tuple[str, ...]
     replace: tuple[str, ...]
 
     def places(self, lines: Sequence[str]) -> list[int]:
-        """Where the lines begin; blanks at their ends do not count."""
+        """Where the lines occur; trailing blanks are ignored."""
         wanted = [line.rstrip() for line in self.search]
         found = [line.rstrip() for line in lines]
         last = len(found) - len(wanted)
@@ -139,7 +138,7 @@ class Replacement(Record):
 
 
 def apply_replacements(text: str, reply: str) -> str:
-    """The text after all search/replace blocks of a reply; ActionError says which one fails."""
+    """Apply all search/replace blocks of a reply; raises ActionError for one that fails."""
     replacements = list(_replacements(reply))
     if not replacements:
         raise ActionError("the answer has no search/replace block")
@@ -160,7 +159,7 @@ def apply_replacements(text: str, reply: str) -> str:
 
 
 def _replacements(reply: str) -> Iterator[Replacement]:
-    """The blocks of a reply, with whatever stands between them ignored."""
+    """The blocks of a reply; text between them is ignored."""
     search: list[str] | None = None
     replace: list[str] | None = None
     number = 0
@@ -185,7 +184,7 @@ def _replacements(reply: str) -> Iterator[Replacement]:
 
 
 def diff(before: str, after: str, before_name: str, after_name: str) -> str:
-    """The change as a unified diff, its middle left out when it is long."""
+    """The change as a unified diff, without its middle if it is long."""
     old, new = before.splitlines(), after.splitlines()
     return clipped(
         "\n".join(difflib.unified_diff(old, new, before_name, after_name, lineterm="")), MAX_DIFF

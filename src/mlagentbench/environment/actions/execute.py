@@ -1,12 +1,12 @@
-"""Running things in the sandbox: scripts, pieces of Python, and the end of the run."""
+"""Actions that run scripts and Python code in the sandbox, and the one that ends the run."""
 
 import shlex
 from collections.abc import Sequence
 
 from mlagentbench.environment.actions.action import ActionContext, action
-from mlagentbench.environment.actions.repl import EMPTY_AGAIN
+from mlagentbench.environment.actions.repl import NEW_SESSION
 from mlagentbench.environment.chunked_text import clipped
-from mlagentbench.environment.workspace import can_be_handed_over
+from mlagentbench.environment.workspace import is_valid_argument
 from mlagentbench.errors import ActionError
 from mlagentbench.records import Observation, Step
 from mlagentbench.sandbox.base import CommandResult
@@ -16,7 +16,7 @@ MAX_OUTPUT = 20_000
 REPL_SECONDS = 600.0
 REPL_BYTES = 1_000_000
 SHOWN_HISTORY = 6_000
-"""Characters of what was run in a Python session that is gone."""
+"""Characters of the history of a lost Python session."""
 
 
 @action("Execute Script")
@@ -55,13 +55,13 @@ def _split(arguments: str | list[str | int | float]) -> list[str]:
         raise ActionError(f"arguments: {error}") from error
     found = list(words)
     for word in found:
-        if not can_be_handed_over(word):
+        if not is_valid_argument(word):
             raise ActionError(f"arguments: {word[:100]!r} cannot be an argument")
     return found
 
 
 def _observation(at: ActionContext, result: CommandResult) -> Observation:
-    text = shown(at, result.output, result.stdout + result.stderr)
+    text = displayed(at, result.output, result.stdout + result.stderr)
     if result.restarted:
         text += (
             "\n[The sandbox broke down and was started anew; files are as the script left them.]"
@@ -94,7 +94,7 @@ async def python_repl(at: ActionContext, command: str) -> Observation:
     seconds = min(REPL_SECONDS, at.command_time())
     answer = await at.repl.run(command, seconds, REPL_BYTES, at.on_output)
     at.notes.restarted = answer.restarted
-    text = (_empty_again(at.steps) if answer.emptied else "") + shown(
+    text = (_new_session_note(at.steps) if answer.emptied else "") + displayed(
         at, answer.output.decode("utf-8", "replace"), answer.output
     )
     if answer.lost is not None:
@@ -109,10 +109,10 @@ async def python_repl(at: ActionContext, command: str) -> Observation:
     )
 
 
-def _empty_again(steps: Sequence[Step]) -> str:
+def _new_session_note(steps: Sequence[Step]) -> str:
     """Says that the session is new, and what was run in earlier ones.
 
-    It is not run again: that could take hours, and would do a second time what it did to files.
+    The history is not run again: that could take hours, and would repeat its changes to files.
     """
     commands = [
         str(step.action.arguments.get("command", ""))
@@ -120,7 +120,7 @@ def _empty_again(steps: Sequence[Step]) -> str:
         if step.action.name == python_repl.name
     ]
     history = clipped("\n".join(f">>> {command}" for command in commands), SHOWN_HISTORY)
-    return f"{EMPTY_AGAIN}[Earlier calls, not run again:]\n{history}\n[This call:]\n"
+    return f"{NEW_SESSION}[Earlier calls, not run again:]\n{history}\n[This call:]\n"
 
 
 @action("Final Answer", ends_run=True)
@@ -133,8 +133,8 @@ async def final_answer(_at: ActionContext, final_answer: str) -> str:
     return f"The run is over; the workspace was submitted.\n{final_answer}"
 
 
-def shown(at: ActionContext, text: str, everything: bytes) -> str:
-    """Output as an agent sees it: without overwritten progress lines, the middle cut when long."""
+def displayed(at: ActionContext, text: str, everything: bytes) -> str:
+    """Output as an agent sees it: without overwritten progress lines, and shortened if long."""
     lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
     text = "\n".join(lines).rstrip()
     if len(text) <= MAX_OUTPUT:

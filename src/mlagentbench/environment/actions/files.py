@@ -1,4 +1,4 @@
-"""Looking at files and changing them: all through the sandbox, never through the host's paths."""
+"""Actions that show and change files, always through the sandbox, never by host paths."""
 
 from typing import Annotated
 

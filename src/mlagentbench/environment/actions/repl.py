@@ -1,4 +1,4 @@
-"""The harness's side of the Python REPL: a server process kept alive inside the sandbox."""
+"""The client of the Python REPL, whose server process runs in the sandbox."""
 
 import asyncio
 import secrets
@@ -13,27 +13,27 @@ from mlagentbench.records import Record
 from mlagentbench.sandbox.base import CommandResult, LimitHit, Sandbox
 
 SERVER_SECONDS = 1e7
-"""The server lives as long as the run, so its own limit on time is out of reach."""
-EMPTY_AGAIN = "[The Python session is new: variables and imports of earlier calls are gone.]\n"
-_STILL_THERE = (repl_server.OK, repl_server.RAISED, repl_server.TIME, repl_server.OUTPUT)
+"""Practically no time limit: the server runs as long as the run."""
+NEW_SESSION = "[The Python session is new: variables and imports of earlier calls are gone.]\n"
+_SESSION_ALIVE = (repl_server.OK, repl_server.RAISED, repl_server.TIME, repl_server.OUTPUT)
 
 
 class ReplAnswer(Record):
-    """What one piece of code did."""
+    """The result of one piece of code."""
 
     output: bytes
     raised: bool = False
     limit: LimitHit | None = None
     lost: str | None = None
-    """Why the session ended, when it did."""
+    """Why the session ended, if it did."""
     emptied: bool = False
     """Whether an earlier session was lost before this call."""
     restarted: bool = False
-    """Whether the sandbox died and was started anew."""
+    """Whether the sandbox died and was restarted."""
 
 
 class Repl:
-    """A Python session in a sandbox; it starts with the first call, and anew when it is lost."""
+    """A Python session in a sandbox; it starts with the first call, again when it was lost."""
 
     def __init__(self, sandbox: Sandbox, python: Path, used_before: bool = False) -> None:
         self._sandbox = sandbox
@@ -49,7 +49,7 @@ class Repl:
     async def run(
         self, code: str, seconds: float, max_bytes: int, on_output: Callable[[bytes], None]
     ) -> ReplAnswer:
-        """Run code in the session; a limit interrupts the code, and keeps the session if it can."""
+        """Run code in the session; a limit interrupts the code, if possible not the session."""
         if not self.is_running:
             await self.stop()
             self._start()
@@ -69,7 +69,7 @@ class Repl:
         emptied, self._emptied = self._emptied, False
         limit = _limit(result.exit_code, seconds, max_bytes)
         lost = None
-        if result.exit_code not in _STILL_THERE:
+        if result.exit_code not in _SESSION_ALIVE:
             ended = await self._server_result()
             limit = limit or (None if ended is None else ended.limit)
             lost = _why_lost(result, ended)

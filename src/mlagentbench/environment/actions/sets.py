@@ -1,13 +1,16 @@
-"""The sets of actions that agents are given, in the order in which prompts list them."""
+"""The sets of actions for agents, in the order of the prompts."""
 
 from collections.abc import Sequence
 from typing import Literal
 
 from mlagentbench.environment.actions.action import Actions, ActionSpec
 from mlagentbench.environment.actions.assisted import (
+    append_summary_to_research_log,
     edit_script,
     edit_script_segment,
     reflection,
+    request_help,
+    retrieval_from_research_log,
     understand_file,
 )
 from mlagentbench.environment.actions.execute import execute_script, final_answer, python_repl
@@ -20,11 +23,6 @@ from mlagentbench.environment.actions.files import (
     replace_in_file,
     undo_edit_script,
     write_file,
-)
-from mlagentbench.environment.actions.request_help import request_help
-from mlagentbench.environment.actions.research_log_actions import (
-    append_summary_to_research_log,
-    retrieval_from_research_log,
 )
 from mlagentbench.environment.actions.submission import validate_submission
 from mlagentbench.errors import ActionError, UsageError
@@ -43,7 +41,7 @@ STANDARD_ACTIONS = (
     validate_submission,
     final_answer,
 )
-"""What needs no model."""
+"""The actions that need no model."""
 
 PAPER_ACTIONS = (
     list_files,
@@ -56,7 +54,7 @@ PAPER_ACTIONS = (
     reflection,
     final_answer,
 )
-"""What the paper's research agent had by default."""
+"""The default actions of the paper's research agent."""
 
 ALL_ACTIONS = (
     list_files,
@@ -79,7 +77,7 @@ ALL_ACTIONS = (
     request_help,
     final_answer,
 )
-"""What an agent's setting `actions` can name; Request Help only where somebody can be asked."""
+"""All actions for an agent's setting `actions`; Request Help only in interactive runs."""
 
 ActionSet = Literal["standard", "paper", "none"]
 ACTION_SETS: dict[ActionSet, tuple[ActionSpec, ...]] = {
@@ -90,7 +88,7 @@ ACTION_SETS: dict[ActionSet, tuple[ActionSpec, ...]] = {
 
 
 def choose_actions(names: Sequence[str]) -> tuple[ActionSpec, ...]:
-    """The actions of these names; a UsageError says what there is instead."""
+    """The actions of these names; raises UsageError with the known names."""
     known = Actions(ALL_ACTIONS)
     if isinstance(names, str):
         raise UsageError(f'actions: {names!r} is not a list; write actions=["List Files", ...]')
@@ -101,7 +99,7 @@ def choose_actions(names: Sequence[str]) -> tuple[ActionSpec, ...]:
 
 
 def without_help(specs: Sequence[ActionSpec]) -> tuple[ActionSpec, ...]:
-    """The actions of a run that nobody sits at."""
+    """The actions of a run that is not interactive."""
     return tuple(spec for spec in specs if spec is not request_help)
 
 

@@ -1,5 +1,6 @@
-"""Validate Submission: is the format right, and, where feedback was asked for, how good is it."""
+"""Validate Submission: check the format and, with feedback, tell the score on held-out data."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from mlagentbench.environment.actions.action import ActionContext, action
@@ -15,28 +16,20 @@ from mlagentbench.tasks.task import Task
 CHECK_SECONDS = 600.0
 
 
+@dataclass
 class SubmissionCheck:
-    """Checks what is in a snapshot with the task's own grade.py, each time in a fresh sandbox."""
+    """Checks the submission in a snapshot with the task's grade.py, in a fresh sandbox."""
 
-    def __init__(
-        self,
-        task: Task,
-        python_env: PythonEnv,
-        call_task: CallTask,
-        public: Path,
-        feedback: Feedback | None = None,
-        told: int = 0,
-    ) -> None:
-        self.task = task
-        self.python_env = python_env
-        self.call_task = call_task
-        self.public = public
-        self.feedback = feedback
-        self.told = told
-        """How often a metric was told in this run."""
+    task: Task
+    python_env: PythonEnv
+    call_task: CallTask
+    public: Path
+    feedback: Feedback | None = None
+    told: int = 0
+    """The number of times a metric was told in this run."""
 
     async def check_format(self, store: ObjectStore, snapshot: str) -> None:
-        """Raise InvalidSubmissionReported, with the reason, unless the submission can be graded."""
+        """Raise InvalidSubmissionReported unless the submission can be graded."""
         with scratch_directory("check") as directory:
             outputs = self._collect(store, snapshot, self.task.spec.submission.path, directory)
             await self.call_task(
@@ -51,7 +44,7 @@ class SubmissionCheck:
             )
 
     async def measure(self, store: ObjectStore, snapshot: str, private: Path) -> float:
-        """The metric on the part of the data held out."""
+        """The metric on the held-out part of the data."""
         path = validation_path(self.task)
         with scratch_directory("check") as directory:
             outputs = self._collect(store, snapshot, path, directory)
@@ -99,7 +92,7 @@ async def validate_submission(at: ActionContext) -> str:
 async def _feedback(
     at: ActionContext, check: SubmissionCheck, feedback: Feedback, snapshot: str
 ) -> str:
-    """What the agent is told about its predictions for the part held out."""
+    """What the agent is told about its predictions for the held-out part."""
     path = validation_path(at.task)
     left = feedback.calls - check.told
     if entry_at(at.snapshots.store, snapshot, path) is None:

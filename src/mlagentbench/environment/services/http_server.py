@@ -1,121 +1,108 @@
-"""A small HTTP server on sockets that others opened: one request a connection, everything limited.
+"""An HTTP server for untrusted clients: Starlette on uvicorn, with limits on size, time and number.
 
-What it reads comes from inside of a sandbox and is not trusted.
+The clients are programs inside a sandbox. The sandbox opens the listening socket.
 """
 
 import asyncio
-import contextlib
-import json
 import socket
-from collections.abc import Awaitable, Callable
-from urllib.parse import parse_qsl, urlsplit
+from typing import TYPE_CHECKING
 
-from mlagentbench.records import Json, Record
+import h11
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 MAX_HEAD = 1 << 16
 MAX_BODY = 4_000_000
 READ_TIMEOUT = 60.0
 MAX_CONNECTIONS = 64
-REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 429: "Too Many Requests"}
+ERROR_TYPES = {429: "insufficient_quota", 500: "server_error", 503: "server_error"}
 
 
-class HttpRequest(Record):
-    method: str
-    path: str
-    query: dict[str, str]
-    body: bytes = b""
+class LimitedProtocol(H11Protocol):
+    """Uvicorn's HTTP protocol, which also limits connections and the time a request may take."""
 
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(READ_TIMEOUT, self._refuse_incomplete)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.abort()
 
-class HttpAnswer(Record):
-    status: int = 200
-    content_type: str = "application/json"
-    body: bytes
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timer.cancel()
+        super().connection_lost(exc)
 
-    @classmethod
-    def of_json(cls, value: Json, status: int = 200) -> "HttpAnswer":
-        return cls(status=status, body=json.dumps(value).encode())
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep a half-closed connection open: its client may wait for the answer."""
+        self._refuse_incomplete()
+        return True
 
-    @classmethod
-    def error(cls, status: int, message: str, kind: str = "invalid_request_error") -> "HttpAnswer":
-        """An error in the form that clients of OpenAI's API show to their users."""
-        return cls.of_json({"error": {"message": message, "type": kind, "code": status}}, status)
-
-
-Answer = Callable[[HttpRequest], Awaitable[HttpAnswer]]
+    def _refuse_incomplete(self) -> None:
+        unanswered = self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE)
+        if unanswered and self.conn.their_state in (h11.IDLE, h11.SEND_BODY):
+            self.send_400_response("The request is incomplete.")
 
 
 class HttpServer:
-    """Answers requests on every socket that it is given, until it is closed."""
+    """Serves an app on every socket it is given, one request per connection, until closed."""
 
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
+    def __init__(self, app: "ASGIApp") -> None:
+        self._config = Config(
+            app,
+            http=LimitedProtocol,
+            h11_max_incomplete_event_size=MAX_HEAD,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",
+        )
+        self._state = ServerState()
+        self._state.default_headers = [(b"connection", b"close")]
         self._servers: list[asyncio.Server] = []
-        self._connections: set[asyncio.Task[None]] = set()
 
     async def serve(self, listening: socket.socket) -> None:
-        listening.setblocking(False)
-        self._servers.append(
-            await asyncio.start_server(self._connected, sock=listening, limit=MAX_HEAD)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: LimitedProtocol(self._config, self._state, {}), sock=listening
         )
+        self._servers.append(server)
 
     async def close(self) -> None:
-        """Listen no more, and break off what is under way."""
+        """Stop listening and cancel the requests in progress."""
         for server in self._servers:
             server.close()
         self._servers.clear()
-        under_way = tuple(self._connections)
-        for connection in under_way:
-            connection.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is None or len(self._connections) >= MAX_CONNECTIONS:
-            writer.close()
-            return
-        self._connections.add(task)
-        # The program inside may be gone before it has its answer.
-        with contextlib.suppress(ConnectionError):
-            try:
-                answer = await self._answered(reader)
-                writer.write(_head(answer) + answer.body)
-                await writer.drain()
-            finally:
-                self._connections.discard(task)
-                writer.close()
-
-    async def _answered(self, reader: asyncio.StreamReader) -> HttpAnswer:
-        try:
-            async with asyncio.timeout(READ_TIMEOUT):
-                request = await _read(reader)
-        except (ValueError, EOFError, TimeoutError, asyncio.LimitOverrunError) as error:
-            return HttpAnswer.error(400, f"not a request that can be read: {error}")
-        return await self._answer(request)
+        for connection in tuple(self._state.connections):
+            connection.transport.abort()
+        requests = tuple(self._state.tasks)
+        for request in requests:
+            request.cancel()
+        await asyncio.gather(*requests, return_exceptions=True)
 
 
-async def _read(reader: asyncio.StreamReader) -> HttpRequest:
-    """Read one request; ValueError or EOFError when it is none."""
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    first, *lines = head.rstrip().split("\r\n")
-    method, target, _version = first.split(" ", 2)
-    fields = dict(line.partition(":")[::2] for line in lines)
-    headers = {name.strip().lower(): value.strip() for name, value in fields.items()}
-    if "transfer-encoding" in headers:
-        raise ValueError("a body needs a Content-Length")
-    length = int(headers.get("content-length", "0"))
-    if not 0 <= length <= MAX_BODY:
-        raise ValueError(f"a body of {length:,} bytes; at most {MAX_BODY:,} are read")
-    body = await reader.readexactly(length) if length else b""
-    parts = urlsplit(target)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True, max_num_fields=100))
-    return HttpRequest(method=method, path=parts.path, query=query, body=body)
+async def read_body(request: Request) -> bytes:
+    """The body of a request; raises HTTPException when it is incomplete or too long."""
+    body = bytearray()
+    announced = int(request.headers.get("content-length", 0))
+    if announced > MAX_BODY:
+        raise HTTPException(400, f"the body is longer than {MAX_BODY:,} bytes")
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BODY:
+                raise HTTPException(400, f"the body is longer than {MAX_BODY:,} bytes")
+    except ClientDisconnect as error:
+        raise HTTPException(400, "the body is incomplete") from error
+    return bytes(body)
 
 
-def _head(answer: HttpAnswer) -> bytes:
-    reason = REASONS.get(answer.status, "Error")
-    return (
-        f"HTTP/1.1 {answer.status} {reason}\r\n"
-        f"Content-Type: {answer.content_type}\r\n"
-        f"Content-Length: {len(answer.body)}\r\n"
-        "Connection: close\r\n\r\n"
-    ).encode()
+def error_response(status: int, message: str) -> JSONResponse:
+    """An error in the form that clients of OpenAI's API show to their users."""
+    kind = ERROR_TYPES.get(status, "invalid_request_error")
+    return JSONResponse({"error": {"message": message, "type": kind, "code": status}}, status)

@@ -1,13 +1,13 @@
-"""A paper-search service that speaks the query format of arXiv's API, over records of ours.
+"""A paper search with the query format of arXiv's API, over the records of a task.
 
     GET /api/query?search_query=all:glacier AND ti:"mass balance"&start=0&max_results=10
     GET /api/query?id_list=2401.00012,2402.01234
 
-    query   = part ((AND | OR | ANDNOT) part)*    from left to right; without an operator: OR
+    query   = part ((AND | OR | ANDNOT) part)*    from left to right; the default operator is OR
     part    = "(" query ")" | [field ":"] (word | "a phrase")
     field   = ti | au | abs | all
 
-Papers that match are ranked by BM25 over the words that were asked for; the answer is an Atom feed.
+Matching papers are ranked by BM25 over the words of the query; the answer is an Atom feed.
 """
 
 import math
@@ -30,7 +30,7 @@ _ARXIV = "http://arxiv.org/schemas/atom"
 
 
 class PaperRecord(Record):
-    """A record as the service knows it."""
+    """A paper in the index."""
 
     id: str
     title: str
@@ -42,7 +42,7 @@ class PaperRecord(Record):
 
 
 class BadQuery(Exception):
-    """The query cannot be understood; the text says why."""
+    """The query is malformed; the text says why."""
 
 
 def words_of(text: str) -> list[str]:
@@ -50,7 +50,28 @@ def words_of(text: str) -> list[str]:
 
 
 Scores = dict[int, float]
-"""The papers that match, by number, with what the words asked for are worth in each."""
+"""The matching papers by index, with their BM25 scores."""
+
+
+class FieldIndex:
+    """The words of one field of all papers."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.words = [words_of(text) for text in texts]
+        self._mean_length = sum(map(len, self.words)) / max(1, len(self.words))
+        self._counts: dict[str, dict[int, int]] = {}
+        for number, words in enumerate(self.words):
+            for word, count in Counter(words).items():
+                self._counts.setdefault(word, {})[number] = count
+
+    def scores(self, word: str) -> Scores:
+        counts = self._counts.get(word, {})
+        rarity = math.log(1 + (len(self.words) - len(counts) + 0.5) / (len(counts) + 0.5))
+        found = {}
+        for number, count in counts.items():
+            length = 1 - B + B * len(self.words[number]) / self._mean_length
+            found[number] = rarity * count * (K1 + 1) / (count + K1 * length)
+        return found
 
 
 class PaperSearch:
@@ -59,25 +80,20 @@ class PaperSearch:
     def __init__(self, papers: Sequence[PaperRecord]) -> None:
         self.papers = papers
         self._number = {paper.id: number for number, paper in enumerate(papers)}
-        self._words: dict[str, list[list[str]]] = {
-            "ti": [words_of(paper.title) for paper in papers],
-            "au": [words_of(" ".join(paper.authors)) for paper in papers],
-            "abs": [words_of(paper.abstract) for paper in papers],
+        titles = [paper.title for paper in papers]
+        authors = [" ".join(paper.authors) for paper in papers]
+        abstracts = [paper.abstract for paper in papers]
+        everything = map(" ".join, zip(titles, authors, abstracts, strict=True))
+        texts: dict[str, Iterable[str]] = {
+            "ti": titles,
+            "au": authors,
+            "abs": abstracts,
+            "all": everything,
         }
-        self._words["all"] = [
-            [*title, *authors, *abstract]
-            for title, authors, abstract in zip(*self._words.values(), strict=True)
-        ]
-        self._postings = {field: _postings(texts) for field, texts in self._words.items()}
-        self._lengths = {
-            field: [len(text) for text in texts] for field, texts in self._words.items()
-        }
-        self._mean_length = {
-            field: sum(lengths) / max(1, len(lengths)) for field, lengths in self._lengths.items()
-        }
+        self._fields = {field: FieldIndex(of_field) for field, of_field in texts.items()}
 
     def answer(self, query: Mapping[str, str]) -> bytes:
-        """The Atom feed for the parameters of a request; BadQuery when they make no sense."""
+        """The Atom feed for the parameters of a request; raises BadQuery."""
         start = _number(query, "start", 0, 10_000)
         size = _number(query, "max_results", DEFAULT_RESULTS, MAX_RESULTS)
         text, ids = query.get("search_query", ""), query.get("id_list", "")
@@ -96,7 +112,7 @@ class PaperSearch:
         return self._number.get(re.sub(r"v\d+$", "", text.strip().removeprefix(ADDRESS)))
 
     def search(self, text: str) -> list[int]:
-        """The numbers of the papers that match, the best first."""
+        """The indices of the matching papers, best first."""
         parts = re.findall(r'(?:\w+:)?"[^"]*"|[()]|[^\s()"]+', text)
         if parts.count("(") > MAX_BRACKETS:
             raise BadQuery(f"more than {MAX_BRACKETS} brackets")
@@ -127,37 +143,18 @@ class PaperSearch:
         field, sign, value = part.partition(":")
         if not sign or part.startswith('"'):
             field, value = "all", part
-        if field not in self._words:
-            raise BadQuery(f"unknown field {field!r}; known: {', '.join(self._words)}")
+        if field not in self._fields:
+            raise BadQuery(f"unknown field {field!r}; known: {', '.join(self._fields)}")
         words = words_of(value)
         if not words:
             return {}
-        scores = self._scores(field, words[0])
+        index = self._fields[field]
+        scores = index.scores(words[0])
         for word in words[1:]:
-            scores = _combined(scores, "AND", self._scores(field, word))
-        if len(words) > 1:
-            texts = self._words[field]
-            scores = {
-                number: score for number, score in scores.items() if _holds(texts[number], words)
-            }
-        return scores
-
-    def _scores(self, field: str, word: str) -> Scores:
-        postings = self._postings[field].get(word, {})
-        lengths, mean = self._lengths[field], self._mean_length[field]
-        rarity = math.log(1 + (len(lengths) - len(postings) + 0.5) / (len(postings) + 0.5))
-        return {
-            number: rarity * count * (K1 + 1) / (count + K1 * (1 - B + B * lengths[number] / mean))
-            for number, count in postings.items()
-        }
-
-
-def _postings(texts: Iterable[list[str]]) -> dict[str, dict[int, int]]:
-    found: dict[str, dict[int, int]] = {}
-    for number, text in enumerate(texts):
-        for word, count in Counter(text).items():
-            found.setdefault(word, {})[number] = count
-    return found
+            scores = _combined(scores, "AND", index.scores(word))
+        if len(words) == 1:
+            return scores
+        return {n: score for n, score in scores.items() if _holds(index.words[n], words)}
 
 
 def _holds(text: list[str], phrase: list[str]) -> bool:

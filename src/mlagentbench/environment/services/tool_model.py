@@ -1,8 +1,8 @@
-"""The model in the role `tool`, which programs inside the sandbox reach.
+"""The model in the role `tool`, which programs in the sandbox can call.
 
-It is asked through Inspect, so that its retries, limits, log and usage figures are those of every
-other model. Each reply is kept in the run's directory: grading again asks nobody, and gives the
-same, and so does a replay.
+It is called through Inspect, with the retries, limits, logs and usage of every other model. Each
+reply is kept in the run's directory, so regrading and replaying give the same result without a
+model.
 """
 
 import hashlib
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypeVar
 from pydantic import Field, ValidationError
 
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.fs import append_line
 from mlagentbench.records import Record
+from mlagentbench.runs.chain import append_line, payloads
 from mlagentbench.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ROLE = "tool"
 NO_MODEL = "none"
 READER = "mlagentbench/reader"
-"""The one tool model that says the same again, and needs nobody to answer."""
+"""The deterministic tool model, which needs no provider."""
 MAX_REPLY_TOKENS = 4096
 
 R = TypeVar("R", bound=Record)
@@ -39,7 +39,7 @@ class Message(Record):
 
 
 class ChatRequest(Record):
-    """What a program asks: the part of OpenAI's chat completions that every model understands."""
+    """A request of a program: the part of OpenAI's chat completions that all models support."""
 
     messages: Annotated[tuple[Message, ...], Field(min_length=1)]
     max_tokens: Annotated[int, Field(ge=1, le=MAX_REPLY_TOKENS)] = 1024
@@ -58,7 +58,7 @@ class ChatReply(Record):
 
 
 class ToolModel(Protocol):
-    """A model that can be asked. What keeps it from answering is a RunFailed("model", ...)."""
+    """A model for programs; raises RunFailed("model", ...) when it does not answer."""
 
     @property
     def name(self) -> str: ...
@@ -67,28 +67,28 @@ class ToolModel(Protocol):
 
 
 def tool_model_name(task: Task, roles: dict[str, str], model: str) -> str | None:
-    """The tool model of a run: the role's, else the main model; None where none is needed."""
+    """The tool model of a run: the role's, else the main model; None if the task needs none."""
     if not task.spec.needs_model:
         return None
     name = roles.get(ROLE, model)
     if name == NO_MODEL:
         raise UsageError(
             f"{task.id} needs a model that the submitted program can use: --role tool=PROVIDER/NAME"
-            f" (e.g. --role tool={task.spec.tool_model}, the one that its figures were measured "
-            "with); under Inspect's own command --model-role tool=PROVIDER/NAME"
+            f" (e.g. --role tool={task.spec.tool_model}, which its measurements were made with); "
+            "with Inspect's own command: --model-role tool=PROVIDER/NAME"
         )
     return name
 
 
 class InspectTool:
-    """The model of that name; within an Inspect sample the one that is bound to the role."""
+    """The model of that name; in an Inspect sample, the one bound to the role."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._model: Model | None = None
 
     def find(self) -> "Model":
-        """Find the model; not before it is needed, since replies that are kept need none."""
+        """Load the model when it is needed; cached replies need none."""
         from inspect_ai.model import get_model
 
         self._model = self._model or get_model(role=ROLE, default=self.name)
@@ -105,14 +105,14 @@ class InspectTool:
         )
         try:
             output = await self.find().generate(_messages(request), config=config)
-        except Exception as error:  # each provider has errors of its own
+        except Exception as error:  # providers raise errors of their own
             detail = f"the tool model {self.name} does not answer: {type(error).__name__}: {error}"
             raise RunFailed("model", detail) from error
         return _reply(output)
 
 
-def found_tool(name: str) -> InspectTool:
-    """The model of that name, found now: that takes seconds, which are not the agent's."""
+def load_tool(name: str) -> InspectTool:
+    """The model of that name, loaded now: that takes seconds, which the agent should not pay."""
     tool = InspectTool(name)
     tool.find()
     return tool
@@ -141,7 +141,7 @@ def _reply(output: "ModelOutput") -> ChatReply:
 
 
 class ConstantTool:
-    """Says always the same: what a program is worth without a model."""
+    """Always gives the same reply, to measure a program without a model."""
 
     name = "a constant reply"
 
@@ -153,16 +153,16 @@ class ConstantTool:
         return ChatReply(text=self.text, input_tokens=size // 4, output_tokens=len(self.text) // 4)
 
 
-class NotedReply(Record):
-    """A line of asked.jsonl: what a program of the agent's asked, what it was told, and when."""
+class LoggedReply(Record):
+    """A line of asked.jsonl: a request of an agent's program, the reply, and the time."""
 
     at: float
     request: ChatRequest
     reply: ChatReply
 
 
-class NotedReplies:
-    """A tool model whose replies are written down as they come, for a replay."""
+class LoggedReplies:
+    """A tool model that logs its replies, for a replay."""
 
     def __init__(self, tool: ToolModel, file: Path) -> None:
         self.name = tool.name
@@ -173,22 +173,22 @@ class NotedReplies:
 
     async def ask(self, request: ChatRequest) -> ChatReply:
         reply = await self._tool.ask(request)
-        noted = NotedReply(at=time.time(), request=request, reply=reply)
-        append_line(self._file, noted.model_dump_json().encode())
+        logged = LoggedReply(at=time.time(), request=request, reply=reply)
+        append_line(self._file, logged.model_dump_json().encode())
         return reply
 
 
 class RecordedTool:
-    """Tells the programs of one step what a model told them then, and nothing else."""
+    """Repeats the logged replies of one step."""
 
-    def __init__(self, name: str, noted: Sequence[NotedReply] = ()) -> None:
+    def __init__(self, name: str, logged: Sequence[LoggedReply] = ()) -> None:
         self.name = name
-        self._noted = noted
-        self._left: list[NotedReply] = []
+        self._logged = logged
+        self._left: list[LoggedReply] = []
 
-    def go_to(self, since: float, until: float) -> None:
-        """Take the replies of a step that lasted from then until then."""
-        self._left = [one for one in self._noted if since <= one.at <= until]
+    def select_step(self, since: float, until: float) -> None:
+        """Use the replies of a step between these times."""
+        self._left = [one for one in self._logged if since <= one.at <= until]
 
     async def ask(self, request: ChatRequest) -> ChatReply:
         for one in self._left:
@@ -198,7 +198,7 @@ class RecordedTool:
         raise RunFailed("model", f"{self.name} was not asked this in the run that is replayed")
 
 
-class KeptReply(Record):
+class CachedReply(Record):
     """A line of replies.jsonl: the n-th reply to one request."""
 
     key: str
@@ -208,11 +208,11 @@ class KeptReply(Record):
     reply: ChatReply
 
 
-class KeptReplies:
-    """A tool model whose replies are kept in a file, for one grading after the other.
+class CachedReplies:
+    """A tool model that caches its replies in a file, for repeated grading.
 
-    A program that asks the same twice gets two replies; in the next grading the same two, in the
-    same order.
+    A program that repeats a request gets another reply; the next grading gives the same replies in
+    the same order.
     """
 
     def __init__(self, tool: ToolModel, file: Path) -> None:
@@ -220,42 +220,42 @@ class KeptReplies:
         self._tool = tool
         self._file = file
         self._asked: Counter[str] = Counter()
-        self._kept = {(line.key, line.n): line.reply for line in read_replies(file)}
+        self._cached = {(line.key, line.n): line.reply for line in read_cached_replies(file)}
 
     async def ask(self, request: ChatRequest) -> ChatReply:
         key = request_key(self.name, request)
         number = self._asked[key]
         self._asked[key] += 1
-        kept = self._kept.get((key, number))
-        if kept is not None:
-            return kept.model_copy(update={"cached": True})
+        cached = self._cached.get((key, number))
+        if cached is not None:
+            return cached.model_copy(update={"cached": True})
         reply = await self._tool.ask(request)
-        self._keep(KeptReply(key=key, n=number, model=self.name, request=request, reply=reply))
+        self._store(CachedReply(key=key, n=number, model=self.name, request=request, reply=reply))
         return reply
 
-    def _keep(self, line: KeptReply) -> None:
-        self._kept[line.key, line.n] = line.reply
+    def _store(self, line: CachedReply) -> None:
+        self._cached[line.key, line.n] = line.reply
         self._file.parent.mkdir(parents=True, exist_ok=True)
         append_line(self._file, line.model_dump_json().encode())
 
 
-def read_replies(file: Path) -> list[KeptReply]:
-    """The replies in a file; torn lines are left out."""
-    return list(_lines(file, KeptReply))
+def read_cached_replies(file: Path) -> list[CachedReply]:
+    """The replies in a file, without damaged lines."""
+    return list(_lines(file, CachedReply))
 
 
-def read_noted(file: Path) -> list[NotedReply]:
-    """What programs of an agent's were told; torn lines are left out."""
-    return list(_lines(file, NotedReply))
+def read_logged_replies(file: Path) -> list[LoggedReply]:
+    """The logged replies in a file, without damaged lines."""
+    return list(_lines(file, LoggedReply))
 
 
 def _lines(file: Path, kind: type[R]) -> Iterator[R]:
-    for line in file.read_bytes().splitlines() if file.is_file() else ():
+    for payload in payloads(file):
         with suppress(ValidationError):
-            yield kind.model_validate_json(line)
+            yield kind.model_validate_json(payload)
 
 
 def request_key(model: str, request: ChatRequest) -> str:
-    """What makes two requests the same: the model and all that it is asked."""
+    """The cache key of a request: a hash of the model and the request."""
     contents = [ROLE, model, request.model_dump(mode="json")]
     return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()

@@ -1,10 +1,10 @@
-"""What a task with `needs_model` has on the sandbox's loopback: a model and a paper search.
+"""A model and a paper search on the sandbox's loopback, for tasks with `needs_model`.
 
-    POST http://127.0.0.1:8420/v1/chat/completions   as OpenAI's, so that its clients work, too
-    GET  http://127.0.0.1:8420/api/query             as arXiv's
+    POST http://127.0.0.1:8420/v1/chat/completions   compatible with OpenAI's clients
+    GET  http://127.0.0.1:8420/api/query             compatible with arXiv's API
 
-The sandbox has no network: its executor opens the port and hands it out, and the harness answers
-there. So the papers, the model's key and the counts of what was used stay outside.
+The sandbox has no network: its executor opens the port and passes it to the harness, which answers.
+So the papers, the model's key and the usage counts stay outside of the sandbox.
 """
 
 import json
@@ -14,13 +14,18 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.services.http_server import HttpAnswer, HttpRequest, HttpServer
+from mlagentbench.environment.services.http_server import HttpServer, error_response, read_body
 from mlagentbench.environment.services.paper_search import BadQuery, PaperRecord, PaperSearch
 from mlagentbench.environment.services.tool_model import ChatReply, ChatRequest, ToolModel
 from mlagentbench.errors import RunFailed
-from mlagentbench.records import Json, Record, ToolUsage
+from mlagentbench.records import Json, Record, ToolUsage, first_problem
 from mlagentbench.tasks.task import Task
 
 PORT = 8420
@@ -29,21 +34,21 @@ ENVIRONMENT = {
     "OPENAI_API_KEY": "none",
     "PAPER_SEARCH_URL": f"http://127.0.0.1:{PORT}/api/query",
 }
-"""The environment variables that tell programs inside where to ask."""
+"""The environment variables with the addresses, for programs in the sandbox."""
 COMPLETIONS, QUERY = "/v1/chat/completions", "/api/query"
 _IGNORED = {"model", "stream", "n", "user", "max_completion_tokens"}
 _PAPERS = TypeAdapter(tuple[PaperRecord, ...])
 
 
 class ServiceLimits(Record):
-    """What may be used in all; `None` is no limit."""
+    """The most searches and tokens; None is no limit."""
 
     searches: int | None = None
     tokens: int | None = None
 
 
 class ToolServices:
-    """The server of one sandbox; it counts what is used and refuses what is too much."""
+    """The server of one sandbox, which counts usage and enforces limits."""
 
     port = PORT
 
@@ -58,10 +63,10 @@ class ToolServices:
         self.limits = limits
         self.used = ToolUsage(model=tool.name)
         self.failure: RunFailed | None = None
-        """Why the model did not answer, the last time that it did not."""
+        """The last failure to answer."""
         self._budget = budget
         self._search = PaperSearch(_PAPERS.validate_json(papers.read_bytes()))
-        self._server = HttpServer(self._answer)
+        self._server = HttpServer(self._app())
 
     async def serve(self, listening: socket.socket) -> None:
         await self._server.serve(listening)
@@ -70,7 +75,7 @@ class ToolServices:
         await self._server.close()
 
     def refusals(self) -> str | None:
-        """In words, what was refused because a limit was used up."""
+        """A description of what was refused because a limit was used up."""
         found = []
         if self.used.refused_searches:
             found.append(f"{self.used.refused_searches} searches beyond {self.limits.searches}")
@@ -80,60 +85,73 @@ class ToolServices:
             )
         return f"refused: {', '.join(found)}" if found else None
 
-    async def _answer(self, request: HttpRequest) -> HttpAnswer:
-        if request.path == QUERY and request.method == "GET":
-            return self._searched(request)
-        if request.path == COMPLETIONS and request.method == "POST":
-            return await self._completed(request)
-        known = f"known: GET {QUERY}, POST {COMPLETIONS}"
-        return HttpAnswer.error(404, f"{request.method} {request.path[:200]} is not here; {known}")
+    def _app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route(QUERY, self._search_papers, methods=["GET"]),
+                Route(COMPLETIONS, self._complete, methods=["POST"]),
+            ],
+            exception_handlers={HTTPException: _refuse, Exception: self._break_down},
+        )
 
-    def _searched(self, request: HttpRequest) -> HttpAnswer:
+    async def _break_down(self, _request: Request, error: Exception) -> Response:
+        self.failure = RunFailed("harness", f"{type(error).__name__}: {error}")
+        return error_response(500, self.failure.detail)
+
+    async def _search_papers(self, request: Request) -> Response:
         limit = self.limits.searches
         if limit is not None and self.used.searches >= limit:
             self._count(refused_searches=1)
-            return HttpAnswer.error(429, f"all {limit} searches are used", "insufficient_quota")
+            raise HTTPException(429, f"all {limit} searches are used")
         try:
-            feed = self._search.answer(request.query)
+            feed = self._search.answer(request.query_params)
         except BadQuery as error:
-            return HttpAnswer.error(400, str(error))
+            raise HTTPException(400, str(error)) from error
         self._count(searches=1)
-        return HttpAnswer(content_type="application/atom+xml", body=feed)
+        return Response(feed, media_type="application/atom+xml")
 
-    async def _completed(self, request: HttpRequest) -> HttpAnswer:
+    async def _complete(self, request: Request) -> Response:
         try:
-            asked = read_request(request.body)
+            asked = read_request(await read_body(request))
         except ValueError as error:
-            return HttpAnswer.error(400, str(error))
+            raise HTTPException(400, str(error)) from error
         limit = self.limits.tokens
         if self._budget is not None and self._budget.remaining().tokens == 0:
-            return HttpAnswer.error(429, "the run's tokens are used up", "insufficient_quota")
+            raise HTTPException(429, "the run's tokens are used up")
         if limit is not None and self.used.input_tokens + self.used.output_tokens >= limit:
             self._count(refused_calls=1)
-            return HttpAnswer.error(429, f"all {limit:,} tokens are used", "insufficient_quota")
+            raise HTTPException(429, f"all {limit:,} tokens are used")
         try:
             reply = await self.tool.ask(asked)
         except RunFailed as failure:
             self.failure = failure
-            return HttpAnswer.error(503, failure.detail, "server_error")
+            raise HTTPException(503, failure.detail) from failure
         self._count(
             calls=1,
-            kept=int(reply.cached),
+            cached_calls=int(reply.cached),
             input_tokens=reply.input_tokens,
             output_tokens=reply.output_tokens,
         )
         if self._budget is not None:
             self._budget.add_reply(reply.input_tokens, reply.output_tokens, reply.cost)
-        return HttpAnswer.of_json(_completion(self.tool.name, reply))
+        return JSONResponse(_completion(self.tool.name, reply))
 
     def _count(self, **more: int) -> None:
         counts = {name: getattr(self.used, name) + number for name, number in more.items()}
         self.used = self.used.model_copy(update=counts)
 
 
+async def _refuse(request: Request, error: Exception) -> Response:
+    status, message = getattr(error, "status_code", 400), getattr(error, "detail", "")
+    if status in (404, 405):
+        known = f"known: GET {QUERY}, POST {COMPLETIONS}"
+        message = f"{request.method} {request.url.path[:200]} is not here; {known}"
+    return error_response(status, message)
+
+
 @asynccontextmanager
 async def serving(services: ToolServices | None) -> AsyncIterator[None]:
-    """Close the services, where there are any, at the end."""
+    """Close the services, if there are any, at the end."""
     try:
         yield
     finally:
@@ -142,7 +160,7 @@ async def serving(services: ToolServices | None) -> AsyncIterator[None]:
 
 
 def read_request(body: bytes) -> ChatRequest:
-    """The request in a body; ValueError says what is wrong with it."""
+    """Parse a request; raises ValueError that says what is wrong with it."""
     try:
         values = json.loads(body)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -156,13 +174,11 @@ def read_request(body: bytes) -> ChatRequest:
         values["max_tokens"] = values["max_completion_tokens"]
     if isinstance(values.get("stop"), str):
         values["stop"] = [values["stop"]]
-    kept = {name: value for name, value in values.items() if name not in _IGNORED}
+    fields = {name: value for name, value in values.items() if name not in _IGNORED}
     try:
-        return ChatRequest.model_validate(kept)
+        return ChatRequest.model_validate(fields)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{place}: {first['msg']}") from error
+        raise ValueError(first_problem(error)) from error
 
 
 def _completion(model: str, reply: ChatReply) -> Json:
@@ -189,13 +205,13 @@ def _completion(model: str, reply: ChatReply) -> Json:
 def run_services(
     task: Task, private: Path, tool: ToolModel, budget: Budget | None = None
 ) -> ToolServices:
-    """The services while an agent works: development papers, and the run's own budget."""
+    """The services during a run: development papers, within the run's budget."""
     needs = task.spec.required_tool
     return ToolServices(tool, private / needs.development_papers, ServiceLimits(), budget)
 
 
 def grading_services(task: Task, private: Path, tool: ToolModel) -> ToolServices:
-    """The services while a submission is graded: hidden papers, and the task's limits."""
+    """The services during grading: hidden papers, within the task's limits."""
     needs = task.spec.required_tool
     limits = ServiceLimits(searches=needs.searches, tokens=needs.tokens)
     return ToolServices(tool, private / needs.papers, limits)

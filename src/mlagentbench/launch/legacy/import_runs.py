@@ -1,4 +1,4 @@
-"""`mlagentbench import-legacy`: runs of the original MLAgentBench become run directories of ours.
+"""`mlagentbench runs import`: runs of the original MLAgentBench become run directories of ours.
 
 A run is made in a directory of its own and then renamed to its place, so that it is there whole or
 not at all. What the original's logs do not say is "unknown". The data hash starts with "legacy:",
@@ -121,10 +121,11 @@ def _import(log: LegacyRun, task: Task, out: Path, choices: ImportChoices) -> tu
         workspaces = _workspaces(log, store)
         data_hash = _data_hash(store, workspaces, task.spec.submission.path)
         facts = _disclosure(log, task, data_hash, choices)
+        final = _write_record(staging, out, log, task, facts)
         replies = write_journal(staging / "journal.jsonl", log, facts, workspaces, store)
         (staging / "failure.txt").write_text(NOT_GRADED, encoding="utf-8")
         store.commit()
-        place = _publish(staging, out, log, task, facts)
+        place = _publish(staging, final, out)
     finally:
         remove_tree(staging)
     told = f"{len(log.steps)} steps, {replies.matched} replies, ended: {log.outcome.kind}"
@@ -132,8 +133,8 @@ def _import(log: LegacyRun, task: Task, out: Path, choices: ImportChoices) -> tu
     return place, told + lost
 
 
-def _publish(staging: Path, out: Path, log: LegacyRun, task: Task, facts: Disclosure) -> str:
-    """Give the run the next free number of its cell, and its place."""
+def _write_record(staging: Path, out: Path, log: LegacyRun, task: Task, facts: Disclosure) -> Path:
+    """Write run.json with the next free number of the run's cell; gives the run's place."""
     record = RunRecord(
         task_path=task.address,
         epoch=1,
@@ -148,11 +149,15 @@ def _publish(staging: Path, out: Path, log: LegacyRun, task: Task, facts: Disclo
     taken = [int(path.name) for path in cell.iterdir() if path.name.isdecimal()]
     record = record.model_copy(update={"epoch": max(taken, default=0) + 1})
     write_atomically(staging / "run.json", record.model_dump_json(indent=2).encode())
+    return cell / str(record.epoch)
+
+
+def _publish(staging: Path, final: Path, out: Path) -> str:
+    """Move the run to its place; gives it as a path below OUT."""
     (staging / "work").mkdir()
     staging.chmod(0o755)
-    final = cell / str(record.epoch)
     staging.rename(final)
-    fsync_directory(cell)
+    fsync_directory(final.parent)
     return PurePosixPath(final.relative_to(out)).as_posix()
 
 

@@ -23,10 +23,11 @@ from mlagentbench.runs.journal import (
     EndLine,
     EventLine,
     L,
+    Line,
     OutcomeLine,
     ReplyLine,
     RunLine,
-    encode_line,
+    whole_journal,
 )
 from mlagentbench.runs.objects import ObjectStore
 
@@ -47,7 +48,7 @@ class Workspaces(Record):
 def write_journal(
     path: Path, log: LegacyRun, facts: Disclosure, workspaces: Workspaces, store: ObjectStore
 ) -> MatchedReplies:
-    """Write a run's journal; gives what became of the replies."""
+    """Write the journal of a run whose run.json is written; gives what became of the replies."""
     replies = match_replies(read_replies(log.main_log), log.steps)
     writer = _Writer(log, workspaces, store)
     writer.begin(facts, replies)
@@ -56,7 +57,7 @@ def write_journal(
             writer.reply(number, reply)
         writer.step(number)
     writer.end()
-    write_atomically(path, b"".join(writer.lines))
+    write_atomically(path, whole_journal(writer.lines, path))
     return replies
 
 
@@ -64,7 +65,7 @@ class _Writer:
     """Keeps the time of day, and the workspace, as they are after the last line."""
 
     def __init__(self, log: LegacyRun, workspaces: Workspaces, store: ObjectStore) -> None:
-        self.lines: list[bytes] = []
+        self.lines: list[Line] = []
         self._log = log
         self._workspaces = workspaces
         self._store = store
@@ -130,7 +131,7 @@ class _Writer:
     def _add(self, line_type: type[L], **fields: Json) -> None:
         clock = round(self._now - self._started, 6)
         line = line_type(n=len(self.lines), at=self._now, clock=clock, **fields)
-        self.lines.append(encode_line(line))
+        self.lines.append(line)
 
     def _written(self, observation: Observation) -> tuple[Observation, str | None]:
         if len(observation.text) <= LONG_TEXT:

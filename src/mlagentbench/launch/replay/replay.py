@@ -1,4 +1,4 @@
-"""`mlagentbench replay`: a run's recorded actions, carried out again without a model, and compared.
+"""`mlagentbench runs replay`: a run's recorded actions, repeated without a model and compared.
 
     read_source       the run, its task, the very data, a python environment
     open_run          a fresh workspace in a fresh sandbox, with the run's seed and no limits
@@ -29,10 +29,11 @@ from mlagentbench.launch.replay.setup import setup_differences
 from mlagentbench.launch.replay.source import RecordedStep, ReplaySource, read_source
 from mlagentbench.launch.replay.steps import Replayer, recorded_model
 from mlagentbench.records import BudgetLimits, GradeRecord, Outcome, RunRecord
+from mlagentbench.runs.chain import chained, first_hash, payloads
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.disclosure import hardware, packages
-from mlagentbench.runs.joined_objects import JoinedObjects
 from mlagentbench.runs.journal import read_journal
+from mlagentbench.runs.objects import JoinedObjects
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import find_run, read_grades
 from mlagentbench.sandbox.bwrap.prerequisites import isolation
@@ -128,7 +129,7 @@ async def _replay_steps(
             if number == len(parts):
                 taken_back = source.taken_back()
                 if taken_back is not None and taken_back <= len(environment.steps):
-                    environment.hand_in(environment.steps[taken_back - 1])
+                    environment.submit_step(environment.steps[taken_back - 1])
                 environment.finish(source.outcome.outcome if source.outcome else UNFINISHED)
     return compared
 
@@ -160,7 +161,8 @@ async def _scores(
     """Grade the replay after each step after which the run was graded, by its newest grades."""
     newest = {grade.step: grade for grade in read_grades(source.run)}
     if source.run.replies.is_file():
-        shutil.copyfile(source.run.replies, run.replies)
+        kept = chained(payloads(source.run.replies), first_hash(run.replies))
+        write_atomically(run.replies, kept)
     compared = []
     last = len(read_journal(run.journal).steps)
     for number, then in sorted(newest.items()):

@@ -11,8 +11,8 @@ from mlagentbench.environment.services.tool_model import (
     READER,
     RecordedTool,
     ToolModel,
-    found_tool,
-    read_noted,
+    load_tool,
+    read_logged_replies,
     tool_model_name,
 )
 from mlagentbench.errors import UsageError
@@ -186,14 +186,14 @@ def _tool(record: RunRecord, task: Task, lineage: Lineage) -> ToolModel | None:
     if name is None:
         return None
     if run.asked.exists():
-        noted = [one for of_run in lineage.runs for one in read_noted(of_run.asked)]
+        noted = [one for of_run in lineage.runs for one in read_logged_replies(of_run.asked)]
         return RecordedTool(name, noted)
     if name != READER:
         raise UsageError(
             f"{run.path}: its programs asked the model {name} while they ran, and what it said is "
             f"not kept: there is no {run.asked.name}"
         )
-    return found_tool(name)
+    return load_tool(name)
 
 
 def _steps(lines: Sequence[AnyLine], first: RunLine, lineage: Lineage) -> Iterator[RecordedStep]:

@@ -5,8 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from mlagentbench.agents.runner import UNUSABLE_REPLY
-from mlagentbench.environment.actions.request_help import ANSWER
-from mlagentbench.environment.actions.research_log_actions import append_summary_to_research_log
+from mlagentbench.environment.actions.assisted import ANSWER, append_summary_to_research_log
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.research_log import LOG
 from mlagentbench.environment.services.tool_model import RecordedTool
@@ -61,7 +60,7 @@ class Replayer:
         """Carry out one step, or note why not, and compare."""
         self._step = step
         if isinstance(self._source.tool, RecordedTool):
-            self._source.tool.go_to(step.begin.at, step.end.at)
+            self._source.tool.select_step(step.begin.at, step.end.at)
         noted = _why_not(environment, step)
         if noted is None:
             await self._lay_in_research_log(environment, step)

@@ -1,6 +1,7 @@
-"""The harness's side of the executor: one socket per request, carried over the control socket."""
+"""Requests to the executor: one socket per request, passed over the control socket."""
 
 import asyncio
+import errno
 import json
 import os
 import secrets
@@ -8,8 +9,9 @@ import socket
 import struct
 from collections.abc import Sequence
 
+import anyio
+
 from mlagentbench.records import Json, Record
-from mlagentbench.sandbox.bwrap.wait_readable import readable
 
 LENGTH = struct.Struct(">I")
 CHUNK = 1 << 20
@@ -17,11 +19,11 @@ MAX_ANSWER = 1 << 16
 
 
 class ExecutorGone(Exception):
-    """The executor, or the supervisor of a request, died or gave an answer that is not its own."""
+    """The executor or the supervisor of a request died, or sent an invalid answer."""
 
 
 class Answer(Record):
-    """How a request ended, as the executor says."""
+    """How a request ended, as the executor reports it."""
 
     nonce: str
     errno: int = 0
@@ -29,13 +31,13 @@ class Answer(Record):
     start_error: int = 0
     cpu_seconds: float = 0.0
     filled: bool = False
-    """Whether the command failed and there was no room left outside of the workspace."""
+    """Whether the command failed and a writable place outside of the workspace was full."""
     clean: bool = True
-    """Whether the next command finds the sandbox as this one did."""
+    """Whether the sandbox is in the same state as before the command."""
 
 
 class Request:
-    """One request: closing it ends whatever it started inside."""
+    """One request; closing it ends everything that it started."""
 
     def __init__(self, control: socket.socket, descriptors: Sequence[int] = ()) -> None:
         self._nonce = secrets.token_hex(8)
@@ -63,7 +65,7 @@ class Request:
         try:
             answer = Answer.model_validate_json(await self.frame(MAX_ANSWER))
         except ValueError as error:
-            raise ExecutorGone("not an answer of the executor") from error
+            raise ExecutorGone("invalid answer") from error
         if answer.nonce != self._nonce:
             raise ExecutorGone("the answer to another request")
         return answer
@@ -76,10 +78,10 @@ class Request:
 
     async def passed_socket(self) -> socket.socket:
         """The socket that follows an answer."""
-        await readable(self._connection.fileno())
+        await anyio.wait_readable(self._connection.fileno())
         _message, descriptors, _flags, _address = socket.recv_fds(self._connection, 1, 1)
         if not descriptors:
-            raise ExecutorGone("closed before it handed a socket over")
+            raise ExecutorGone("closed before it passed a socket")
         os.set_inheritable(descriptors[0], False)
         return socket.socket(fileno=descriptors[0])
 
@@ -97,14 +99,14 @@ class Request:
         return bytes(received)
 
     def end(self) -> None:
-        """Ask for the command and all that it started to be killed; the answer still comes."""
+        """Have the command and everything it started killed; the answer still arrives."""
         try:
             self._connection.send(b"k")
         except (BrokenPipeError, ConnectionResetError):
             return
 
     async def gone(self) -> None:
-        """Wait until the supervisor of this request has ended, having killed what it started."""
+        """Wait until the supervisor of this request has killed what it started and has ended."""
         self._connection.shutdown(socket.SHUT_WR)
         loop = asyncio.get_running_loop()
         try:
@@ -115,3 +117,45 @@ class Request:
 
     def close(self) -> None:
         self._connection.close()
+
+
+async def read_file(control: socket.socket, path: str, max_bytes: int) -> bytes:
+    """The bytes of a file; raises OSError with EFBIG if there are more than `max_bytes`."""
+    request = Request(control)
+    try:
+        await request.send(kind="read", path=path, max_bytes=max_bytes)
+        _raise_for((await request.answer()).errno, path)
+        contents = bytearray()
+        while chunk := await request.frame():
+            contents += chunk
+            if len(contents) > max_bytes:
+                _raise_for(errno.EFBIG, path)
+        return bytes(contents)
+    finally:
+        request.close()
+
+
+async def write_file(control: socket.socket, path: str, contents: bytes) -> None:
+    """Write a complete file, creating its parents."""
+    request = Request(control)
+    try:
+        await request.send(contents, kind="write", path=path, size=len(contents))
+        _raise_for((await request.answer()).errno, path)
+    finally:
+        request.close()
+
+
+async def listening_socket(control: socket.socket, port: int) -> socket.socket:
+    """A socket that listens on a port of the sandbox's loopback."""
+    request = Request(control)
+    try:
+        await request.send(kind="listen", port=port)
+        _raise_for((await request.answer()).errno, f"port {port}")
+        return await request.passed_socket()
+    finally:
+        request.close()
+
+
+def _raise_for(number: int, path: str) -> None:
+    if number:
+        raise OSError(number, os.strerror(number), path)

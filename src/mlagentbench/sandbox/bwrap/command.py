@@ -1,4 +1,4 @@
-"""One command under way: its pipes, its output as it comes, and how it is ended."""
+"""A running command: its pipes, its output as it arrives, and how it is ended."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ LAST_OUTPUT_TIMEOUT = 5.0
 
 
 class OutputPipe:
-    """Our end of a command's stdout or stderr; hands on what arrives."""
+    """The harness's end of a command's stdout or stderr; passes on what arrives."""
 
     def __init__(self, on_data: Callable[[bytes], None]) -> None:
         self._on_data = on_data
@@ -26,7 +26,7 @@ class OutputPipe:
         self._loop.add_reader(self._end, self._read)
 
     def _read(self) -> bool:
-        """Hand on one chunk; False when there is none now."""
+        """Pass on one chunk; False when there is none now."""
         try:
             data = os.read(self._end, CHUNK)
         except BlockingIOError:
@@ -38,12 +38,12 @@ class OutputPipe:
         return False
 
     def drain(self) -> None:
-        """Hand on all that is in the pipe at this moment."""
+        """Pass on everything that is in the pipe now."""
         while not self.closed.is_set() and self._read():
             continue
 
     def discard(self) -> None:
-        """Go on emptying the pipe, so that what still holds it never blocks."""
+        """Keep emptying the pipe, so that processes that hold it never block."""
         self._on_data = lambda _data: None
 
     def close(self) -> None:
@@ -54,7 +54,7 @@ class OutputPipe:
 
 
 class InputPipe:
-    """Our end of a command's stdin: fed with bytes, then closed."""
+    """The harness's end of a command's stdin: fed with bytes, then closed."""
 
     def __init__(self, contents: bytes) -> None:
         self._left = memoryview(contents)
@@ -83,7 +83,7 @@ class InputPipe:
 
 
 class Command:
-    """A command that was handed to the executor."""
+    """A command that was passed to the executor."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Command:
         stdin: bytes,
         max_output: int,
         on_output: Callable[[bytes], None] | None,
-        on_too_much: Callable[[], None],
+        on_too_much: Callable[["Command"], None],
     ) -> None:
         self.limit: LimitHit | None = None
         self.output = bytearray()
@@ -127,21 +127,21 @@ class Command:
         if self._on_output is not None:
             self._on_output(data)
         if self._left <= 0:
-            self._on_too_much()
+            self._on_too_much(self)
 
     async def run(self, **fields: Json) -> Answer:
         await self._request.send(kind="run", **fields)
         return await self._request.answer()
 
     async def last_output(self) -> None:
-        """What was written before the end; every writer is dead, so the pipes close at once."""
+        """Wait for the rest of the output; every writer is dead, so the pipes close at once."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LAST_OUTPUT_TIMEOUT):
                 for pipe in self._pipes:
                     await pipe.closed.wait()
 
     def leave_running(self) -> list[OutputPipe]:
-        """Take what was written so far, and return the pipes that processes left behind hold."""
+        """Take the output so far, and return the pipes that background processes still hold."""
         for pipe in self._pipes:
             pipe.drain()
             pipe.discard()
@@ -149,7 +149,7 @@ class Command:
         return [pipe for pipe in left if not pipe.closed.is_set()]
 
     def end(self, limit: LimitHit | None) -> None:
-        """Have the command and all that it started killed; the first reason stays."""
+        """Have the command and everything it started killed; the first limit is kept."""
         self.limit = self.limit or limit
         self._request.end()
 
@@ -157,7 +157,7 @@ class Command:
         await self._request.gone()
 
     def close(self) -> None:
-        """Let go of the request: what it started is killed, unless it ended and was to stay."""
+        """Close the request: what it started is killed, unless it was left in the background."""
         self._request.close()
         self._close_pipes()
 

@@ -1,4 +1,4 @@
-"""The harness's side of the guardian: one per process, started when the first sandbox is."""
+"""The connection to the guardian: one per process, started with the first sandbox."""
 
 import json
 import os
@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import SCRATCH
@@ -21,12 +22,11 @@ from mlagentbench.sandbox.base import Identity
 _PROGRAM = GUEST / "guardian.py"
 
 
-class Started:
-    """A bubblewrap that the guardian has started; `handle` is a pidfd of it."""
+class Started(NamedTuple):
+    """A bubblewrap process that the guardian has started; `handle` is its pidfd."""
 
-    def __init__(self, pid: int, handle: int) -> None:
-        self.pid = pid
-        self.handle = handle
+    pid: int
+    handle: int
 
 
 class Guardian:
@@ -82,7 +82,7 @@ def guardian() -> Guardian:
 
 
 def identify(pid: int) -> Identity | None:
-    """The identity of a living process, None when there is none of that pid."""
+    """The identity of a living process; None if no process has that pid."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -92,7 +92,7 @@ def identify(pid: int) -> Identity | None:
 
 
 def kill_if_alive(identity: Identity, timeout: float = 10.0) -> bool:
-    """Kill exactly that sandbox, if it still lives, and wait until it is gone."""
+    """Kill exactly that sandbox, if it is alive, and wait until it is gone."""
     try:
         handle = os.pidfd_open(identity.pid)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""One running bubblewrap: from the call that starts it to the moment when nothing of it is left."""
+"""One running bubblewrap, from its start until its last process has ended."""
 
 import asyncio
 import contextlib
@@ -16,10 +16,9 @@ from mlagentbench.guest import GUEST
 from mlagentbench.sandbox.base import Identity
 from mlagentbench.sandbox.bwrap.guardian_client import Started, guardian, identify
 from mlagentbench.sandbox.bwrap.layout import ETC_FILES, EXECUTOR, Layout
-from mlagentbench.sandbox.bwrap.limits import View, hard_limits
+from mlagentbench.sandbox.bwrap.limits import SandboxView, hard_limits
 from mlagentbench.sandbox.bwrap.prerequisites import explain_failure
 from mlagentbench.sandbox.bwrap.seccomp import seccomp_filter
-from mlagentbench.sandbox.bwrap.wait_readable import readable
 
 START_TIMEOUT = 60.0
 DEATH_TIMEOUT = 20.0
@@ -28,7 +27,7 @@ _CONTROL, _INFO = 3, 4
 
 
 class Instance:
-    """A bubblewrap whose executor has answered; `control` leads to it."""
+    """A bubblewrap whose executor is ready; `control` is the socket to it."""
 
     def __init__(self, started: Started, control: socket.socket) -> None:
         self.control = control
@@ -36,7 +35,7 @@ class Instance:
         self._handle = started.handle
         self._inside: int | None = None
         self.identity: Identity
-        self.view: View
+        self.view: SandboxView
         self.ended = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._handle, self._on_end)
@@ -47,7 +46,7 @@ class Instance:
 
     @property
     def alive(self) -> bool:
-        """Whether the executor still holds its end of the control socket."""
+        """Whether the executor still has its end of the control socket open."""
         if self.control.fileno() < 0:
             return False
         poll = select.poll()
@@ -88,7 +87,7 @@ class Instance:
         return instance
 
     async def _wait_until_ready(self, errors: int, info: int) -> None:
-        ready = asyncio.ensure_future(readable(self.control.fileno()))
+        ready = asyncio.ensure_future(anyio.wait_readable(self.control))
         ended = asyncio.ensure_future(self.ended.wait())
         try:
             await asyncio.wait((ready, ended), return_when=asyncio.FIRST_COMPLETED)
@@ -102,16 +101,16 @@ class Instance:
         self._inside = json.loads(os.read(info, 1 << 16))["child-pid"]
         identity = identify(self._inside)
         try:
-            self.view = View(executor)
+            self.view = SandboxView(executor)
         except OSError as error:
             raise RunFailed("sandbox", f"cannot look into the sandbox: {error}") from error
         if identity is None:
-            raise RunFailed("sandbox", "ended while it started")
+            raise RunFailed("sandbox", "it ended while starting")
         self.identity = identity
 
     async def kill(self) -> None:
-        """Kill all of it; when this returns, no process of it is left."""
-        self.shoot()
+        """Kill all of it; when this returns, none of its processes is left."""
+        self.send_kill()
         try:
             async with asyncio.timeout(DEATH_TIMEOUT):
                 await self.ended.wait()
@@ -119,8 +118,8 @@ class Instance:
             raise RunFailed("sandbox", f"process {self.pid} does not die") from None
         self.release()
 
-    def shoot(self) -> None:
-        """Send the signal that kills all of it."""
+    def send_kill(self) -> None:
+        """Send the signal that kills all of it, without waiting."""
         with contextlib.suppress(ProcessLookupError):
             if self.ended.is_set():
                 return
@@ -130,7 +129,7 @@ class Instance:
                 signal.pidfd_send_signal(self._handle, signal.SIGKILL)
 
     def release(self) -> None:
-        """Give back the descriptors of a sandbox that has ended."""
+        """Close the descriptors of a sandbox that has ended."""
         if self.control.fileno() < 0:
             return
         self.control.close()
@@ -142,8 +141,9 @@ class Instance:
 def _command(layout: Layout, descriptors: list[int]) -> list[str]:
     """The call of bubblewrap; the files that it reads are added to its descriptors.
 
-    Its options are in such a file, since processes inside can see the command line. No descriptor
-    below 3 leads to us: those stay open in processes that commands could take over.
+    Its options are in such a file, since processes in the sandbox can see the command line. No
+    descriptor below 3 leads to the harness: those stay open in processes that commands could take
+    over.
     """
     files = {EXECUTOR: _EXECUTOR_PROGRAM.read_bytes()}
     files |= {name: text.encode() for name, text in ETC_FILES.items()}
@@ -159,10 +159,8 @@ def _command(layout: Layout, descriptors: list[int]) -> list[str]:
     arguments = len(descriptors)
     descriptors.append(_memory_file(b"".join(word.encode() + b"\0" for word in options)))
     limits = hard_limits(layout.spec.limits, own_uid=layout.uid is not None)
-    return [
-        layout.bwrap, "--args", str(arguments), "--info-fd", str(_INFO), "--",
-        *layout.command(_CONTROL, json.dumps(limits)),
-    ]  # fmt: skip
+    call = [layout.bwrap, "--args", str(arguments), "--info-fd", str(_INFO), "--"]
+    return [*call, *layout.command(_CONTROL, json.dumps(limits))]
 
 
 def _memory_file(contents: bytes) -> int:
@@ -173,7 +171,7 @@ def _memory_file(contents: bytes) -> int:
 
 
 def _receive_ready(control: socket.socket) -> int | None:
-    """The executor's pid as the host sees it, from the credentials of its first word."""
+    """The executor's pid on the host, from the credentials of its first message."""
     credentials = struct.Struct("3i")
     message, ancillary, _flags, _address = control.recvmsg(5, socket.CMSG_SPACE(credentials.size))
     if message != b"ready":

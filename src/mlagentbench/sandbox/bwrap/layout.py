@@ -1,8 +1,8 @@
-"""What is visible inside a sandbox, as arguments of bubblewrap.
+"""What is visible in a sandbox, as arguments of bubblewrap.
 
-An ordinary user gets a user namespace. For root that would not be safe (uid 1000 inside would be
-host root for every permission check), so there the mounts are made without one, the process drops
-to an unprivileged uid of its own, and user namespaces are closed in a second, nested call.
+An ordinary user gets a user namespace. For root that would not be safe: uid 1000 in the sandbox
+would be host root for every permission check. So for root the mounts are made without one, the
+process drops to an unprivileged uid of its own, and a second, nested call closes user namespaces.
 """
 
 import os
@@ -28,18 +28,20 @@ ETC_FILES = {
     "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
-_OURS = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(__file__).resolve().parents[2]
 _PREFIX_PARTS = ("bin", "lib", "lib64", "include")
 _NO_PACKAGES_BELOW = {"share", "include", "src", "node_modules", "__pycache__"}
 _PACKAGE_DIRECTORIES = ("site-packages", "dist-packages")
-_NOT_THE_SYSTEMS = tuple(
+_HIDDEN_IN_USR = tuple(
     place for place in (Path("/usr/src"), Path("/usr/local/src")) if place.is_dir()
 )
-"""Below /usr, but where containers keep an application, with its tasks, data and results."""
+"""Directories below /usr where containers keep an application with its tasks, data and results."""
+_USER_NAMESPACE = ("--unshare-user", "--uid", "1000", "--gid", "1000", "--disable-userns")
+_ALWAYS = ("--as-pid-1", "--new-session", "--die-with-parent", "--clearenv", "--cap-drop", "ALL")
 
 
 class Python:
-    """The interpreter of a venv (or of a bare prefix), and what of the host it needs."""
+    """The interpreter of a venv or a bare prefix, and the host directories it needs."""
 
     def __init__(self, environment: Path) -> None:
         self.environment = environment.absolute()
@@ -47,7 +49,7 @@ class Python:
         self.is_venv = (self.environment / "pyvenv.cfg").is_file()
 
     def directories(self) -> list[Path]:
-        """Every directory that must be visible, at its own path."""
+        """Every directory that must be visible at its own path."""
         prefixes = {self.executable.resolve().parent.parent}
         if self.is_venv:
             prefixes.add(self._home().parent)
@@ -73,26 +75,26 @@ class Layout:
         self._directories: set[str] = set()
 
     def command(self, control: int, hard_limits: str) -> list[str]:
-        """What comes after bubblewrap's options: the executor, behind the drop of privileges."""
+        """The command after bubblewrap's options: drop privileges, then run the executor."""
         python = str(self.python.executable)
         executor = [python, "-I", "-S", "-B", EXECUTOR, str(control), hard_limits, *TMPFS_PLACES]
         if self.uid is None:
             return executor
-        drop = [
-            "/usr/bin/setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups",
-            "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all",
-        ]  # fmt: skip
-        close = [
-            self.bwrap, "--bind", "/", "/", "--dev", "/dev", *self._gpu_devices(),
-            *self._tmpfs("/dev/shm"), *self._tmpfs("/var/tmp"),
-            "--remount-ro", "/dev", "--remount-ro", "/proc",
-            "--unshare-user", "--uid", "1000", "--gid", "1000", "--disable-userns",
-            "--cap-drop", "ALL", "--die-with-parent", "--chdir", WORKSPACE, "--",
-        ]  # fmt: skip
-        return [*drop, *close, *executor]
+        user = (f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups")
+        capabilities = ("--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
+        nested = [
+            *(self.bwrap, "--bind", "/", "/", "--dev", "/dev"),
+            *self._gpu_devices(),
+            *self._tmpfs("/dev/shm"),
+            *self._tmpfs("/var/tmp"),
+            *_remount_read_only("/dev", "/proc"),
+            *_USER_NAMESPACE,
+            *("--cap-drop", "ALL", "--die-with-parent", "--chdir", WORKSPACE, "--"),
+        ]
+        return ["/usr/bin/setpriv", *user, *capabilities, *nested, *executor]
 
     def options(self, data_descriptors: dict[str, int]) -> list[str]:
-        """bubblewrap's options; `data_descriptors` hold the files that we bring along."""
+        """bubblewrap's options; `data_descriptors` hold the files that the harness provides."""
         return [
             *self._namespaces(),
             *self._system(),
@@ -100,30 +102,22 @@ class Layout:
             *self._writable_memory(),
             *self._python(),
             *self._workspace(),
-            *(("--remount-ro", "/proc") if self.uid is None else ()),
-            *(word for place in _NOT_THE_SYSTEMS for word in ("--remount-ro", str(place))),
-            "--remount-ro", "/dev", "--remount-ro", "/",
-            "--chdir", WORKSPACE if self.uid is None else "/",
-        ]  # fmt: skip
+            *(_remount_read_only("/proc") if self.uid is None else ()),
+            *_remount_read_only(*map(str, _HIDDEN_IN_USR), "/dev", "/"),
+            *("--chdir", WORKSPACE if self.uid is None else "/"),
+        ]
 
     def _namespaces(self) -> list[str]:
-        always = [
-            "--as-pid-1", "--new-session", "--die-with-parent", "--clearenv", "--cap-drop", "ALL",
-        ]  # fmt: skip
         if self.uid is None:
-            user = ["--unshare-user", "--uid", "1000", "--gid", "1000", "--disable-userns"]
-            return ["--unshare-all", *user, *always]
-        kept = ["CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"]
-        unshared = ["ipc", "pid", "net", "uts", "cgroup-try"]
-        return [
-            *(f"--unshare-{name}" for name in unshared),
-            *always,
-            *(word for name in kept for word in ("--cap-add", name)),
-        ]
+            return ["--unshare-all", *_USER_NAMESPACE, *_ALWAYS]
+        unshared = [f"--unshare-{name}" for name in ("ipc", "pid", "net", "uts", "cgroup-try")]
+        capabilities = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+        added = [word for name in capabilities for word in ("--cap-add", name)]
+        return [*unshared, *_ALWAYS, *added]
 
     def _system(self) -> Iterator[str]:
         yield from ("--ro-bind", "/usr", "/usr")
-        for place in _NOT_THE_SYSTEMS:
+        for place in _HIDDEN_IN_USR:
             yield from ("--perms", "0755", "--tmpfs", str(place))
         for name in ("bin", "sbin", "lib", "lib32", "lib64"):
             place = Path("/", name)
@@ -163,8 +157,8 @@ class Layout:
             yield from _hide(hidden)
         if venv is not None:
             yield from self._read_only(venv)
-            if _OURS.is_relative_to(venv):
-                yield from _hide(_OURS)
+            if _PACKAGE.is_relative_to(venv):
+                yield from _hide(_PACKAGE)
 
     def _workspace(self) -> Iterator[str]:
         yield from ("--bind", str(self.spec.workspace), WORKSPACE)
@@ -179,7 +173,7 @@ class Layout:
         yield from ("--ro-bind", str(path), str(path))
 
     def _parents(self, path: str) -> Iterator[str]:
-        """Create the parents of a mount point; left to itself, root's bubblewrap closes them."""
+        """Create the parents of a mount point; by default root's bubblewrap makes them private."""
         for parent in reversed(Path(path).parents):
             name = str(parent)
             if name not in self._directories and not _is_of_the_system(parent) and name != "/":
@@ -194,44 +188,38 @@ class Layout:
 
 
 def _is_of_the_system(path: Path) -> bool:
-    """Whether it is shown because /usr is."""
-    own = any(path.is_relative_to(place) for place in _NOT_THE_SYSTEMS)
-    return path.is_relative_to("/usr") and not own
+    """Whether it is visible because /usr is."""
+    hidden = any(path.is_relative_to(place) for place in _HIDDEN_IN_USR)
+    return path.is_relative_to("/usr") and not hidden
+
+
+def _remount_read_only(*places: str) -> list[str]:
+    return [word for place in places for word in ("--remount-ro", place)]
 
 
 def _hide(place: Path) -> Sequence[str]:
-    return ("--tmpfs", str(place), "--remount-ro", str(place))
+    return ("--tmpfs", str(place), *_remount_read_only(str(place)))
 
 
 @lru_cache(maxsize=32)
 def _hidden_packages(*shown: Path, venv: Path | None) -> tuple[Path, ...]:
-    """Installed packages below what is shown, except the venv's own.
+    """Installed packages below the visible directories, except the venv's own.
 
-    Where this package was installed without a venv, its generators, graders and solutions could
-    be read there; it is hidden wherever it lies.
+    This package itself is hidden wherever it is: it has the generators, graders and solutions.
     """
     found = [place for root in shown for place in _package_directories(root)]
     hidden = [place for place in found if venv is None or not place.is_relative_to(venv)]
-    bare = any(_OURS.is_relative_to(root) for root in shown)
-    if bare and not any(_OURS.is_relative_to(place) for place in found):
-        hidden.append(_OURS)
+    bare = any(_PACKAGE.is_relative_to(root) for root in shown)
+    if bare and not any(_PACKAGE.is_relative_to(place) for place in found):
+        hidden.append(_PACKAGE)
     return tuple(hidden)
 
 
 @lru_cache(maxsize=32)
 def _package_directories(root: Path) -> tuple[Path, ...]:
-    found = []
-    pending = [str(root)]
-    while pending:
-        try:
-            entries = list(os.scandir(pending.pop()))
-        except OSError:
-            continue
-        for entry in entries:
-            if entry.name in _NO_PACKAGES_BELOW or not entry.is_dir(follow_symlinks=False):
-                continue
-            if entry.name in _PACKAGE_DIRECTORIES:
-                found.append(Path(entry.path))
-            else:
-                pending.append(entry.path)
+    found: list[Path] = []
+    for folder, folders, _files in os.walk(root):
+        packages = [Path(folder, name) for name in folders if name in _PACKAGE_DIRECTORIES]
+        found += [path for path in packages if not path.is_symlink()]
+        folders[:] = set(folders) - _NO_PACKAGES_BELOW - set(_PACKAGE_DIRECTORIES)
     return tuple(found)

@@ -1,8 +1,8 @@
-"""The limits of commands: what a sandbox uses, seen from outside, and which limit it broke.
+"""The limits of commands: what a sandbox uses, seen from the host, and which limit was exceeded.
 
-The kernel holds the hard lines (`hard_limits`: file size, and far-off stops against one leap of
-memory or a fork bomb; the tmpfs have their sizes). The LimitWatch looks a few times a second while
-commands run, so that a short command is never looked at and costs nothing.
+The kernel enforces the hard limits (`hard_limits`: file size, and generous stops against a sudden
+allocation or a fork bomb) and the sizes of the tmpfs. A LimitWatch checks the others a few times a
+second while commands run, so that a short command is not checked and costs nothing.
 """
 
 import asyncio
@@ -22,14 +22,15 @@ from mlagentbench.sandbox.bwrap.layout import TMPFS_PLACES
 PERIOD = 0.1
 FIRST_WALK = 0.5
 WALK_SHARE = 20
-LAST_STEPS = 5_000_000
+SETTLE_TIME = 5_000_000
+"""Nanoseconds that threads may run before they have come to rest."""
 _EXECUTOR = "1"
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _NPROC_IS_PER_NAMESPACE = (5, 14)
 
 
-def hit(limits: Limits, name: LimitName, wall_time: float | None = None) -> LimitHit:
-    """The limit of that name as it is reported."""
+def limit_hit(limits: Limits, name: LimitName, wall_time: float | None = None) -> LimitHit:
+    """The limit of that name, as it is reported."""
     values = {
         "wall time": _seconds(limits.wall_time if wall_time is None else wall_time),
         "memory": _bytes(limits.memory),
@@ -56,10 +57,10 @@ def _bytes(size: int) -> str:
 
 
 def hard_limits(limits: Limits, own_uid: bool) -> dict[str, int]:
-    """Resource limits set on every process inside, by their names in `resource`.
+    """Resource limits of every process in the sandbox, by their names in `resource`.
 
-    Virtual memory is left alone: threads of numpy and torch reserve far more than they use.
-    Tasks are counted per user; before Linux 5.14 that includes the user's processes outside.
+    Virtual memory is not limited: threads of numpy and torch reserve far more than they use. Tasks
+    are counted per user; before Linux 5.14 that includes the user's processes on the host.
     """
     hard = {"FSIZE": limits.file_size, "DATA": 2 * limits.memory + 4 * 10**9}
     version = tuple(int(part) for part in platform.release().split(".")[:2] if part.isdigit())
@@ -69,12 +70,12 @@ def hard_limits(limits: Limits, own_uid: bool) -> dict[str, int]:
 
 
 def max_tasks(limits: Limits) -> int:
-    """Processes and threads together, of which the kernel allows no more."""
+    """The most processes and threads together that the kernel allows."""
     return 4 * limits.processes + 256
 
 
 class SandboxUsage(Record):
-    """What all processes of a sandbox use together at one moment."""
+    """What all processes of a sandbox use together now."""
 
     memory: int
     processes: int
@@ -82,7 +83,7 @@ class SandboxUsage(Record):
 
 
 class Thread(NamedTuple):
-    """A thread's state as the kernel's letter, and the nanoseconds that it has run."""
+    """A thread's state as the kernel's letter, and its CPU time in nanoseconds."""
 
     state: str
     ran: int
@@ -97,16 +98,15 @@ class Thread(NamedTuple):
 
 
 def stayed_at_rest(before: dict[str, Thread], now: dict[str, Thread]) -> bool:
-    """Whether these are the same threads, and none has run but for its last steps into rest."""
-    living = [
+    """Whether these are the same threads, and none has run, except to come to rest."""
+    then, since = (
         {name: one.ran for name, one in seen.items() if not one.ended} for seen in (before, now)
-    ]
-    then, since = living
-    return then.keys() == since.keys() and sum(since.values()) - sum(then.values()) < LAST_STEPS
+    )
+    return then.keys() == since.keys() and sum(since.values()) - sum(then.values()) < SETTLE_TIME
 
 
-class View:
-    """A look into a running sandbox from outside: its own /proc and its tmpfs."""
+class SandboxView:
+    """A running sandbox seen from the host: its /proc and its tmpfs."""
 
     def __init__(self, inside_pid: int) -> None:
         root = f"/proc/{inside_pid}/root"
@@ -135,10 +135,10 @@ class View:
         return SandboxUsage(memory=memory, processes=len(pids), tasks=tasks)
 
     def threads(self) -> dict[str, Thread]:
-        """All threads but the executor's, by their numbers inside.
+        """All threads except the executor's, by their ids in the sandbox.
 
-        A program that forks and exits all the time cannot hide: numbers are listed upwards, and
-        its next one is always higher.
+        A program that forks and exits all the time cannot hide: ids are listed in ascending order,
+        and its next one is always higher.
         """
         found = {}
         for pid in self.pids():
@@ -150,7 +150,7 @@ class View:
         return found
 
     def proportional_memory(self) -> int:
-        """Memory with each shared page counted once; dear, so only asked when it matters."""
+        """Memory with each shared page counted once; expensive."""
         total = 0
         for pid in self.pids():
             with contextlib.suppress(OSError):
@@ -183,10 +183,10 @@ class View:
 
 
 class LimitWatch:
-    """Watches one running sandbox while commands run, and tells which limit was broken."""
+    """Watches a sandbox while commands run, and reports which limit was exceeded."""
 
     def __init__(
-        self, view: View, limits: Limits, workspace: Path, placeholders: Iterable[str]
+        self, view: SandboxView, limits: Limits, workspace: Path, placeholders: Iterable[str]
     ) -> None:
         self._view = view
         self._limits = limits
@@ -198,15 +198,15 @@ class LimitWatch:
         self._next_walk = 0.0
 
     async def report(self, commands: Callable[[], int], on_hit: Callable[[LimitHit], None]) -> None:
-        """Look until cancelled; `commands` is how many run (each has a supervisor of ours)."""
+        """Check until cancelled; `commands` is the number of commands, each with a supervisor."""
         self._next_walk = max(self._next_walk, time.monotonic() + FIRST_WALK)
         while True:
             await asyncio.sleep(PERIOD)
-            broken = await asyncio.to_thread(self._look, commands())
-            if broken is not None:
-                on_hit(hit(self._limits, broken))
+            exceeded = await asyncio.to_thread(self._check, commands())
+            if exceeded is not None:
+                on_hit(limit_hit(self._limits, exceeded))
 
-    def _look(self, commands: int) -> LimitName | None:
+    def _check(self, commands: int) -> LimitName | None:
         usage = self._view.usage()
         processes = usage.processes - self._own_processes - commands
         if processes > self._limits.processes or usage.tasks >= max_tasks(self._limits):
@@ -235,48 +235,37 @@ class LimitWatch:
         return status.f_bavail * status.f_frsize
 
     async def at_end(self, result: CommandResult, filled: bool) -> LimitHit | None:
-        """The limit that a command broke although nobody looked at it while it ran.
+        """The limit that a command exceeded between two checks.
 
-        `filled` says that there was no room left in a tmpfs, before it was tidied up.
+        `filled` says that a tmpfs was full before it was cleaned up.
         """
         if result.exit_code:
             said = result.stderr[-4000:].decode("utf-8", "replace")
             if result.exit_code == 128 + 25 or os.strerror(errno.EFBIG) in said:
-                return hit(self._limits, "file size")
+                return limit_hit(self._limits, "file size")
             if filled or (
                 os.strerror(errno.ENOSPC) in said and self._free() > self._limits.tmp_size
             ):
-                return hit(self._limits, "tmp size")
+                return limit_hit(self._limits, "tmp size")
         grown = self._known_free - self._free()
         if grown > self._limits.workspace_size - self._known_size and await asyncio.to_thread(
             self._workspace_too_large
         ):
-            return hit(self._limits, "workspace size")
+            return limit_hit(self._limits, "workspace size")
         return None
 
 
 def directory_size(directory: Path, skipped: Iterable[str] = ()) -> int:
-    """Bytes of all files below, links not followed, a hard-linked file counted once."""
-    skipped = frozenset(skipped)
+    """Bytes of all files in a directory, without following links; hard links count once."""
     total = 0
     linked: set[tuple[int, int]] = set()
-    pending = [directory]
-    while pending:
-        place = pending.pop()
-        try:
-            entries = list(os.scandir(place))
-        except OSError:
-            continue
-        for entry in entries:
-            if place == directory and entry.name in skipped:
-                continue
-            try:
-                status = entry.stat(follow_symlinks=False)
-            except OSError:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                pending.append(Path(entry.path))
-            elif status.st_nlink == 1 or (status.st_dev, status.st_ino) not in linked:
-                linked.add((status.st_dev, status.st_ino))
-                total += max(status.st_size, status.st_blocks * 512)
+    for folder, folders, files in os.walk(directory):
+        skip = frozenset(skipped) if folder == str(directory) else frozenset()
+        folders[:] = set(folders) - skip
+        for name in set(files) - skip:
+            with contextlib.suppress(OSError):
+                status = os.lstat(f"{folder}/{name}")
+                if status.st_nlink == 1 or (status.st_dev, status.st_ino) not in linked:
+                    linked.add((status.st_dev, status.st_ino))
+                    total += max(status.st_size, status.st_blocks * 512)
     return total

@@ -1,4 +1,4 @@
-"""What the host must offer for a bubblewrap sandbox, and what to do where it does not."""
+"""What the host must provide for a bubblewrap sandbox, and how to fix what is missing."""
 
 import os
 import random
@@ -21,7 +21,7 @@ _SETTINGS = {
 
 
 def find_bwrap() -> str:
-    """The bubblewrap program, or a UsageError that says how to get it."""
+    """The bubblewrap program; raises UsageError that says how to install it."""
     found = shutil.which("bwrap")
     if found is None:
         raise UsageError(
@@ -37,12 +37,12 @@ def find_bwrap() -> str:
 
 
 def isolation() -> str:
-    """How strongly commands are kept apart from the host, for disclosure."""
+    """How commands are isolated from the host, for disclosure."""
     return "bubblewrap: " + ("separate uid" if os.geteuid() == 0 else "user namespace")
 
 
 def unprivileged_uid() -> int | None:
-    """A uid of a sandbox's own when we are root, None for an ordinary user."""
+    """An unused uid for a sandbox if this process is root, None for an ordinary user."""
     if os.geteuid() != 0:
         return None
     wide = any(
@@ -71,7 +71,7 @@ def _owner(place: Path) -> int | None:
 
 
 def explain_failure(said: str) -> MLAgentBenchError:
-    """Why bubblewrap did not start, with the next step where one is known."""
+    """Why bubblewrap did not start, with the next step if one is known."""
     refused = ("user namespace", "uid map", "Operation not permitted", "No permissions")
     if any(word in said for word in refused):
         for name, (forbidding, setting) in _SETTINGS.items():

@@ -1,24 +1,27 @@
-"""The sandbox of bubblewrap: starts in milliseconds, needs no image and no root.
+"""The bubblewrap sandbox: starts in milliseconds, needs no image and no root.
 
-One sandbox lives for the whole run. Commands are started by an executor inside of it; when that
-dies, a new sandbox is started on the same workspace, and the next result says so.
+One sandbox serves the whole run. An executor in it starts the commands. When the executor dies, a
+new sandbox is started on the same workspace, and the next result says so.
 """
 
 import asyncio
 import contextlib
 import math
+import os
 import posixpath
 import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
 import anyio
+import psutil
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.fs import give_to, open_up
+from mlagentbench.fs import chown_tree, make_accessible
 from mlagentbench.records import Json
 from mlagentbench.sandbox.base import (
     WORKSPACE,
@@ -28,23 +31,28 @@ from mlagentbench.sandbox.base import (
     LoopbackServer,
     SandboxSpec,
 )
-from mlagentbench.sandbox.bwrap.channel import Answer, ExecutorGone
+from mlagentbench.sandbox.bwrap.channel import (
+    Answer,
+    ExecutorGone,
+    listening_socket,
+    read_file,
+    write_file,
+)
 from mlagentbench.sandbox.bwrap.command import Command, OutputPipe
-from mlagentbench.sandbox.bwrap.file_access import listening_socket, read_file, write_file
 from mlagentbench.sandbox.bwrap.instance import Instance
 from mlagentbench.sandbox.bwrap.layout import HOME, Layout
-from mlagentbench.sandbox.bwrap.limits import PERIOD, LimitWatch, Thread, hit, stayed_at_rest
+from mlagentbench.sandbox.bwrap.limits import PERIOD, LimitWatch, Thread, limit_hit, stayed_at_rest
 from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap, isolation, unprivileged_uid
-from mlagentbench.sandbox.bwrap.process_signals import signal_tree
 from mlagentbench.sandbox.bwrap.session import SandboxProcess
 
 MAX_READ = 1_000_000_000
 KILL_GRACE = 5.0
 STOP_TIMEOUT = 5.0
 ANSWER_TIMEOUT = 60.0
-"""Within which any file is read or written."""
-BOOKING_TIME = 0.001
+"""Seconds within which any file is read or written."""
+ACCOUNTING_DELAY = 0.001
 _LONGEST = 1e7
+_KERNEL_LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
 T = TypeVar("T")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -62,7 +70,7 @@ class BubblewrapSandbox:
         self._watch: LimitWatch
         self._active: set[Command | SandboxProcess] = set()
         self._watching: asyncio.Task[None] | None = None
-        self._left_some = False
+        self._has_background = False
         self._first_hit = self._last_hit = -math.inf
         self._left_running: list[OutputPipe] = []
         self._starting = asyncio.Lock()
@@ -70,12 +78,12 @@ class BubblewrapSandbox:
 
     @property
     def isolation(self) -> str:
-        """How strongly commands are kept apart from the host, for disclosure."""
+        """How commands are isolated from the host, for disclosure."""
         return isolation()
 
     @property
     def identity(self) -> Identity:
-        """Which processes this sandbox is, so that a later harness can end exactly them."""
+        """Identifies the processes of this sandbox, so that a later harness can end them."""
         return self._running().identity
 
     # Life
@@ -87,7 +95,7 @@ class BubblewrapSandbox:
         await self._launch()
 
     async def stop(self) -> None:
-        """Kill everything inside; the workspace stays as it is."""
+        """Kill everything in the sandbox; the workspace is kept."""
         self._stop_watching()
         instance, self._instance = self._instance, None
         if instance is not None:
@@ -110,19 +118,19 @@ class BubblewrapSandbox:
         await self.stop()
 
     def _prepare_workspace(self) -> None:
-        """Make way for the binds, and give root's files to the sandbox's own uid."""
+        """Remove links where binds go, and give root's files to the sandbox's uid."""
         for name in self.spec.placeholders:
             place = self.spec.workspace / name
             if place.is_symlink():
                 place.unlink()
         if self._uid is not None:
-            give_to(self._uid, self.spec.workspace)
+            chown_tree(self._uid, self.spec.workspace)
             for bind in self.spec.binds:
                 if bind.writable:
-                    give_to(self._uid, bind.source)
+                    chown_tree(self._uid, bind.source)
 
     async def _launch(self) -> None:
-        open_up(self.spec.workspace)
+        make_accessible(self.spec.workspace)
         instance = await Instance.start(Layout(self.spec, self._bwrap, self._uid))
         self._instance = instance
         self._watch = LimitWatch(
@@ -143,7 +151,7 @@ class BubblewrapSandbox:
         return self._instance
 
     async def _restart(self, broken: Instance) -> None:
-        """Put a new sandbox in place of a broken one, once for all who noticed."""
+        """Replace a broken sandbox, once for all callers that noticed."""
         async with self._starting:
             if self._running() is not broken:
                 return
@@ -152,7 +160,7 @@ class BubblewrapSandbox:
             await self._launch()
 
     async def _revive(self) -> bool:
-        """Replace a sandbox that was killed since the last command; whether that was so."""
+        """Replace the sandbox if it was killed since the last command; returns whether it was."""
         instance = self._running()
         if instance.alive:
             return False
@@ -172,11 +180,8 @@ class BubblewrapSandbox:
         on_output: Callable[[bytes], None] | None = None,
         tidy: bool = True,
     ) -> CommandResult:
-        """Run a command to its end; everything it started is gone when this returns.
-
-        So is, unless `tidy` is false, every file that appeared outside of the workspace meanwhile.
-        """
-        request = self._command_request(command, cwd, env, tidy=tidy and not self._left_some)
+        """Run a command; see `Sandbox.run`."""
+        request = self._command_request(command, cwd, env, tidy=tidy and not self._has_background)
         return await self._execute(request, stdin, timeout, on_output)
 
     async def run_and_leave(
@@ -189,10 +194,10 @@ class BubblewrapSandbox:
         timeout: float | None = None,
         max_output: int | None = None,
     ) -> CommandResult:
-        """Run a command to its end, but leave what it started in the background running.
+        """Run a command, but let the background processes it started run on.
 
-        For servers that live as long as the sandbox; a command that is ended by a limit still
-        takes everything with it.
+        For servers that run as long as the sandbox. When a limit ends the command, everything it
+        started is killed all the same.
         """
         request = self._command_request(command, cwd, env, keep=True, tidy=False)
         return await self._execute(request, stdin, timeout, None, max_output)
@@ -204,7 +209,7 @@ class BubblewrapSandbox:
         cwd: str = WORKSPACE,
         env: Mapping[str, str] | None = None,
     ) -> SandboxProcess:
-        """Start a program to be spoken to over stdin and stdout; whoever opened it closes it."""
+        """Start a program to talk to over stdin and stdout; the caller closes it."""
         await self._revive()
         try:
             process = SandboxProcess(self._running().control, self._finish)
@@ -244,14 +249,21 @@ class BubblewrapSandbox:
         restarted = await self._revive()
         instance = self._running()
         try:
-            command = self._new_command(instance, stdin, on_output, max_output)
+            too_much = limit_hit(self.spec.limits, "output size")
+            command = Command(
+                instance.control,
+                stdin=stdin,
+                max_output=max_output,
+                on_output=on_output,
+                on_too_much=lambda of: self._end(of, too_much),
+            )
         except ExecutorGone:
             return await self._execute(request, stdin, timeout, on_output, max_output)
         async with self._timed(command, timeout):
             try:
                 answer = await command.run(**request)
                 if request["keep"]:
-                    self._left_some = True
+                    self._has_background = True
                     self._left_running = [p for p in self._left_running if not p.closed.is_set()]
                     self._left_running += command.leave_running()
                 else:
@@ -266,33 +278,15 @@ class BubblewrapSandbox:
                 raise
             result = _result(command, answer, started, restarted=restarted or not answer.clean)
             if result.limit is None:
-                broken = await self._watch.at_end(result, answer.filled)
-                if broken is not None:
-                    result = result.model_copy(update={"limit": broken})
+                exceeded = await self._watch.at_end(result, answer.filled)
+                result = result.model_copy(update={"limit": exceeded})
             return result
-
-    def _new_command(
-        self,
-        instance: Instance,
-        stdin: bytes,
-        on_output: Callable[[bytes], None] | None,
-        max_output: int,
-    ) -> Command:
-        too_much = hit(self.spec.limits, "output size")
-        command = Command(
-            instance.control,
-            stdin=stdin,
-            max_output=max_output,
-            on_output=on_output,
-            on_too_much=lambda: self._end(command, too_much),
-        )
-        return command
 
     @contextlib.asynccontextmanager
     async def _timed(self, command: Command, timeout: float | None) -> AsyncIterator[None]:
-        """Hold a command to its limits while it runs."""
+        """Enforce the limits of a command while it runs."""
         wall_time = self.spec.limits.wall_time if timeout is None else timeout
-        limit = hit(self.spec.limits, "wall time", wall_time)
+        limit = limit_hit(self.spec.limits, "wall time", wall_time)
         delay = min(wall_time, _LONGEST)
         timer = asyncio.get_running_loop().call_later(delay, self._end, command, limit)
         self._begin(command)
@@ -304,7 +298,7 @@ class BubblewrapSandbox:
             self._finish(command)
 
     async def _abandon(self, command: Command, instance: Instance) -> None:
-        """The caller was cancelled: do not return before the command is gone."""
+        """Kill the command of a caller that was cancelled, and wait until it is gone."""
         with anyio.CancelScope(shield=True):
             command.end(None)
             try:
@@ -322,7 +316,7 @@ class BubblewrapSandbox:
 
     def _finish(self, command: Command | SandboxProcess) -> None:
         self._active.discard(command)
-        if not self._active and not self._left_some:
+        if not self._active and not self._has_background:
             self._stop_watching()
 
     def _stop_watching(self) -> None:
@@ -331,7 +325,7 @@ class BubblewrapSandbox:
             self._watching = None
 
     def _end_all(self, limit: LimitHit) -> None:
-        """End what runs; when that does not help, the culprit was left behind: end everything."""
+        """End the commands; if that does not help, a background process is to blame: end all."""
         now = time.monotonic()
         if now - self._last_hit > 10 * PERIOD:
             self._first_hit = now
@@ -339,58 +333,57 @@ class BubblewrapSandbox:
         for command in tuple(self._active):
             self._end(command, limit)
         if self._instance is not None and (not self._active or now - self._first_hit > KILL_GRACE):
-            self._instance.shoot()
+            self._instance.send_kill()
 
     def _end(self, command: Command | SandboxProcess, limit: LimitHit) -> None:
-        """End a command because of a limit; if it resists, end the sandbox around it."""
+        """End a command because of a limit; if it resists, end the whole sandbox."""
         if command.limit is None and command in self._active:
             command.end(limit)
             asyncio.get_running_loop().call_later(KILL_GRACE, self._end_hard, command)
 
     def _end_hard(self, command: Command | SandboxProcess) -> None:
         if command in self._active and self._instance is not None:
-            self._instance.shoot()
+            self._instance.send_kill()
 
     # Files
 
     async def read(self, path: str, max_bytes: int = MAX_READ) -> bytes:
-        """The bytes of a file; OSError with EFBIG when there are more than `max_bytes`."""
-        return await self._asked(lambda control: read_file(control, path, max_bytes))
+        """The bytes of a file; raises OSError with EFBIG if there are more than `max_bytes`."""
+        return await self._request(lambda control: read_file(control, path, max_bytes))
 
     async def write(self, path: str, contents: bytes) -> None:
-        """Write a file whole, creating its parents."""
-        await self._asked(lambda control: write_file(control, path, contents))
+        await self._request(lambda control: write_file(control, path, contents))
 
-    async def _asked(self, ask: Callable[[socket.socket], Awaitable[T]]) -> T:
-        """Ask the executor; of a broken sandbox's successor, once more."""
+    async def _request(self, ask: Callable[[socket.socket], Awaitable[T]]) -> T:
+        """Ask the executor; if the sandbox is broken, once more in a new one."""
         await self._revive()
         instance = self._running()
         try:
-            return await self._answered(ask, instance)
+            return await self._request_once(ask, instance)
         except ExecutorGone:
             await self._restart(instance)
         try:
-            return await self._answered(ask, self._running())
+            return await self._request_once(ask, self._running())
         except ExecutorGone as error:
             raise RunFailed("sandbox", f"the executor does not answer: {error}") from error
 
-    async def _answered(self, ask: Callable[[socket.socket], Awaitable[T]], whom: Instance) -> T:
-        """Programs inside can stop the executor, so that it stays silent."""
+    async def _request_once(self, ask: Callable[[socket.socket], Awaitable[T]], of: Instance) -> T:
+        """Ask with a timeout: programs in the sandbox can stop the executor."""
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT):
-                return await ask(whom.control)
+                return await ask(of.control)
         except TimeoutError as error:
-            raise ExecutorGone("it stays silent") from error
+            raise ExecutorGone("it does not respond") from error
 
     # Time
 
     def freeze(self) -> None:
-        """Stop every process inside, so that none can take time from another sandbox's.
+        """Stop every process in the sandbox, so that none takes time from another sandbox's.
 
         Programs can resist for a while: fork faster than they are found, be deep in a system call,
-        or have a timer send them the signal to go on. `kept_still` tells afterwards. The kernel
-        books the time of a thread when that has left the processor, later than it calls the thread
-        stopped: all are at rest when they are stopped and their times stay the same.
+        or have a timer send them SIGCONT. `stayed_frozen` tells afterwards. The kernel accounts a
+        thread's time when it has left the processor, which is later than it reports the thread as
+        stopped. So all threads are at rest when they are stopped and their times do not change.
         """
         instance = self._running()
         deadline = time.monotonic() + STOP_TIMEOUT
@@ -400,20 +393,19 @@ class BubblewrapSandbox:
             stopped = all(one.stopped or one.ended for one in self._at_rest.values())
             if (stopped and self._at_rest == before) or time.monotonic() > deadline:
                 return
-            time.sleep(BOOKING_TIME)
+            time.sleep(ACCOUNTING_DELAY)
 
-    def kept_still(self) -> bool:
-        """Whether nothing has run since `freeze`; also so when everything inside has ended."""
+    def stayed_frozen(self) -> bool:
+        """Whether nothing has run since `freeze`; also true if every process has ended."""
         now = self._running().view.threads()
         return not now or stayed_at_rest(self._at_rest, now)
 
     def thaw(self) -> None:
-        """Let the processes go on."""
         signal_tree(self.identity.pid, signal.SIGCONT)
 
 
 def _environment(spec: SandboxSpec) -> dict[str, str]:
-    """The environment variables of every command: a small fixed set, then the spec's."""
+    """The environment variables of every command: a fixed set, then those of the spec."""
     threads = {} if spec.limits.cpus is None else dict.fromkeys(_THREADS, str(spec.limits.cpus))
     return {
         "PATH": f"{spec.python_env.absolute() / 'bin'}:/usr/local/bin:/usr/bin:/bin",
@@ -421,7 +413,7 @@ def _environment(spec: SandboxSpec) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
-        # Idle OpenMP threads that spin make busy machines many times slower.
+        # Spinning idle OpenMP threads make busy machines many times slower.
         "OMP_WAIT_POLICY": "PASSIVE",
         **threads,
         **spec.env,
@@ -442,3 +434,34 @@ def _result(
         start_error=answer.start_error if answer is not None else 0,
         restarted=restarted,
     )
+
+
+def signal_tree(root: int, number: signal.Signals) -> None:
+    """Send a signal to every descendant of `root`, until no new one appears."""
+    reached: set[int] = set()
+    while new := descendants_of(root) - reached:
+        for pid in new:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        reached |= new
+
+
+def descendants_of(root: int) -> set[int]:
+    if not _KERNEL_LISTS_CHILDREN:
+        return {child.pid for child in psutil.Process(root).children(recursive=True)}
+    found: set[int] = set()
+    pending = [root]
+    while pending:
+        for task in _tasks(pending.pop()):
+            with contextlib.suppress(OSError):
+                children = {int(pid) for pid in (task / "children").read_text("ascii").split()}
+                pending.extend(children - found)
+                found |= children
+    return found
+
+
+def _tasks(pid: int) -> list[Path]:
+    try:
+        return list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return []

@@ -1,10 +1,9 @@
-"""A small seccomp filter, as bytes for bubblewrap: system calls that reach past our limits.
+"""A small seccomp filter for bubblewrap, which refuses system calls that evade the limits.
 
 System V shared memory, semaphores, message queues and memory files belong to no process and no
-tmpfs, so that they would outlive the command; the kernel keyrings are shared with the user's
-session outside; priorities for input and output can be set for processes of others, and nobody
-could tell; the rest is kernel surface that no experiment needs. Programs for another architecture
-than the machine's own do not run at all.
+tmpfs, so they would outlive the command. The kernel keyrings are shared with the user's session on
+the host. I/O priorities can be set for other users' processes without a trace. The rest is kernel
+surface that no experiment needs. Programs for another architecture do not run at all.
 """
 
 import errno
@@ -36,7 +35,7 @@ _REFUSED = {
 
 
 def seccomp_filter() -> bytes | None:
-    """The filter for this machine, None where we do not know its system calls."""
+    """The filter for this machine; None if its system calls are not known here."""
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         return None

@@ -1,4 +1,4 @@
-"""A long-lived program inside the sandbox, spoken to over its stdin and stdout."""
+"""A long-running program in the sandbox, controlled over its stdin and stdout."""
 
 import asyncio
 import fcntl
@@ -12,7 +12,6 @@ import anyio
 from mlagentbench.sandbox.base import LimitHit
 from mlagentbench.sandbox.bwrap.channel import Answer, ExecutorGone, Request
 from mlagentbench.sandbox.bwrap.command import OutputPipe
-from mlagentbench.sandbox.bwrap.wait_readable import readable, writable
 
 PIPE_SIZE = 1 << 20
 KEPT_STDERR = 1 << 16
@@ -21,7 +20,7 @@ END_GRACE = 1.0
 
 
 class ProcessEnded(Exception):
-    """The program ended, or was ended by a limit, while it was spoken to."""
+    """The program ended, or a limit ended it, while it was in use."""
 
     def __init__(self, exit_code: int | None, limit: LimitHit | None, stderr: bytes) -> None:
         end = str(limit) if limit else f"ended with exit code {exit_code}"
@@ -32,7 +31,7 @@ class ProcessEnded(Exception):
 
 
 class SandboxProcess:
-    """A program whose stdin and stdout are byte streams; `close` kills it and all it started."""
+    """A program with stdin and stdout as byte streams; `close` kills all its processes."""
 
     def __init__(self, control: socket.socket, on_end: Callable[["SandboxProcess"], None]) -> None:
         self.stderr = bytearray()
@@ -65,24 +64,22 @@ class SandboxProcess:
             return None
 
     async def write(self, data: bytes) -> None:
-        """Hand over all of the bytes."""
         left = memoryview(data)
         while left:
             try:
                 left = left[os.write(self._input, left) :]
             except BlockingIOError:
-                await writable(self._input)
+                await anyio.wait_writable(self._input)
             except BrokenPipeError:
                 raise await self._ended() from None
 
     async def read_exactly(self, size: int) -> bytes:
-        """Exactly that many bytes."""
         received = bytearray()
         while len(received) < size:
             try:
                 data = os.read(self._output, min(PIPE_SIZE, size - len(received)))
             except BlockingIOError:
-                await readable(self._output)
+                await anyio.wait_readable(self._output)
                 continue
             if not data:
                 raise await self._ended()
@@ -98,7 +95,7 @@ class SandboxProcess:
         return ProcessEnded(exit_code, self.limit, bytes(self.stderr))
 
     async def _killed(self) -> Answer | None:
-        """Have everything killed; None when nobody answers for it."""
+        """Have everything killed; None when there is no answer."""
         self._request.end()
         if self._answer is None:
             return None
@@ -115,7 +112,7 @@ class SandboxProcess:
         self._request.end()
 
     async def close(self) -> None:
-        """Kill the program and all that it started."""
+        """Kill the program and everything it started."""
         if not self._open:
             return
         self._open = False

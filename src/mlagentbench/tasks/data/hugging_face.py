@@ -30,7 +30,7 @@ async def fetch(source: Source, file: SourceFile, target: Path, progress: Progre
         raise UsageError(f"sources.ref: {source.ref!r} is not of the form OWNER/NAME@REVISION")
     if importlib.util.find_spec("huggingface_hub") is None:
         raise UsageError(
-            "huggingface_hub is not installed; type: pip install 'mlagentbench[huggingface]'"
+            "huggingface_hub is not installed; run: pip install 'mlagentbench[huggingface]'"
         )
     collected = target.parent / ".huggingface"
     wanted = {
@@ -49,7 +49,7 @@ async def fetch(source: Source, file: SourceFile, target: Path, progress: Progre
 
 
 def _explained(source: Source, file: SourceFile, said: str, last: str) -> UsageError:
-    again = "then type the same command again"
+    again = "then run the same command again"
     if re.search(_NO_NETWORK, said):
         return UsageError(f"Hugging Face cannot be reached; mend the network connection, {again}")
     if re.search(_NOT_ALLOWED, said):

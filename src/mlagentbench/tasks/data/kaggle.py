@@ -53,14 +53,14 @@ def _client() -> str:
     client = shutil.which("kaggle") or shutil.which("kaggle", path=Path(sys.executable).parent)
     if client is None:
         raise UsageError(
-            "the official Kaggle client is not installed; type: pip install 'mlagentbench[kaggle]'"
+            "the official Kaggle client is not installed; run: pip install 'mlagentbench[kaggle]'"
         )
     return client
 
 
 def _explained(source: Source, file: SourceFile, said: str, last: str) -> UsageError:
     """The client's failure, as the next step to take."""
-    again = "then type the same command again"
+    again = "then run the same command again"
     if re.search(_NO_NETWORK, said):
         return UsageError(f"Kaggle cannot be reached; mend the network connection, {again}")
     if re.search(_NO_TOKEN, said):

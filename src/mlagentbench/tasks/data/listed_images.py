@@ -173,9 +173,9 @@ class _Fetching:
             f"{self.task.id}: {len(missing):,} or more of the {self.total:,} images in "
             f"{self.images.listing} cannot be had, which is over "
             f"{100 * self.images.most_missing:g} %; first: {name}: {why}\n"
-            "Type the same command again when the server is well: what has arrived is kept. Or lay "
+            "Run the same command again when the server is well: what has arrived is kept. Or lay "
             f"the images into DIR/{self.images.folder}/, beside the other files of the source, and "
-            f"type: mlagentbench prepare {self.task.address} --tier full --from DIR"
+            f"run: mlagentbench tasks prepare {self.task.address} --tier full --from DIR"
         )
 
 

@@ -44,6 +44,6 @@ def _by_hand(task: Task, source: Source) -> str:
     }
     page = source.page or pages.get(source.kind, source.ref)
     return (
-        f"Or place the files by hand: get {names} from {page} into a directory DIR, and type: "
-        f"mlagentbench prepare {task.address} --tier full --from DIR"
+        f"Or place the files by hand: get {names} from {page} into a directory DIR, and run: "
+        f"mlagentbench tasks prepare {task.address} --tier full --from DIR"
     )

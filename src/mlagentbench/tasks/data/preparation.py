@@ -89,10 +89,10 @@ def require_prepared(task: Task, tier: Tier, mini_seed: MiniSeed = "public") -> 
     """As find_prepared; a UsageError with the command to type when there is none."""
     data = find_prepared(task, tier, mini_seed)
     if data is None:
-        command = f"mlagentbench prepare {task.address} --tier {tier}"
+        command = f"mlagentbench tasks prepare {task.address} --tier {tier}"
         if tier == "mini" and mini_seed == "secret":
             command += " --mini-seed secret"
-        raise UsageError(f"{task.id}: the {tier} tier is not prepared; type: {command}")
+        raise UsageError(f"{task.id}: the {tier} tier is not prepared; run: {command}")
     return data
 
 
@@ -310,5 +310,5 @@ def prepared_with_hash(task: Task, tier: Tier, data_hash: str) -> PreparedData:
             return data
     raise UsageError(
         f"{task.id}: the {tier} data of that run (hash {data_hash[:12]}) are not here; "
-        f"type: mlagentbench prepare {task.address} --tier {tier}"
+        f"run: mlagentbench tasks prepare {task.address} --tier {tier}"
     )

@@ -105,7 +105,7 @@ def require_python_env(task: Task) -> PythonEnv:
     if found is None:
         raise UsageError(
             f"{task.id}: its python environment is not here; "
-            f"type: mlagentbench prepare {task.address}"
+            f"run: mlagentbench tasks prepare {task.address}"
         )
     return found
 

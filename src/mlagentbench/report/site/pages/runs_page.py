@@ -123,7 +123,7 @@ def _line(run: CollectedRun) -> ListedRun:
         tokens=summary.efficiency.tokens,
         cost=summary.efficiency.cost,
         findings=len(findings),
-        integrity=sum(finding.is_integrity for finding in findings),
+        integrity=sum(finding.is_integrity for finding in findings) + len(summary.altered),
         kinds=tuple(dict.fromkeys(finding.kind for finding in findings)),
     )
 

@@ -1,4 +1,4 @@
-"""What `mlagentbench show` prints: a run at a glance, or one of its steps whole."""
+"""What `mlagentbench runs show` prints: a run at a glance, or one of its steps in full."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,15 +9,8 @@ from rich.console import Console
 
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.analysis.summarise import summarise
-from mlagentbench.cli.console import (
-    plain,
-    plain_table,
-    print_blocks,
-    print_change,
-    print_heading,
-    results_of,
-)
-from mlagentbench.cli.json_printing import print_json
+from mlagentbench.cli.console import plain, plain_table, print_heading, print_json
+from mlagentbench.cli.runs.change_printing import print_blocks, print_change, results_of
 from mlagentbench.errors import UsageError
 from mlagentbench.report.number_format import (
     dollars_text,
@@ -69,7 +62,7 @@ def print_run(path: Path, step: int | None, *, as_json: bool) -> None:
 
 
 def _under_way(step: StepView) -> StepView:
-    """Of a run that somebody works on: the step that has not ended goes on."""
+    """Of a run that is at work: the step that has not ended is under way."""
     return replace(step, status=UNDER_WAY) if step.observation is None else step
 
 

@@ -1,0 +1,32 @@
+"""`mlagentbench demo`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mlagentbench.cli.options import OutOption
+
+
+def demo(
+    every: Annotated[
+        bool, typer.Option("--all", help="Include the tasks that need PyTorch.")
+    ] = False,
+    out: OutOption = Path("demo-results"),
+) -> None:
+    """Run reference agents and a recorded agent on mini tasks: no key, no network, no GPU.
+
+    Examples:
+      mlagentbench demo
+      mlagentbench demo --all --out everything
+    """
+    from mlagentbench.cli.console import progress_console
+    from mlagentbench.cli.suite_printing import print_suite
+    from mlagentbench.launch.demo import run_demo
+    from mlagentbench.report.report import report_suite
+
+    outcome = run_demo(every=every, out=out, console=progress_console(as_json=False))
+    code = print_suite(outcome)
+    if (page := report_suite(outcome)) is not None:
+        typer.echo(f"report: {page}")
+    raise typer.Exit(code)

@@ -1,0 +1,55 @@
+"""`mlagentbench doctor`."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mlagentbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from mlagentbench.sandbox.conformance import ConformanceResult
+
+DEFAULT_SANDBOX = "bubblewrap"
+
+
+def doctor(
+    provider: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PROVIDER",
+            help="With --sandbox: bubblewrap (the default), or a sandbox provider of Inspect.",
+        ),
+    ] = None,
+    sandbox: Annotated[
+        bool, typer.Option("--sandbox", help="Check only the sandbox, or that of PROVIDER.")
+    ] = False,
+) -> None:
+    """Check that the sandbox on this machine enforces the required isolation.
+
+    Examples:
+      mlagentbench doctor
+      mlagentbench doctor --sandbox docker
+    """
+    from mlagentbench.launch.sandbox_check import check_provider
+
+    if provider is not None and not sandbox:
+        command = f"mlagentbench doctor --sandbox {provider}"
+        raise UsageError(f"doctor {provider}: a sandbox is named after --sandbox; run: {command}")
+    name = provider or DEFAULT_SANDBOX
+    raise typer.Exit(print_conformance(name, check_provider(name)))
+
+
+def print_conformance(provider: str, results: Sequence["ConformanceResult"]) -> int:
+    """One line for each promise; returns the exit code, 0 when all are kept."""
+    from rich.console import Console
+
+    console = Console()
+    for result in results:
+        mark = "[green]kept[/green]  " if result.ok else "[red]broken[/red]"
+        console.print(f"{mark} {result.name}", highlight=False)
+        if not result.ok:
+            console.print(f"       {result.problem}", style="dim", highlight=False, markup=False)
+    broken = sum(not result.ok for result in results)
+    console.print(f"\n{provider}: {len(results) - broken} kept, {broken} broken", highlight=False)
+    return 1 if broken else 0

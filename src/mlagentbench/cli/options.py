@@ -1,0 +1,155 @@
+"""Options that several commands share, each with one name and one help text."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from mlagentbench.cli.completion import complete_suite, complete_task
+from mlagentbench.errors import UsageError
+
+TierName = Literal["mini", "full"]
+SeedName = Literal["public", "secret"]
+
+BUDGET_PANEL = "Budget of each run"
+MODELS_PANEL = "Models"
+
+TaskNames = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TASK",
+        help="Task ids, or paths of task folders.",
+        autocompletion=complete_task,
+    ),
+]
+TaskName = Annotated[
+    str,
+    typer.Argument(
+        metavar="TASK",
+        help="Task id, or path of a task folder.",
+        autocompletion=complete_task,
+    ),
+]
+SuiteOption = Annotated[
+    str | None,
+    typer.Option(
+        "--suite",
+        metavar="SUITE",
+        help="All tasks of a suite: paper, v1, quick, demo, all, or a TOML file.",
+        autocompletion=complete_suite,
+    ),
+]
+AllOption = Annotated[bool, typer.Option("--all", help="All tasks; short for --suite all.")]
+TierOption = Annotated[
+    TierName,
+    typer.Option(
+        "--tier", metavar="TIER", help="mini: generated in seconds; full: the real data set."
+    ),
+]
+SeedOption = Annotated[
+    SeedName,
+    typer.Option(
+        "--mini-seed",
+        metavar="SEED",
+        help="public: the same data for everyone; secret: drawn on this machine.",
+    ),
+]
+ToolOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role", metavar="tool=MODEL", help="Model for tasks whose programs call one; repeatable."
+    ),
+]
+RunArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="Run directory: OUT/runs/TASK/TIER/AGENT/MODEL/EPOCH.")
+]
+RunArguments = Annotated[list[Path], typer.Argument(metavar="RUN", help="Run directories.")]
+OutOption = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="Directory for runs, logs and snapshots.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Jobs = Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Runs in parallel.")]
+
+RoleOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role",
+        metavar="ROLE=MODEL",
+        rich_help_panel=MODELS_PANEL,
+        help="Model for another role, e.g. edit or fast; repeatable.",
+    ),
+]
+ModelArguments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-M",
+        metavar="KEY=VALUE",
+        rich_help_panel=MODELS_PANEL,
+        help="Argument for the model provider; repeatable.",
+    ),
+]
+Prices = Annotated[
+    Path | None,
+    typer.Option(
+        "--prices",
+        metavar="FILE",
+        rich_help_panel=BUDGET_PANEL,
+        help="Model prices for --max-cost, as JSON or YAML.",
+    ),
+]
+MaxSteps = Annotated[
+    int | None,
+    typer.Option(
+        "--max-steps", metavar="N", min=1, rich_help_panel=BUDGET_PANEL, help="Actions per run."
+    ),
+]
+MaxTime = Annotated[
+    str | None,
+    typer.Option(
+        "--max-time",
+        metavar="TIME",
+        rich_help_panel=BUDGET_PANEL,
+        help="Time per run, e.g. 30m or 5h.",
+    ),
+]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option(
+        "--max-tokens",
+        metavar="N",
+        min=1,
+        rich_help_panel=BUDGET_PANEL,
+        help="Tokens per run, of all models together.",
+    ),
+]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(
+        "--max-cost",
+        metavar="DOLLARS",
+        min=0.0,
+        rich_help_panel=BUDGET_PANEL,
+        help="Dollars per run; needs --prices.",
+    ),
+]
+
+
+def chosen(tasks: list[str] | None, suite: str | None, every: bool) -> list[str]:
+    """The ids of the tasks that a person named, by TASK..., --suite or --all."""
+    from mlagentbench.tasks.suites import chosen_tasks
+
+    if every and suite is not None:
+        raise UsageError(f"--all and --suite {suite} are both given; name one")
+    return chosen_tasks(tasks or [], "all" if every else suite)
+
+
+def limits(
+    max_steps: int | None, max_time: str | None, max_tokens: int | None, max_cost: float | None
+) -> dict[str, Any]:
+    """The options of BUDGET_PANEL as settings of a run."""
+    return {
+        "max_steps": max_steps,
+        "max_time": max_time,
+        "max_tokens": max_tokens,
+        "max_cost": max_cost,
+    }

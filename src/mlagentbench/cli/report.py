@@ -1,0 +1,83 @@
+"""`mlagentbench report`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mlagentbench.cli.options import JsonOption, ModelArguments
+
+FILES_PANEL = "Files beside the site"
+
+Directories = Annotated[
+    list[Path], typer.Argument(metavar="DIR", help="--out directories, or parts of them.")
+]
+To = Annotated[
+    Path | None,
+    typer.Option("--to", metavar="DIR", help="Directory for the report (default DIR/report)."),
+]
+Judge = Annotated[
+    str | None,
+    typer.Option("--judge", metavar="MODEL", help="Let this model judge each run as well."),
+]
+Csv = Annotated[
+    bool, typer.Option("--csv", rich_help_panel=FILES_PANEL, help="Tables with all digits.")
+]
+Parquet = Annotated[
+    bool, typer.Option("--parquet", rich_help_panel=FILES_PANEL, help="The same, as Parquet.")
+]
+Latex = Annotated[
+    bool, typer.Option("--latex", rich_help_panel=FILES_PANEL, help="Tables for a paper.")
+]
+MarkdownTables = Annotated[
+    bool, typer.Option("--markdown", rich_help_panel=FILES_PANEL, help="Tables for a README.")
+]
+Plots = Annotated[
+    bool, typer.Option("--plots", rich_help_panel=FILES_PANEL, help="Plots as SVG and PDF.")
+]
+Bundle = Annotated[
+    bool, typer.Option("--bundle", rich_help_panel=FILES_PANEL, help="Inspect's log viewer.")
+]
+
+
+def report(
+    directories: Directories,
+    to: To = None,
+    judge: Judge = None,
+    model_argument: ModelArguments = None,
+    json_output: JsonOption = False,
+    csv: Csv = False,
+    parquet: Parquet = False,
+    latex: Latex = False,
+    markdown: MarkdownTables = False,
+    plots: Plots = False,
+    bundle: Bundle = False,
+) -> None:
+    """Write a site about runs: tables, comparisons, process, and a page for each run.
+
+    Examples:
+      mlagentbench report results
+      mlagentbench report results older-results --to site --csv --latex
+    """
+    from mlagentbench.cli.report_printing import print_report, reading_progress
+    from mlagentbench.report.report import ReportRequest, chosen_formats, write_report
+
+    formats = chosen_formats(csv=csv, parquet=parquet, latex=latex, markdown=markdown)
+    request = ReportRequest(
+        directories=tuple(directories), to=to, formats=formats, plots=plots, bundle=bundle
+    )
+    if judge is not None:
+        _judge_runs(directories, judge, model_argument or [])
+    with reading_progress() as progress:
+        written = write_report(request, progress)
+    print_report(written, as_json=json_output)
+
+
+def _judge_runs(directories: list[Path], model: str, arguments: list[str]) -> None:
+    from mlagentbench.analysis.judge.judge_runs import judge_runs
+    from mlagentbench.cli.console import say
+    from mlagentbench.models.model_choice import ModelChoice, parse_arguments
+    from mlagentbench.report.find_runs import find_places
+
+    runs = [run for place in find_places(directories) for run in place.runs]
+    say(judge_runs(runs, ModelChoice(name=model, arguments=parse_arguments(arguments)), say).text)

@@ -1,0 +1,56 @@
+"""`mlagentbench resume`."""
+
+from typing import Annotated
+
+import typer
+
+from mlagentbench.cli.options import (
+    Jobs,
+    JsonOption,
+    MaxCost,
+    MaxSteps,
+    MaxTime,
+    MaxTokens,
+    ModelArguments,
+    Prices,
+    RunArguments,
+    limits,
+)
+
+AgentFile = Annotated[
+    str | None,
+    typer.Option("--agent", metavar="FILE.py", help="The agent's file, for a custom agent."),
+]
+
+
+def resume(
+    runs: RunArguments,
+    agent: AgentFile = None,
+    jobs: Jobs = 1,
+    json_output: JsonOption = False,
+    model_argument: ModelArguments = None,
+    max_steps: MaxSteps = None,
+    max_time: MaxTime = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    prices: Prices = None,
+) -> None:
+    """Resume runs that were interrupted, ran out of budget, or still need grading.
+
+    Examples:
+      mlagentbench resume results/runs/house-price/mini/*/*/*
+      mlagentbench resume RUN --max-steps 80
+    """
+    from mlagentbench.cli.console import progress_console, say
+    from mlagentbench.cli.suite_printing import print_suite
+    from mlagentbench.launch.resume import GoingOn, resume_runs
+
+    how = GoingOn.read(
+        model_arguments=model_argument or [],
+        agent=agent,
+        prices=prices,
+        jobs=jobs,
+        **limits(max_steps, max_time, max_tokens, max_cost),
+    )
+    outcome = resume_runs(runs, how, say, progress_console(json_output))
+    raise typer.Exit(print_suite(outcome, as_json=json_output))

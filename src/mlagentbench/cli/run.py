@@ -1,0 +1,174 @@
+"""`mlagentbench run`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from mlagentbench.cli.completion import complete_agents, complete_tasks
+from mlagentbench.cli.options import (
+    MODELS_PANEL,
+    Jobs,
+    JsonOption,
+    MaxCost,
+    MaxSteps,
+    MaxTime,
+    MaxTokens,
+    ModelArguments,
+    OutOption,
+    Prices,
+    RoleOption,
+    SeedOption,
+    SuiteOption,
+    TierOption,
+    limits,
+)
+
+if TYPE_CHECKING:
+    from mlagentbench.launch.suite import SuiteRequest
+
+AgentsOption = Annotated[
+    str,
+    typer.Option(
+        "--agents",
+        metavar="NAMES",
+        help="Agents, separated by commas; settings in brackets.",
+        autocompletion=complete_agents,
+    ),
+]
+TasksOption = Annotated[
+    str,
+    typer.Option(
+        "--tasks",
+        metavar="TASKS",
+        help="Task ids or folders, separated by commas.",
+        autocompletion=complete_tasks,
+    ),
+]
+VariantOption = Annotated[
+    Literal["original", "renamed", "both"],
+    typer.Option(
+        "--variant",
+        metavar="VARIANT",
+        help="original; renamed: new names for columns, labels and ids; or both.",
+    ),
+]
+RunsOption = Annotated[
+    int | None, typer.Option("--runs", metavar="N", min=1, help="Runs per task, agent and model.")
+]
+SandboxOption = Annotated[
+    str, typer.Option("--sandbox", metavar="NAME", help="bubblewrap, or local (no isolation).")
+]
+FeedbackOption = Annotated[
+    str,
+    typer.Option(
+        "--feedback",
+        metavar="MODE",
+        help="none; or validation:N, to let agents ask for a validation score N times.",
+    ),
+]
+ProtocolOption = Annotated[
+    Literal["ours", "paper"],
+    typer.Option(
+        "--protocol",
+        metavar="NAME",
+        help="ours; or paper: 8 runs, 50 actions or 5 h, the paper's rule and actions.",
+    ),
+]
+InteractiveOption = Annotated[
+    bool, typer.Option("--interactive", help="Let agents ask you for help.")
+]
+RecordOption = Annotated[
+    Path | None,
+    typer.Option("--record", metavar="FILE", help="Write the models' replies here, for replay."),
+]
+ModelsOption = Annotated[
+    str,
+    typer.Option(
+        "--models",
+        metavar="NAMES",
+        rich_help_panel=MODELS_PANEL,
+        help="Inspect model names, separated by commas.",
+    ),
+]
+MaxRetries = Annotated[
+    int | None,
+    typer.Option(
+        "--max-retries",
+        metavar="N",
+        min=0,
+        rich_help_panel=MODELS_PANEL,
+        help="Retries per model call (default 11, about 81 min with backoff).",
+    ),
+]
+
+
+def run(
+    agents: AgentsOption,
+    tasks: TasksOption = "",
+    suite: SuiteOption = None,
+    tier: TierOption = "mini",
+    variant: VariantOption = "original",
+    mini_seed: SeedOption = "public",
+    runs: RunsOption = None,
+    out: OutOption = Path("results"),
+    jobs: Jobs = 1,
+    sandbox: SandboxOption = "bubblewrap",
+    feedback: FeedbackOption = "none",
+    protocol: ProtocolOption = "ours",
+    interactive: InteractiveOption = False,
+    record: RecordOption = None,
+    json_output: JsonOption = False,
+    models: ModelsOption = "none",
+    role: RoleOption = None,
+    model_argument: ModelArguments = None,
+    max_retries: MaxRetries = None,
+    max_steps: MaxSteps = None,
+    max_time: MaxTime = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    prices: Prices = None,
+) -> None:
+    """Run agents on tasks, grade what they submit, and print the results.
+
+    Examples:
+      mlagentbench run --tasks house-price --agents baseline,oracle
+      mlagentbench run --suite quick --agents react --models openai/gpt-6-sol
+    """
+    from mlagentbench.launch.suite import SuiteRequest
+
+    request = SuiteRequest.read(
+        tasks=tasks,
+        suite=suite,
+        variant=variant,
+        agents=agents,
+        models=models,
+        runs=runs,
+        out=out,
+        jobs=jobs,
+        roles=role or [],
+        model_arguments=model_argument or [],
+        prices=prices,
+        max_retries=max_retries,
+        tier=tier,
+        mini_seed=mini_seed,
+        sandbox=sandbox,
+        feedback=feedback,
+        protocol=protocol,
+        interactive=interactive,
+        **limits(max_steps, max_time, max_tokens, max_cost),
+    )
+    raise typer.Exit(_run(request, record, json_output))
+
+
+def _run(request: "SuiteRequest", record: Path | None, as_json: bool) -> int:
+    """Run what was asked for and print what came of it; returns the exit code."""
+    from mlagentbench.cli.console import progress_console, say
+    from mlagentbench.cli.suite_printing import print_suite
+    from mlagentbench.launch.suite import run_suite
+    from mlagentbench.models.recording import record_outcome, require_recordable
+
+    require_recordable(record)
+    outcome = run_suite(request, progress_console(as_json))
+    record_outcome(outcome, record, say)
+    return print_suite(outcome, as_json=as_json)

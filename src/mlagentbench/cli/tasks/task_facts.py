@@ -1,0 +1,91 @@
+"""What `tasks list` and `tasks show` say of a task: needs, size and measurements."""
+
+from mlagentbench.cli.tasks.measure_printing import passing
+from mlagentbench.grading.score import floor_of
+from mlagentbench.records import Json, Tier
+from mlagentbench.report.number_format import number_text
+from mlagentbench.tasks.data.preparation import find_prepared
+from mlagentbench.tasks.measured import stored_measurements
+from mlagentbench.tasks.spec import Measured
+from mlagentbench.tasks.task import Task
+
+TIERS: tuple[Tier, ...] = ("mini", "full")
+
+
+def needs(task: Task) -> list[str]:
+    spec = task.spec
+    possible = {
+        "Kaggle (full)": any(source.kind == "kaggle" for source in spec.sources),
+        "torch": any(text.startswith("torch") for text in spec.python.requirements),
+        "GPU": spec.resources.gpus > 0,
+        "a model inside": spec.needs_model,
+    }
+    return [name for name, needed in possible.items() if needed]
+
+
+def data_size(task: Task, tier: Tier) -> str:
+    """Of the prepared data; of what must be fetched, where they are not prepared."""
+    data, measured = find_prepared(task, tier), task.spec.measured.get(tier)
+    size = data.bytes if data else measured.bytes if measured else None
+    if size is None and tier == "full":
+        known = [file.bytes for source in task.spec.sources for file in source.files]
+        size = sum(size for size in known if size is not None)
+    return _bytes_text(size) if size else "size unknown"
+
+
+def _bytes_text(size: int) -> str:
+    for unit, factor in (("GB", 1e9), ("MB", 1e6)):
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return f"{size / 1e3:.1f} KB"
+
+
+def measured_on(task: Task, tier: Tier) -> Measured | None:
+    """The measurements for the data that is here, else those that the task ships."""
+    data = find_prepared(task, tier)
+    return stored_measurements(task, tier, data.hash) if data else task.spec.measured.get(tier)
+
+
+def measurements_text(task: Task, tier: Tier, *, long: bool = False) -> str:
+    measured = measured_on(task, tier)
+    if measured is None:
+        command = f" (mlagentbench tasks measure {task.address} --tier {tier})" if long else ""
+        return f"not measured{command}"
+    floor, reference = floor_of(task.spec.metric, measured), measured.reference
+    starter = measured.starter
+    if not long:
+        baseline = number_text(starter.mean, starter.std)
+        return f"starter {baseline}, reference {number_text(reference.mean, reference.std)}"
+    trivial = ", ".join(f"{name} {score:.4g}" for name, score in measured.trivial.items())
+    ceiling = f"; ceiling {measured.ceiling:.4g}" if measured.ceiling is not None else ""
+    return (
+        f"floor {floor:.4g}; starter {starter.mean:.4g} ± {starter.std:.2g} "
+        f"({starter.runs} runs{passing(starter)}); bar {measured.bar:.4g}; "
+        f"reference {reference.mean:.4g} ± {reference.std:.2g} "
+        f"({reference.runs} runs, {reference.source}){ceiling}"
+        + (f"; trivial: {trivial}" if trivial else "")
+    )
+
+
+def task_facts(task: Task) -> dict[str, Json]:
+    spec = task.spec
+    tiers: dict[str, Json] = {}
+    for tier in TIERS:
+        measured, data = measured_on(task, tier), find_prepared(task, tier)
+        tiers[tier] = {
+            "prepared": data is not None,
+            "size": data_size(task, tier),
+            "data_hash": data.hash if data else None,
+            "measured": measured.model_dump(mode="json") if measured else None,
+        }
+    return {
+        "id": task.id,
+        "inspect_name": task.inspect_name,
+        "title": spec.title,
+        "category": spec.category,
+        "version": spec.version,
+        "metric": spec.metric.model_dump(),
+        "needs": needs(task),
+        "licences": sorted({source.licence for source in spec.sources}),
+        "tiers": tiers,
+    }

@@ -1,0 +1,263 @@
+"""Lines that vouch for the lines before them: journal, grades, judgements and tool replies.
+
+    {"n":3, ... ,"before":"<sha256>","token":"<holder>","check":"<sha256>"}
+
+`before` is the sha256 of the previous line's bytes without its newline. In the first line of a file
+it is the sha256 of run.json, which is written first and never rewritten. `check` is the sha256 of
+the line's own bytes up to `,"check"`. `token` names the holder of the run. A line of grades or
+judgements also carries `journal`, the hash of the journal's last line at that time. A line that was
+changed, removed, inserted, repeated or moved breaks the chain.
+
+A line is one write, so a crash can only tear the last line of a file. A torn line is not read, and
+is cut off before the next line is appended.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.fs import disk_trouble, fsync_directory, write_all
+from mlagentbench.records import Json
+
+FORMAT = 2
+"""The version of all files in a run directory."""
+READ_BY = {1: "0.1.0", 2: "0.2.0"}
+"""The version of mlagentbench that reads each format."""
+TOKEN = "none"
+"""The holder's token, as long as runs have no leases."""
+SEAL = {"before", "token", "journal", "check"}
+"""What the chain adds to what a line carries."""
+TAIL = 1 << 13
+_SEAL = re.compile(
+    rb',"before":"(?P<before>[0-9a-f]{64})","token":"(?P<token>[^"\\]*)"'
+    rb'(?:,"journal":"(?P<journal>[0-9a-f]{64})")?,"check":"(?P<check>[0-9a-f]{64})"\}\Z'
+)
+_LONGEST_SEAL = 512
+
+
+class ChainBroken(UsageError):
+    """A line is not the one that was written there."""
+
+    def __init__(self, path: Path, fault: str) -> None:
+        super().__init__(
+            f"{path}, {fault}: the file was altered; copy it from a backup, or start again with "
+            "another --out"
+        )
+
+
+def require_format(run: Path, found: Json, file: str = "run.json") -> None:
+    """A UsageError when a file of a run directory has another format than this version reads."""
+    if found == FORMAT:
+        return
+    reader = READ_BY.get(found) if isinstance(found, int) else None
+    newer = isinstance(found, int) and found > FORMAT
+    other = f"mlagentbench {reader}" if reader else f"a {'newer' if newer else 'different'} version"
+    raise UsageError(
+        f"{run}: {file} has format {found}, and mlagentbench {READ_BY[FORMAT]} reads format "
+        f"{FORMAT}; read this run with {other}"
+    )
+
+
+# Bytes
+
+
+def line_hash(raw: bytes) -> str:
+    """The hash of a line, given without its newline."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+def first_hash(path: Path) -> str:
+    """What the first line of a file follows: run.json beside it, or nothing where there is none."""
+    record = path.with_name("run.json")
+    return line_hash(record.read_bytes() if record.exists() else b"")
+
+
+def sealed(payload: bytes, before: str, token: str = TOKEN, journal: str | None = None) -> bytes:
+    """A line, without its newline, from the JSON object that it carries; all writers use this."""
+    named = f',"before":"{before}","token":"{token}"'
+    if journal is not None:
+        named += f',"journal":"{journal}"'
+    body = payload[:-1] + named.encode()
+    return body + f',"check":"{line_hash(body)}"}}'.encode()
+
+
+def payload_of(raw: bytes) -> bytes:
+    """The JSON object that a line carries, also of a line that was rewritten; else all of it."""
+    seal = _seal_of(raw)
+    if seal is not None:
+        return raw[: len(raw) - len(seal[0])] + b"}"
+    try:
+        values = json.loads(raw)
+    except ValueError:
+        return raw
+    if not isinstance(values, dict) or not SEAL & values.keys():
+        return raw
+    return json.dumps({name: values[name] for name in values if name not in SEAL}).encode()
+
+
+def chained(payloads: Iterable[bytes], first: str) -> bytes:
+    """A whole file of lines; the first one follows the hash given."""
+    lines, before = [], first
+    for payload in payloads:
+        raw = sealed(payload, before)
+        before = line_hash(raw)
+        lines.append(raw + b"\n")
+    return b"".join(lines)
+
+
+def _seal_of(raw: bytes) -> re.Match[bytes] | None:
+    return _SEAL.search(raw[-_LONGEST_SEAL:])
+
+
+# Reading
+
+
+def whole_lines(path: Path) -> list[bytes]:
+    """The lines of a file without their newlines; none for no file. A torn last line is dropped."""
+    contents = path.read_bytes() if path.exists() else b""
+    return contents.split(b"\n")[:-1]
+
+
+def payloads(path: Path) -> Iterator[bytes]:
+    """What the lines of a file carry, whether the chain holds or not."""
+    return map(payload_of, whole_lines(path))
+
+
+def last_hash(path: Path) -> str:
+    """The hash of a file's last whole line; where there is none, what the first would follow."""
+    lines = whole_lines(path)
+    return line_hash(lines[-1]) if lines else first_hash(path)
+
+
+def find_fault(lines: Iterable[bytes], first: str) -> str | None:
+    """The first line that is not the one that was written there; None when the chain holds."""
+    before, previous = first, "run.json"
+    for number, raw in enumerate(lines, start=1):
+        seal = _seal_of(raw)
+        if seal is None:
+            return f"line {number} carries no hash of the line before it"
+        body = raw[: raw.rindex(b',"check":"')]
+        if line_hash(body) != seal["check"].decode():
+            return f"line {number} does not match its own hash"
+        if seal["before"].decode() != before:
+            found = seal["before"].decode()
+            return (
+                f"line {number} does not follow from {previous} "
+                f"(expected before {before[:12]}, found {found[:12]})"
+            )
+        before, previous = line_hash(raw), f"line {number}"
+    return None
+
+
+def require_chain(path: Path) -> None:
+    """ChainBroken names the first line of a file that is not the one that was written there."""
+    fault = find_fault(whole_lines(path), first_hash(path))
+    if fault is not None:
+        raise ChainBroken(path, fault)
+
+
+def find_faults(journal: Path, others: Iterable[Path]) -> Iterator[str]:
+    """Why the chains of a run's files do not hold, a sentence a file; nothing when they all do."""
+    first = first_hash(journal)
+    read = [(path, whole_lines(path)) for path in others]
+    # The journal is read last: it may grow meanwhile, and lines elsewhere name its lines.
+    own = whole_lines(journal)
+    hashes = {line_hash(raw) for raw in own}
+    if (fault := find_fault(own, first)) is not None:
+        yield f"{journal.name} was altered: {fault}"
+    for path, lines in read:
+        fault = find_fault(lines, first) or _unknown_journal(lines, journal.name, hashes)
+        if fault is not None:
+            yield f"{path.name} was altered: {fault}"
+
+
+def _unknown_journal(lines: Iterable[bytes], journal: str, hashes: set[str]) -> str | None:
+    for number, raw in enumerate(lines, start=1):
+        seal = _seal_of(raw)
+        if seal is None or seal["journal"] is None:
+            continue
+        if seal["journal"].decode() not in hashes:
+            return f"line {number} was written after a line that {journal} does not have"
+    return None
+
+
+# Writing
+
+
+class ChainedFile:
+    """A file of chained lines open for appending; its last hash is kept, not read again."""
+
+    def __init__(self, path: Path, token: str = TOKEN, *, shared: bool = False) -> None:
+        """Open a file that nobody else appends to; `shared` waits until the others have closed."""
+        self.path = path
+        self._token = token
+        is_new = not path.exists()
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            if shared:
+                fcntl.flock(self._handle, fcntl.LOCK_EX)
+            last, self._size = _last_line(self._handle)
+            if self._size < os.fstat(self._handle).st_size:
+                os.ftruncate(self._handle, self._size)
+            if is_new:
+                fsync_directory(path.parent)
+            self.last_hash = first_hash(path) if last is None else line_hash(last)
+        except BaseException:
+            os.close(self._handle)
+            raise
+
+    def append(self, payload: bytes, *, sync: bool = True, journal: str | None = None) -> None:
+        """Add a line, on disk where `sync` says so; one that does not fit is a RunFailed.
+
+        Then the file is as it was before.
+        """
+        raw = sealed(payload, self.last_hash, self._token, journal)
+        try:
+            write_all(self._handle, raw + b"\n")
+            if sync:
+                os.fdatasync(self._handle)
+        except OSError as error:
+            os.ftruncate(self._handle, self._size)
+            raise _not_written(self.path, error) from error
+        self.last_hash = line_hash(raw)
+        self._size += len(raw) + 1
+
+    def close(self) -> None:
+        os.close(self._handle)
+
+
+def append_line(path: Path, payload: bytes, journal: Path | None = None) -> None:
+    """Append one line to a file that other processes may append to, too; it is on disk then.
+
+    With a journal, the line names the journal's last line. RunFailed when the line does not fit.
+    """
+    try:
+        with closing(ChainedFile(path, shared=True)) as file:
+            file.append(payload, journal=None if journal is None else last_hash(journal))
+    except OSError as error:
+        raise _not_written(path, error) from error
+
+
+def _not_written(path: Path, error: OSError) -> RunFailed:
+    return RunFailed("harness", f"cannot write {path}: {disk_trouble(error)}")
+
+
+def _last_line(handle: int) -> tuple[bytes | None, int]:
+    """The last whole line of a file without its newline, and where it ends."""
+    start = os.fstat(handle).st_size
+    tail, block = b"", TAIL
+    while start > 0 and tail.count(b"\n") < 2:
+        size = min(block, start)
+        start -= size
+        tail = os.pread(handle, size, start) + tail
+        block *= 2
+    end = tail.rfind(b"\n")
+    if end < 0:
+        return None, 0
+    return tail[tail.rfind(b"\n", 0, end) + 1 : end], start + end + 1
