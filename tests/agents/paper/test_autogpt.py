@@ -13,6 +13,7 @@ from mlagentbench.agents.runner import run_agent
 from mlagentbench.environment.actions.sets import PAPER_ACTIONS
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import ActionError, RunFailed, UsageError
+from mlagentbench.models.prompt_matching import normalised
 from mlagentbench.records import Action, BudgetLimits, Observation, Step
 
 pytestmark = pytest.mark.anyio
@@ -171,7 +172,8 @@ async def test_an_interrupted_run_goes_on_where_it_was(open_environment: OpenRun
         kept = [(line.role, line.step, line.reply) for line in environment.models.replies]
         assert kept == replies
     texts = [
-        [message.text for message in prompts[-1]] for prompts in (never.prompts, again.prompts)
+        [normalised(message.text) for message in prompts[-1]]
+        for prompts in (never.prompts, again.prompts)
     ]
     assert texts[0] == texts[1]
     assert any(isinstance(message, ChatMessageAssistant) for message in again.prompts[0])

@@ -152,7 +152,7 @@ def test_requests_that_are_none_do_no_harm(tmp_path: Path) -> None:
                 connection.sendall(data)
                 connection.shutdown(socket.SHUT_WR)
                 return connection.makefile("rb").readline().decode().strip()
-        post = b"POST /v1/chat/completions HTTP/1.1\\r\\nContent-Length: "
+        post = b"POST /v1/chat/completions HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: "
         print(send(b"hello\\r\\n\\r\\n"), send(b""), send(b"x" * 100_000), sep="|")
         print(send(post + b"-5\\r\\n\\r\\n"), send(post + b"9999999999\\r\\n\\r\\n"), sep="|")
         print(send(post + b"5\\r\\n\\r\\n[[[[["), send(post + b"50\\r\\n\\r\\nshort"), sep="|")
