@@ -203,7 +203,7 @@ def test_what_breaks_the_analysis_does_not_break_the_report(
     monkeypatch.setattr(read_runs, "summarise", summarise)
     collection = collect([out])
     assert len(collection.runs) == 7
-    assert "our fault: KeyError('surprise')" in reason_of(collection)
+    assert "(a bug in mlagentbench): KeyError('surprise')" in reason_of(collection)
 
 
 def test_one_directory_given_in_several_ways_is_read_once(out: Path) -> None:
@@ -272,8 +272,8 @@ def test_logs_that_cannot_be_opened_are_listed(out: Path) -> None:
     ("made", "said"),
     [
         (None, "does not exist"),
-        ("empty", "no runs in it; make some with"),
-        ("deeper/results/runs", "no runs directly in it, but in"),
+        ("empty", "contains no runs; start some with"),
+        ("deeper/results/runs", "contains no runs itself, but"),
     ],
 )
 def test_a_directory_without_runs_is_the_persons_mistake(

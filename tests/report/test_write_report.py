@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 from generated_runs import generate_runs
+from pyarrow import parquet
 
 from mlagentbench.errors import UsageError
 from mlagentbench.report import read_runs
-from mlagentbench.report.exports.paper_tables import Grid, GridLine
-from mlagentbench.report.exports.write import latex, markdown, write_exports
+from mlagentbench.report.exports.formats import FORMATS, write_exports
+from mlagentbench.report.exports.latex_tables import latex
+from mlagentbench.report.exports.markdown_tables import markdown
+from mlagentbench.report.exports.paper_grids import Grid, GridLine
 from mlagentbench.report.number_format import (
     dollars_text,
     duration_text,
@@ -25,7 +28,7 @@ from mlagentbench.report.report import ReportRequest, write_report
 from mlagentbench.runs.results import run_directories
 from mlagentbench.tasks.task import load_task
 
-ALL = frozenset(["csv", "parquet", "latex", "markdown"])
+ALL = frozenset(FORMATS) - {"plots"}
 
 
 @pytest.fixture(autouse=True)
@@ -53,8 +56,10 @@ def test_a_second_report_reads_and_writes_only_what_changed(
     again = write_report(request)
     assert again.data.collection.read == 0
     assert (again.data.cells, again.data.leaderboards, again.data.comparisons) == (
-        first.data.cells, first.data.leaderboards, first.data.comparisons,
-    )  # fmt: skip
+        first.data.cells,
+        first.data.leaderboards,
+        first.data.comparisons,
+    )
     assert pages == {page: page.stat().st_mtime_ns for page in pages}
 
     monkeypatch.undo()
@@ -109,7 +114,13 @@ def test_exports_of_a_report_without_comparisons_have_their_headers(tmp_path: Pa
     generate_runs(tmp_path / "out", epochs=1, tasks=1, agents=1)
     data = write_report(ReportRequest(directories=(tmp_path / "out",))).data
     alone = data.__class__(**(vars(data) | {"leaderboards": (), "comparisons": ()}))
-    write_exports(alone, ALL, tmp_path / "tables")
+    write_exports(alone, ALL, tmp_path)
+    empty = parquet.read_schema(tmp_path / "tables" / "comparisons.parquet")
+    assert [str(empty.field(name).type) for name in ("measure", "p", "first_n")] == [
+        "string",
+        "double",
+        "int64",
+    ]
     assert (tmp_path / "tables" / "comparisons.csv").read_text().startswith("leaderboard,measure,")
     assert read_csv(tmp_path / "tables" / "agents.csv") == []
 
@@ -139,15 +150,15 @@ def test_texts_cannot_break_out_of_markdown() -> None:
 
 def test_numbers_are_written_for_people() -> None:
     assert [tokens_text(value) for value in (None, 0, 999, 999.6, 12_345, 999_960, 3.2e6)] == [
-        "-", "0", "999", "1.00k", "12.3k", "1.00M", "3.20M",
-    ]  # fmt: skip
+        *("-", "0", "999", "1.00k", "12.3k", "1.00M", "3.20M")
+    ]
     assert [duration_text(value) for value in (None, 1.04, 125, 7384)] == [
-        "-", "1.0 s", "2 min 05 s", "2 h 03 min",
-    ]  # fmt: skip
+        *("-", "1.0 s", "2 min 05 s", "2 h 03 min")
+    ]
     assert [p_text(value) for value in (0.0001, 0.0312, 0.5)] == ["< 0.001", "0.031", "0.50"]
     assert [dollars_text(value) for value in (None, 0.0, 0.0123, 1234.5)] == [
-        "-", "$0.00", "$0.012", "$1,234.50",
-    ]  # fmt: skip
+        *("-", "$0.00", "$0.012", "$1,234.50")
+    ]
     assert number_text(1234.5678, 12.3) == "1,235 ± 12"
     assert normalised_text(-0.0001) == "0.00"
     assert float(exact(0.1 + 0.2)) == 0.1 + 0.2

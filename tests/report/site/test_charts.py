@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from report_records import AGENTS, TASKS, made_report, made_summary
 
 from mlagentbench.errors import UsageError
-from mlagentbench.report.exports.plots import write_plots
+from mlagentbench.report.exports.formats import write_exports
 from mlagentbench.report.site.charts import (
     DotRow,
     curve_chart,
@@ -154,17 +154,17 @@ def test_a_score_curve_follows_what_was_used() -> None:
 
 def test_plots_are_the_same_files_again(tmp_path: Path) -> None:
     report = made_report(tmp_path / "results", TASKS[:1], AGENTS[5:7], epochs=1)
-    first = write_plots(report, tmp_path / "a")
-    boards_alone = replace(report, collection=replace(report.collection, runs=()))
-    second = write_plots(boards_alone, tmp_path / "b")
+    first = write_exports(report, ["plots"], tmp_path / "a")
+    without_runs = replace(report, collection=replace(report.collection, runs=()))
+    second = write_exports(without_runs, ["plots"], tmp_path / "b")
     names = {file.name for file in first}
     assert {"success.svg", "success.pdf", "trade-off.svg", "profile.pdf"} <= names
     assert "scores-house-price.svg" in names
     assert len(second) == 6
     for file in second:
-        assert file.read_bytes() == (tmp_path / "a" / file.name).read_bytes()
-    assert "react" in (tmp_path / "a" / "profile.svg").read_text()
-    assert (tmp_path / "a" / "profile.pdf").read_bytes().startswith(b"%PDF")
+        assert file.read_bytes() == (tmp_path / "a" / "plots" / file.name).read_bytes()
+    assert "react" in (tmp_path / "a" / "plots" / "profile.svg").read_text()
+    assert (tmp_path / "a" / "plots" / "profile.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_without_matplotlib_the_error_names_the_extra(
@@ -173,4 +173,4 @@ def test_without_matplotlib_the_error_names_the_extra(
     report = made_report(tmp_path / "results", TASKS[:1], AGENTS[5:6], epochs=1)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UsageError, match=r"mlagentbench\[plots\]"):
-        write_plots(report, tmp_path / "plots")
+        write_exports(report, ["plots"], tmp_path)

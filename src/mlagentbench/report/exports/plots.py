@@ -10,12 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlagentbench.analysis.run_summary import RunSummary
-from mlagentbench.errors import UsageError
-from mlagentbench.fs import write_atomically
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.report.site.charts import round_tokens
 from mlagentbench.report.site.heat_colours import SCHEMES, colours, shade_of
@@ -35,11 +32,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-NEEDS_MATPLOTLIB = "--plots needs matplotlib; install it with: pip install 'mlagentbench[plots]'"
 WITHOUT_DATES: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-COLOURS = (
-    "#0b6b64", "#b3502e", "#3f5fb0", "#8a6100", "#8b3a83", "#4d6b1f", "#a02c4e", "#5a6570",
-)  # fmt: skip
+COLOURS = ["#0b6b64", "#b3502e", "#3f5fb0", "#8a6100", "#8b3a83", "#4d6b1f", "#a02c4e", "#5a6570"]
 MARKERS = ("o", "s", "^", "D")
 DASHES = ("-", "--", ":", "-.")
 SETTINGS: Any = {
@@ -65,28 +59,16 @@ class Plot:
     figure: "Figure"
 
 
-def require_matplotlib() -> None:
-    """UsageError, before any work is done, when no plots can be made here."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise UsageError(NEEDS_MATPLOTLIB) from error
-
-
-def write_plots(data: ReportData, folder: Path) -> list[Path]:
-    """Write all plots of a report, each as SVG and as PDF; gives back the files."""
-    require_matplotlib()
+def plot_files(data: ReportData) -> Iterator[tuple[str, bytes]]:
+    """All plots of a report, each as SVG and as PDF."""
     from matplotlib import rc_context
 
-    written = []
     with rc_context(SETTINGS):
         for plot in _plots(data):
             for kind, metadata in WITHOUT_DATES.items():
                 contents = io.BytesIO()
                 plot.figure.savefig(contents, format=kind, metadata=metadata)
-                written.append(folder / f"{plot.name}.{kind}")
-                write_atomically(written[-1], contents.getvalue())
-    return written
+                yield f"{plot.name}.{kind}", contents.getvalue()
 
 
 def _plots(data: ReportData) -> Iterator[Plot]:
@@ -161,10 +143,8 @@ def _trade_off(leaderboard: Leaderboard) -> "Figure":
         x = point.tokens if point.tokens > 0 else least
         if point.interval is not None:
             axes.plot([x, x], [point.interval.low, point.interval.high], color=_colour(number))
-        axes.plot(
-            [x], [point.rate], MARKERS[number % len(MARKERS)], color=_colour(number),
-            label=point.name, linestyle="none",
-        )  # fmt: skip
+        marker = MARKERS[number % len(MARKERS)]
+        axes.plot([x], [point.rate], marker, color=_colour(number), label=point.name)
     axes.set_xscale("log")
     axes.set_xlim(least / 2, max(used) * 3)
     ticks = [10.0**power for power in range(12) if first <= 10.0**power < max(used) * 3]
