@@ -12,6 +12,8 @@ import pytest
 from generated_runs import generate_runs
 from made_records import made_record
 
+from mlagentbench.analysis.judge.judge import journal_hash, store_judgement
+from mlagentbench.analysis.judge.rubric import JudgeReport
 from mlagentbench.errors import UsageError
 from mlagentbench.home import report_cache_dir
 from mlagentbench.records import BranchPoint
@@ -59,6 +61,25 @@ def test_a_second_time_only_what_changed_is_read(out: Path) -> None:
     differing = [new.name for old, new in zip(first.runs, third.runs, strict=True) if old != new]
     assert len(differing) == 1
     assert third.runs[3].fingerprint != first.runs[3].fingerprint
+
+
+def test_a_judgement_makes_its_run_be_read_again(out: Path) -> None:
+    assert not any(run.judgements for run in collect([out]).runs)
+    judged = runs_of(out)[2]
+    judgement = JudgeReport(
+        model="openai/judge",
+        prompt_version=1,
+        prompt_hash="0",
+        journal_hash=journal_hash(judged),
+        at="2026-11-16",
+        seeds=(1,),
+        verdicts=(),
+        answered_by=("model",),
+    )
+    store_judgement(judged, judgement)
+    again = collect([out])
+    assert again.read == 1
+    assert [run.judgements for run in again.runs if run.judgements] == [(judgement,)]
 
 
 def test_a_changed_analysis_makes_everything_be_read_again(

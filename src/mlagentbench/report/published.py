@@ -1,4 +1,4 @@
-"""Other people's numbers, shown beside ours for orientation."""
+"""Numbers published in the paper, for orientation beside our results."""
 
 import csv
 from importlib.resources import files

@@ -126,9 +126,9 @@ def test_dots_lie_where_their_values_are() -> None:
 
 def test_agents_without_tokens_stand_apart() -> None:
     points = [
-        TradeOff("oracle", 0.0, 1.0, None, True),
-        TradeOff("cheap", 2e3, 0.5, None, False),
-        TradeOff("dear", 2e6, 0.5, None, False),
+        TradeOff("oracle", 0.0, 1.0, None),
+        TradeOff("cheap", 2e3, 0.5, None),
+        TradeOff("dear", 2e6, 0.5, None),
     ]
     chart = trade_off_chart(points)
     assert chart.x_ticks[0].text == "none"

@@ -1,4 +1,4 @@
-"""Tables for papers and read-mes: tasks down, agents across, like the paper's tables 3 and 4."""
+"""Tables for papers and read-mes: tasks by agents, like the paper's tables 3 and 4."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from mlagentbench.statistics.cells import CellStatistics, Mean, Rate
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard, SuiteMean
 
 GREYED = "*"
-"""Marks a figure of which more than a tenth of the runs is missing."""
+"""Marks a number with more than a tenth of its runs missing."""
 MEAN_OVER_TASKS = "mean over tasks"
 
 
 @dataclass(frozen=True)
 class GridLine:
-    """A line of a table: what it is about, and its figures as texts."""
+    """A line of a table: its label and its numbers as text."""
 
     label: str
     values: tuple[str, ...]
@@ -31,7 +31,7 @@ class GridLine:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table for people, whatever it is written in."""
+    """A table for readers, before it becomes LaTeX or Markdown."""
 
     name: str
     title: str
@@ -144,11 +144,11 @@ def _value(row: AgentStatistics, task: str, measure: TableMeasure) -> str:
 
 def _notes(leaderboard: Leaderboard, lines: Sequence[GridLine]) -> Iterator[str]:
     yield (
-        "[95 % interval]: Wilson's of a rate, t of a mean of five runs or more; of the mean over "
-        "tasks, how much other runs on these tasks would vary"
+        "[95 % interval]: Wilson for a rate, t for a mean of five or more runs; for the mean over "
+        "tasks, the variation over other runs on these tasks"
     )
     if any(GREYED in value for line in lines for value in line.values):
-        yield f"{GREYED} more than a tenth of the runs is missing"
+        yield f"{GREYED} more than a tenth of the runs are missing"
     for row in leaderboard.rows:
         yield from (f"{row.name}: {mark}" for mark in row.marks)
     yield from leaderboard.marks
@@ -158,13 +158,13 @@ def _published(
     rows: Sequence[PublishedRow], name: str, title: str, percent: Callable[[PublishedRow], float]
 ) -> Grid:
     models = tuple(dict.fromkeys(row.model for row in rows))
-    figures = {(row.task, row.model): f"{percent(row):.1f}" for row in rows}
+    percents = {(row.task, row.model): f"{percent(row):.1f}" for row in rows}
     return Grid(
         name=name,
         title=f"{title} in percent, as published",
         columns=models,
         lines=tuple(
-            GridLine(task, tuple(figures[task, model] for model in models))
+            GridLine(task, tuple(percents[task, model] for model in models))
             for task in dict.fromkeys(row.task for row in rows)
         ),
         notes=(CAVEAT, f"source: {SOURCE}"),

@@ -1,7 +1,7 @@
-"""Plots for papers, as SVG and PDF: the same series that the site draws, with matplotlib.
+"""Plots for papers as SVG and PDF: the series of the site, drawn with matplotlib.
 
-The same figures give the same files: no dates, no random names. Text stays text, so that a paper's
-own fonts can take its place.
+The same numbers give the same files: no dates, no random names. Text stays text, so that a paper's
+fonts apply to it.
 """
 
 import io
@@ -19,11 +19,11 @@ from mlagentbench.report.site.heat_colours import SCHEMES, colours, shade_of
 from mlagentbench.report.site.series import (
     CURVE_TITLES,
     Curve,
+    agent_with_model,
     mode_counts,
     profiles,
     score_curve,
     trade_offs,
-    who_ran,
 )
 from mlagentbench.statistics.curves import Axis
 from mlagentbench.statistics.leaderboard import Leaderboard
@@ -48,7 +48,7 @@ SETTINGS: Any = {
     "figure.constrained_layout.use": True,
 }
 MOST_CURVES = 200
-"""Runs whose curves are drawn for a task."""
+"""Runs of a task whose curves are drawn."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def plot_files(data: ReportData) -> Iterator[tuple[str, bytes]]:
 def _plots(data: ReportData) -> Iterator[Plot]:
     several = len(data.leaderboards) > 1
     for number, leaderboard in enumerate(data.leaderboards, start=1):
-        name = f"board-{number}-" if several else ""
+        name = f"leaderboard-{number}-" if several else ""
         yield Plot(f"{name}success", _heatmap(leaderboard))
         if any(point.tokens for point in trade_offs(leaderboard)):
             yield Plot(f"{name}trade-off", _trade_off(leaderboard))
@@ -133,7 +133,7 @@ def _shades(rate: float) -> tuple[str, str]:
 
 
 def _trade_off(leaderboard: Leaderboard) -> "Figure":
-    """Tokens a run against the success rate; agents that use none stand at the left."""
+    """Tokens a run against the success rate; agents without a model are at the left."""
     figure, axes = _figure(5.2, 4.0)
     points = trade_offs(leaderboard)
     used = [point.tokens for point in points if point.tokens > 0]
@@ -198,12 +198,14 @@ def _error_modes(summaries: Sequence[RunSummary]) -> "Figure":
 
 
 def _scores(summaries: Sequence[RunSummary]) -> "Figure":
-    """The score of the workspace as it stood, against each thing that runs use."""
+    """The score of the workspace against each resource that runs use."""
     from matplotlib.figure import Figure
 
     known = [axis for axis in CURVE_TITLES if _is_known(summaries, axis)]
     figure = Figure(figsize=(3.0 * len(known), 3.4))
-    styles = dict(zip(sorted({who_ran(one) for one in summaries}), cycle(COLOURS), strict=False))
+    styles = dict(
+        zip(sorted({agent_with_model(one) for one in summaries}), cycle(COLOURS), strict=False)
+    )
     for place, axis in enumerate(known, start=1):
         axes = figure.add_subplot(1, len(known), place)
         labelled: set[str] = set()

@@ -1,7 +1,7 @@
-"""The colours of heatmap cells, with text that can be read on each of them.
+"""The colours of heatmap cells, with legible text on each of them.
 
-Shades have a number each: 0 is nothing, 10 all that is wanted; -1 to -5 lie below the floor. The
-text's colour is the one of two that stands out more from the shade, in either scheme.
+Shades are numbered: 0 is the floor, 10 the full score, -1 to -5 are below the floor. The text is
+dark or light, whichever has more contrast with the shade.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ SCHEMES = (
 
 
 def shade_of(share: float | None) -> int | None:
-    """The shade of a share, 1 being all of it; negative ones lie below the floor."""
+    """The shade of a share; 1 is the full score, negative shares are below the floor."""
     return None if share is None else max(BOTTOM, min(TOP, round(10 * share)))
 
 

@@ -10,7 +10,7 @@ from mlagentbench.analysis.run_summary import RoleUsage, RunSummary
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.report.site.charts import Chart, trade_off_chart
 from mlagentbench.report.site.pages.overview_page import in_order, leaderboard_key
-from mlagentbench.report.site.series import trade_offs, who_ran
+from mlagentbench.report.site.series import by_agent, trade_offs
 from mlagentbench.statistics.leaderboard import AgentStatistics
 
 TEMPLATE = "efficiency.html"
@@ -19,7 +19,7 @@ N = TypeVar("N", int, float)
 
 @dataclass(frozen=True)
 class TimeUse:
-    """Means over an agent's runs; unknown where any run does not know."""
+    """Means over an agent's runs; None if unknown for any run."""
 
     name: str
     runs: int
@@ -33,7 +33,7 @@ class TimeUse:
 
 @dataclass(frozen=True)
 class RoleTokens:
-    """What the model in a role used, in all runs of an agent together."""
+    """What the model in a role used in all runs of an agent together."""
 
     name: str
     role: str
@@ -67,9 +67,7 @@ class EfficiencyView:
 
 
 def efficiency_view(data: ReportData) -> EfficiencyView:
-    groups: dict[str, list[RunSummary]] = defaultdict(list)
-    for summary in data.collection.summaries:
-        groups[who_ran(summary)].append(summary)
+    groups = by_agent(data.collection.summaries)
     leaderboards = []
     for number, leaderboard in enumerate(data.leaderboards, start=1):
         rows = in_order(leaderboard.rows)
@@ -84,8 +82,8 @@ def efficiency_view(data: ReportData) -> EfficiencyView:
         )
     return EfficiencyView(
         leaderboards=tuple(leaderboards),
-        times=tuple(_time_use(name, groups[name]) for name in sorted(groups)),
-        roles=tuple(one for name in sorted(groups) for one in _role_tokens(name, groups[name])),
+        times=tuple(_time_use(name, runs) for name, runs in groups.items()),
+        roles=tuple(one for name, runs in groups.items() for one in _role_tokens(name, runs)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Tables of tasks against agents, as the paper's tables 3 and 4, with how sure each figure is."""
+"""Tables of tasks by agents, like the paper's tables 3 and 4, with each number's uncertainty."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from mlagentbench.report.site.heat_colours import heat_class
 from mlagentbench.statistics.cells import CellStatistics, Mean, Rate
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard, SuiteMean
 
-ColumnKind = Literal["agent", "ruler", "published"]
+ColumnKind = Literal["agent", "reference-agent", "published"]
 
 
 @dataclass(frozen=True)
 class Column:
-    """Who a column is about; `below` has the agent's settings and its model."""
+    """An agent or a published model; `below` has the agent's settings and its model."""
 
     name: str
     below: tuple[str, ...]
@@ -31,7 +31,7 @@ class Column:
 
 @dataclass(frozen=True)
 class HeatCell:
-    """A figure with its uncertainty, and how it is coloured."""
+    """A number with its uncertainty and its colour."""
 
     value: float | None
     text: str
@@ -39,7 +39,6 @@ class HeatCell:
     """Smaller lines: the interval, the runs."""
     shade: str = "heat-none"
     greyed: bool = False
-    link: str = ""
     title: str = ""
 
 
@@ -63,7 +62,7 @@ class HeatTable:
 
 @dataclass(frozen=True)
 class HeatmapMeasure:
-    """What a heatmap shows of a cell, of a row's mean, and of a published line."""
+    """How a heatmap shows a cell, an agent's mean, and a published row."""
 
     key: str
     title: str
@@ -74,20 +73,18 @@ class HeatmapMeasure:
 
 
 def heat_tables(leaderboard: Leaderboard, published: Sequence[PublishedRow]) -> list[HeatTable]:
-    """The tables of a leaderboard: ours, then the paper's rule beside what it published."""
+    """The tables of a leaderboard: our measures, then the paper's beside its published numbers."""
     return [_heat_table(measure, leaderboard, published) for measure in MEASURES]
 
 
 def _heat_table(
     measure: HeatmapMeasure, leaderboard: Leaderboard, published: Sequence[PublishedRow]
 ) -> HeatTable:
-    shown = (
-        [row for row in published if row.task in leaderboard.tasks] if measure.of_published else []
-    )
-    models = list(dict.fromkeys(row.model for row in shown))
+    rows_of_tasks = [row for row in published if row.task in leaderboard.tasks]
+    printed = {(row.task, row.model): row for row in rows_of_tasks if measure.of_published}
+    models = list(dict.fromkeys(model for _, model in printed))
     columns = [_column(row) for row in leaderboard.rows]
     columns += [Column(model, ("as published",), "published") for model in models]
-    printed = {(row.task, row.model): row for row in shown}
     printed_means = {row.model: row for row in published_means()}
     rows = []
     for task in leaderboard.tasks:
@@ -111,9 +108,9 @@ def _column(row: AgentStatistics) -> Column:
     below = [settings.removesuffix(")"), "" if row.model == "none" else row.model]
     if row.is_reference_agent:
         measured = row.cells and all(cell.from_measured for cell in row.cells)
-        below.append("measured, not run" if measured else "to measure by")
-    shown = tuple(text for text in below if text)
-    return Column(name, shown, "ruler" if row.is_reference_agent else "agent")
+        below.append("measured, not run" if measured else "reference agent")
+    kind: ColumnKind = "reference-agent" if row.is_reference_agent else "agent"
+    return Column(name, tuple(filter(None, below)), kind)
 
 
 def _cell(measure: HeatmapMeasure, row: AgentStatistics, task: str) -> HeatCell:
@@ -128,7 +125,7 @@ def _published(measure: HeatmapMeasure, row: PublishedRow | None) -> HeatCell:
 
 
 def _missing_lines(cell: CellStatistics) -> tuple[str, ...]:
-    """What is said of a cell's missing runs."""
+    """The lines about a cell's missing runs."""
     if not cell.missing:
         return ()
     lines = [f"{cell.missing} of {cell.runs} missing"]
@@ -137,11 +134,13 @@ def _missing_lines(cell: CellStatistics) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _empty_cell(cell: CellStatistics, reason: str) -> HeatCell:
+    return HeatCell(None, NOTHING, _missing_lines(cell) or (reason,), greyed=cell.greyed)
+
+
 def _rate_cell(cell: CellStatistics, rate: Rate) -> HeatCell:
     if rate.rate is None:
-        return HeatCell(
-            None, NOTHING, _missing_lines(cell) or ("success unknown",), greyed=cell.greyed
-        )
+        return _empty_cell(cell, "success unknown")
     below = (percent_interval_text(rate.interval, 0), f"{rate.successes} of {rate.n}")
     return HeatCell(
         value=rate.rate,
@@ -155,7 +154,7 @@ def _rate_cell(cell: CellStatistics, rate: Rate) -> HeatCell:
 
 def _mean_cell(cell: CellStatistics, mean: Mean, percent: bool) -> HeatCell:
     if mean.mean is None:
-        return HeatCell(None, NOTHING, _missing_lines(cell) or ("no score",), greyed=cell.greyed)
+        return _empty_cell(cell, "no score")
     below = [_interval_words(mean.interval, percent)] if mean.interval is not None else []
     if mean.interval is None and mean.n < FEWEST_FOR_T:
         below.append(_points(mean, percent))
@@ -203,7 +202,7 @@ def _published_cell(percent: float) -> HeatCell:
 
 
 def _improvement_mean(row: AgentStatistics) -> HeatCell:
-    """No mean of these is computed anywhere, so none is shown."""
+    """Improvements are not averaged over tasks."""
     return HeatCell(None, NOTHING, title=f"{row.agent}: not averaged over tasks")
 
 
@@ -212,8 +211,8 @@ MEASURES = (
         key="success",
         title="Success rate",
         explained=(
-            "Share of runs that reach the bar; below it the 95 % Wilson interval, and successes of "
-            "counted runs."
+            "Share of runs that reach the bar, with the 95 % Wilson interval and the number of "
+            "successes among counted runs."
         ),
         of_cell=lambda cell: _rate_cell(cell, cell.success),
         of_mean=lambda row: _suite_cell(row.success, percent=True),
@@ -222,8 +221,8 @@ MEASURES = (
         key="normalised",
         title="Normalised score",
         explained=(
-            "0 is the floor, 1 the reference; mean over runs with its 95 % t interval, or, below "
-            "five runs, the single values."
+            "0 is the floor, 1 the reference. Mean over runs with its 95 % t interval; below five "
+            "runs, the individual values."
         ),
         of_cell=lambda cell: _mean_cell(cell, cell.normalised, percent=False),
         of_mean=lambda row: _suite_cell(row.normalised, percent=False),
@@ -233,7 +232,7 @@ MEASURES = (
         title="Success rate by the paper's rule",
         explained=(
             "Share of runs more than 10 % better than the starter. Columns in italics are "
-            "published numbers, of other data and other runs."
+            "published numbers from other data and other runs."
         ),
         of_cell=lambda cell: _rate_cell(cell, cell.paper_success),
         of_mean=lambda row: _suite_cell(row.paper_success, percent=True),
@@ -243,7 +242,7 @@ MEASURES = (
         key="paper-improvement",
         title="Improvement over the starter, as the paper counts it",
         explained=(
-            "Mean over runs with a valid submission. Columns in italics are published numbers, of "
+            "Mean over runs with a valid submission. Columns in italics are published numbers from "
             "other data and other runs."
         ),
         of_cell=lambda cell: _mean_cell(cell, cell.paper_improvement, percent=True),

@@ -19,7 +19,7 @@ from mlagentbench.statistics.cell_marks import agent_of
 
 TEMPLATE = "runs.html"
 WITHOUT_SCRIPTS = 200
-"""Runs that are listed for those whose browser runs no scripts."""
+"""Runs that are listed without JavaScript."""
 
 Success = Literal["yes", "no", "unknown"]
 
@@ -60,7 +60,7 @@ class RunsView:
     total: int
     first: tuple[ListedRun, ...]
     data: str
-    """JSON without any `<`, so that it can stand in a page's script element."""
+    """JSON without any `<`, so that it is safe in a page's script element."""
 
 
 COLUMNS = (
@@ -81,7 +81,7 @@ COLUMNS = (
     RunColumn("tier", "tier"),
 )
 NAMED = ("task", "agent", "model", "tier", "outcome", "success")
-"""Columns whose few texts stand once, and their numbers in the rows."""
+"""Columns whose distinct texts are stored once; rows hold their indexes."""
 SHOWN: dict[str, Callable[[float | None], str]] = {
     "score": number_text,
     "normalised": normalised_text,
@@ -89,7 +89,7 @@ SHOWN: dict[str, Callable[[float | None], str]] = {
     "tokens": tokens_text,
     "cost": dollars_text,
 }
-"""Columns of numbers that people read in another way."""
+"""Columns of numbers that are displayed as text."""
 
 
 def runs_view(data: ReportData) -> RunsView:
