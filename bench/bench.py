@@ -19,6 +19,7 @@ from figures import Figure, in_words, interleaved, print_table, ratio
 from kept import keep
 from report import report_figures
 
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.task import load_task
 
@@ -53,7 +54,7 @@ def parsed_replies() -> list[Figure]:
 
 def parts() -> dict[str, Callable[[], list[Figure]]]:
     """All that can be measured, by the name it can be asked for."""
-    env = ensure_ready(load_task("vectorization"), "mini").python_env.directory
+    env = ensure_ready(load_task("vectorization"), "mini", call=call_task).python_env.directory
     return {
         "command-line": lambda: [command_line()],
         "steps": lambda: [

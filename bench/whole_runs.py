@@ -15,6 +15,7 @@ import psutil
 from figures import Figure, half_range, in_words, interleaved
 
 from mlagentbench.runs.results import collect
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.task import load_task
 
@@ -67,7 +68,7 @@ def whole_run() -> Figure:
         ours()
         [work] = here.glob("out-0/runs/**/work")
         task = load_task(TASK)
-        ready = ensure_ready(task, "mini")
+        ready = ensure_ready(task, "mini", call=call_task)
         for folder in (work, ready.data.public):
             shutil.copytree(folder, here / "work", dirs_exist_ok=True)
         starter = shlex.split(task.spec.commands.starter)[1:]

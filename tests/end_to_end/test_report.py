@@ -12,6 +12,7 @@ from inspect_ai.log import read_eval_log
 from number_task import write_number_task
 
 from mlagentbench.report.number_format import percent_text
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.measured import write_to_task
 from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.spec import Measured, ReferenceMeasurements, StarterMeasurements
@@ -42,7 +43,7 @@ def measured_task(tmp_path: Path) -> None:
     """The task of numbers with figures, whose bar some runs of the starter reach."""
     task = load_task(str(write_number_task(tmp_path)))
     measured = Measured(
-        data=ensure_ready(task, "mini").data.hash,
+        data=ensure_ready(task, "mini", call=call_task).data.hash,
         trivial={"zero": 2.4},
         starter=StarterMeasurements(mean=1.3, std=0.015, runs=30),
         reference=ReferenceMeasurements(mean=0.08, std=0.0, runs=8, source="ours"),

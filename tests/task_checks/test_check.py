@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from folders import LEARNING_TASK, write_folder
 
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.check import check_task
 from mlagentbench.task_checks.measure import measure
 from mlagentbench.task_checks.verdicts import CheckedTask
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("with_shared_home")
 
 
 def measured(task: Task) -> Ready:
-    ready = ensure_ready(task, "mini")
+    ready = ensure_ready(task, "mini", call=call_task)
     figures = asyncio.run(measure(task, ready.data, ready.python_env, 4, 1, print))
     store_in_home(task, "mini", figures)
     return ready
@@ -40,7 +41,7 @@ def honest(shared_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Task:
 
 
 def test_an_honest_task_passes(honest: Task) -> None:
-    checked = asyncio.run(check_task(honest, ensure_ready(honest, "mini"), print))
+    checked = asyncio.run(check_task(honest, ensure_ready(honest, "mini", call=call_task), print))
     assert checked.ok and failures(checked) == {}
     skipped = [result for result in checked.results if result.ok is None]
     assert [result.name for result in skipped] == ["public files were written in random order"]
@@ -104,7 +105,7 @@ def test_a_task_that_does_not_work_is_a_finding_not_a_crash(tmp_path: Path) -> N
             "solution/solution.py": "open('submission.csv', 'w').write('id,z')",
         },
     )
-    checked = asyncio.run(check_task(task, ensure_ready(task, "mini"), print))
+    checked = asyncio.run(check_task(task, ensure_ready(task, "mini", call=call_task), print))
     found = failures(checked)
     assert "nothing is recorded" in found["measurements are recorded"]
     assert "no GPU" in found["starter reproduces its score"]

@@ -11,6 +11,7 @@ from folders import SEED_TASK, write_folder
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.grading.score import bar_of
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.measure import measure, measure_tasks
 from mlagentbench.tasks.data.preparation import require_prepared
 from mlagentbench.tasks.measured import home_file, stored_measurements
@@ -27,7 +28,7 @@ def task(tmp_path: Path) -> Task:
 
 
 def measured(task: Task, runs: int, reference_runs: int) -> Measured:
-    data, python_env = ensure_ready(task, "mini")
+    data, python_env = ensure_ready(task, "mini", call=call_task)
     return asyncio.run(measure(task, data, python_env, runs, reference_runs, print))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from folders import LEARNING_TASK, write_folder
 
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.check import check_task
 from mlagentbench.task_checks.verdicts import CheckedTask
 from mlagentbench.tasks.ready import ensure_ready
@@ -22,7 +23,9 @@ def failures(folder: Path, changed: dict[str, str]) -> dict[str, str]:
     assert changed.keys() <= LEARNING_TASK.keys()
     assert all(LEARNING_TASK[name] != text for name, text in changed.items())
     task = write_folder(folder, LEARNING_TASK | changed)
-    checked: CheckedTask = asyncio.run(check_task(task, ensure_ready(task, "mini"), print))
+    checked: CheckedTask = asyncio.run(
+        check_task(task, ensure_ready(task, "mini", call=call_task), print)
+    )
     found = {result.name: result.detail for result in checked.results if result.ok is False}
     assert found.pop("measurements are recorded")
     return found

@@ -8,16 +8,19 @@ from rich.console import Console
 
 from mlagentbench.cli.tasks.prepare_printing import prepare_from_command_line
 from mlagentbench.errors import UsageError
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import find_prepared
-from mlagentbench.tasks.data.terminal_progress import TerminalProgress
+from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.python_env.env import find_python_env
-from mlagentbench.tasks.ready import Ready, ensure_ready, needs_baseline, prepare_tasks
+from mlagentbench.tasks.ready import Ready, ensure_ready, needs_measurements, prepare_tasks
 from mlagentbench.tasks.task import load_task
 
 OPTIONS = {
-    "tier": "mini", "from_dir": None, "mini_seed": "public",
-    "accept_unverified": False, "use_uv": False,
-}  # fmt: skip
+    "tier": "mini",
+    "from_dir": None,
+    "mini_seed": "public",
+    "accept_unverified": False,
+}
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +43,7 @@ def test_prepares_and_says_where(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"  data    {data.directory}\n" in said.out
     assert f"  python  {env.directory} " in said.out and data.hash[:12] in said.out
     lines = said.err.splitlines()
-    assert lines[0].startswith("vectorization: python environment: ") and " MB " in lines[0]
+    assert lines[0].startswith("vectorization: virtual environment: ") and " MB " in lines[0]
     assert lines[1:] == [
         "vectorization: generating the mini tier",
         "vectorization: splitting into public and private",
@@ -48,20 +51,20 @@ def test_prepares_and_says_where(capsys: pytest.CaptureFixture[str]) -> None:
     prepare_from_command_line(["vectorization"], **OPTIONS)
     again = capsys.readouterr()
     assert again.out == said.out and again.err == ""
-    assert ensure_ready(task, "mini") == Ready(data, env)
+    assert ensure_ready(task, "mini", call=call_task) == Ready(data, env)
 
 
 def test_full_is_not_prepared_by_itself() -> None:
     command = "mlagentbench prepare house-price --tier full"
-    with pytest.raises(UsageError, match=f"the full tier is not prepared; type: {command}$"):
-        ensure_ready(load_task("house-price"), "full")
+    with pytest.raises(UsageError, match=f"the full tier is not prepared; run: {command}$"):
+        ensure_ready(load_task("house-price"), "full", call=call_task)
 
 
 def test_data_that_nobody_has_measured() -> None:
     task = load_task("vectorization")
-    (ready,) = prepare_tasks([task], "mini", mini_seed="secret")
+    (ready,) = prepare_tasks([task], "mini", mini_seed="secret", call=call_task)
     assert ready.data.mini_seed is not None and ready.data.mini_seed.startswith("secret:")
-    assert needs_baseline(task, ready.data)
+    assert needs_measurements(task, ready.data)
 
 
 @pytest.mark.parametrize(

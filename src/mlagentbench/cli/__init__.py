@@ -123,14 +123,13 @@ def prepare(
     accept_unverified: Annotated[
         bool, typer.Option(help="Go on when a checksum differs; every result will say so.")
     ] = False,
-    uv: Annotated[bool, typer.Option("--uv", help="Build python environments with uv.")] = False,
 ) -> None:
     """Make a task's data and python environment ready."""
     from mlagentbench.cli.tasks.prepare_printing import prepare_from_command_line
 
     prepare_from_command_line(
         _chosen(tasks, suite, every), tier=tier, from_dir=from_dir, mini_seed=mini_seed,
-        accept_unverified=accept_unverified, use_uv=uv,
+        accept_unverified=accept_unverified,
     )  # fmt: skip
 
 

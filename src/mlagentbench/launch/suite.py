@@ -45,7 +45,7 @@ from mlagentbench.runs.journal import read_lines
 from mlagentbench.runs.results import RunResult, SuiteOutcome, collect
 from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.tasks.data.terminal_progress import TerminalProgress
+from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.python_env.env import AddedPackages
 from mlagentbench.tasks.ready import Ready, ensure_ready
 from mlagentbench.tasks.suites import Variant, chosen_tasks, in_variants

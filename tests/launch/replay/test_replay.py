@@ -25,6 +25,7 @@ from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, RunLine, read_lines
 from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.results import read_record
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.task import Task, load_folder
 
@@ -51,7 +52,7 @@ time.sleep(600)
 def task(tmp_path: Path, kept_home: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
     monkeypatch.setenv("MLAGENTBENCH_HOME", str(kept_home))
     task = load_folder(write_number_task(tmp_path))
-    ensure_ready(task, "mini")
+    ensure_ready(task, "mini", call=call_task)
     return task
 
 
@@ -223,6 +224,6 @@ def test_other_data_are_an_error_with_the_next_step(task: Task, tmp_path: Path) 
     values = json.loads(run.run_json.read_text())
     values["disclosure"]["data_hash"] = "0" * 64
     run.run_json.write_text(json.dumps(values))
-    with pytest.raises(UsageError, match="type: mlagentbench prepare"):
+    with pytest.raises(UsageError, match="run: mlagentbench prepare"):
         replay_run(run.path, tmp_path / "elsewhere", 0.001, print)
     assert not (tmp_path / "elsewhere").exists()

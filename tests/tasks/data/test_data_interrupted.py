@@ -17,7 +17,7 @@ from mlagentbench.tasks.data.prepared_files import data_hash, read_facts
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
-PROGRAM = str(Path(__file__).with_name("prepare_small_task.py"))
+PROGRAM = str(Path(__file__).parents[2] / "support" / "prepare_small_task.py")
 
 
 def slow_make(flag: Path) -> str:

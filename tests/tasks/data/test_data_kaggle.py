@@ -28,8 +28,9 @@ def prepare(raw, public, private, rng):
     (public / "train.csv").write_bytes((raw / "data" / "train.csv").read_bytes())
 """
 BY_HAND = (
-    "Or place the files by hand: get data/train.csv from "
-    "https://www.kaggle.com/competitions/small-competition/data into a directory DIR, and type: "
+    "Or download data/train.csv from "
+    "https://www.kaggle.com/competitions/small-competition/data into a directory DIR yourself, "
+    "and run: "
     "mlagentbench prepare {task} --tier full --from DIR"
 )
 NO_TOKEN = "Authentication required to call the Kaggle API.\n\nFirst, you will need an account."
@@ -99,11 +100,11 @@ else:
 @pytest.mark.parametrize(
     ("said", "next_step"),
     [
-        (NO_TOKEN, "make one at https://www.kaggle.com/settings/api"),
+        (NO_TOKEN, "create one at https://www.kaggle.com/settings/api"),
         (NO_TOKEN_BEFORE_2, "~/.kaggle/kaggle.json"),
         (RULES, "accept its rules at https://www.kaggle.com/competitions/small-competition/rules"),
         (RULES_BEFORE_2, "https://www.kaggle.com/competitions/small-competition/rules"),
-        (NO_NETWORK, "Kaggle cannot be reached; mend the network connection"),
+        (NO_NETWORK, "Kaggle cannot be reached; check your network connection"),
         ("404 Client Error: Not Found for url", "Kaggle has no data/train.csv in small-compe"),
         ("something new", "the Kaggle client failed: something new"),
     ],
@@ -129,5 +130,5 @@ def test_missing_client(write_task: WriteTask, this_env: PythonEnv, client: Path
     assert not client.exists() and os.environ["PATH"] == str(client.parent)
     with pytest.raises(UsageError) as raised:
         make(task, this_env)
-    assert "type: pip install 'mlagentbench[kaggle]'" in str(raised.value)
+    assert "run: pip install 'mlagentbench[kaggle]'" in str(raised.value)
     assert str(raised.value).endswith(BY_HAND.format(task=task.address))

@@ -154,7 +154,7 @@ def test_requires_with_the_command_to_type(write_task: WriteTask) -> None:
     with pytest.raises(UsageError) as raised:
         require_prepared(task, "mini", "secret")
     command = f"mlagentbench prepare {task.folder} --tier mini --mini-seed secret"
-    assert str(raised.value) == f"small-task: the mini tier is not prepared; type: {command}"
+    assert str(raised.value) == f"small-task: the mini tier is not prepared; run: {command}"
 
 
 def test_full_tier_can_be_generated(write_task: WriteTask, this_env: PythonEnv) -> None:
