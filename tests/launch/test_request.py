@@ -10,9 +10,16 @@ from mlagentbench.launch.suite import SuiteRequest
 from mlagentbench.tasks.task import load_task
 
 OPTIONS = {
-    "tasks": "house-price", "agents": "nop,baseline", "models": "none", "runs": None,
-    "out": Path("out"), "jobs": 1, "roles": [], "prices": None, "tier": "mini",
-}  # fmt: skip
+    "tasks": "house-price",
+    "agents": "nop,baseline",
+    "models": "none",
+    "runs": None,
+    "out": Path("out"),
+    "jobs": 1,
+    "roles": [],
+    "prices": None,
+    "tier": "mini",
+}
 
 
 def test_agents_with_settings() -> None:

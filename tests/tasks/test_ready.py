@@ -73,10 +73,13 @@ def test_data_that_nobody_has_measured() -> None:
         (["house-prise"], {}, "did you mean house-price?"),
         (["house-price"], {"from_dir": Path("/tmp")}, "--from is for --tier full"),
         (["house-price"], {"tier": "full", "mini_seed": "secret"}, "is for --tier mini"),
-        (["house-price"], {"tier": "full", "from_dir": Path(__file__).parent},
-         "house-price: train.csv not found in"),
+        (
+            ["house-price"],
+            {"tier": "full", "from_dir": Path(__file__).parent},
+            "house-price: train.csv not found in",
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_said_before_anything_is_built(
     names: list[str], options: dict[str, object], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -37,9 +37,9 @@ def resume(
     from rich.console import Console
 
     from mlagentbench.cli.suite_printing import print_suite
-    from mlagentbench.launch.resume import GoingOn, resume_runs
+    from mlagentbench.launch.resume import ResumeOptions, resume_runs
 
-    how = GoingOn.read(
+    how = ResumeOptions.read(
         model_arguments=model_argument or [], agent=agent, prices=prices, jobs=jobs,
         max_steps=max_steps, max_time=max_time, max_tokens=max_tokens, max_cost=max_cost,
     )  # fmt: skip
@@ -75,13 +75,13 @@ def branch(
 
     from mlagentbench.cli.suite_printing import print_suite
     from mlagentbench.launch.branch import Changes, branch_run
-    from mlagentbench.launch.resume import GoingOn
+    from mlagentbench.launch.resume import ResumeOptions
 
     changes = Changes.read(
         agent=agent, settings=setting or [], model=model, roles=role or [],
         observation=edit_observation,
     )  # fmt: skip
-    how = GoingOn.read(
+    how = ResumeOptions.read(
         model_arguments=model_argument or [], prices=prices, jobs=jobs,
         max_steps=max_steps, max_time=max_time, max_tokens=max_tokens, max_cost=max_cost,
     )  # fmt: skip

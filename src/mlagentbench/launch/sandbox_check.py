@@ -14,7 +14,9 @@ from mlagentbench.sandbox.inspect_adapter import InspectSandbox
 
 def check_provider(name: str) -> list[ConformanceResult]:
     """Test every guarantee of the contract in a fresh sandbox of this provider."""
-    return asyncio.run(_check_bubblewrap()) if name == "bubblewrap" else _check_inspect_provider(name)
+    return (
+        asyncio.run(_check_bubblewrap()) if name == "bubblewrap" else _check_inspect_provider(name)
+    )
 
 
 async def _check_bubblewrap() -> list[ConformanceResult]:

@@ -27,7 +27,7 @@ from mlagentbench.statistics.leaderboard import leaderboards
 
 
 class ReportRequest(Record):
-    """What a person asked for."""
+    """The options of `mlagentbench report`."""
 
     directories: tuple[Path, ...]
     to: Path | None = None

@@ -47,10 +47,14 @@ def test_contrast_is_that_of_the_standard() -> None:
 @pytest.mark.parametrize(
     ("share", "name"),
     [
-        (0.0, "heat-0"), (0.96, "heat-10"), (7.0, "heat-10"), (-0.2, "heat-below-2"),
-        (-9.0, "heat-below-5"), (None, "heat-none"),
+        (0.0, "heat-0"),
+        (0.96, "heat-10"),
+        (7.0, "heat-10"),
+        (-0.2, "heat-below-2"),
+        (-9.0, "heat-below-5"),
+        (None, "heat-none"),
     ],
-)  # fmt: skip
+)
 def test_shades_end_at_both_ends(share: float | None, name: str) -> None:
     assert heat_class(share) == name
 

@@ -253,17 +253,25 @@ def test_what_a_judge_says_stands_apart(tmp_path: Path) -> None:
     assert "Opinions of" not in run_page(site, run).text
     directory = find_run(run.directory)
     vote = Vote(
-        seed=1, answer="yes", why="It <b>never</b> tested.",
+        seed=1,
+        answer="yes",
+        why="It <b>never</b> tested.",
         evidence=(Evidence(step=4, quote="KeyError"),),
-    )  # fmt: skip
+    )
     verdicts = tuple(majority(question.id, (vote, vote, vote)) for question in RUBRIC)
     store_judgement(
         directory,
         JudgeReport(
-            model="openai/judge", prompt_version=1, prompt_hash="0", journal_hash="0",
-            at="2026-11-16", seeds=(1, 2, 3), verdicts=verdicts, answered_by=("a colleague",),
+            model="openai/judge",
+            prompt_version=1,
+            prompt_hash="0",
+            journal_hash="0",
+            at="2026-11-16",
+            seeds=(1, 2, 3),
+            verdicts=verdicts,
+            answered_by=("a colleague",),
         ).model_copy(update={"journal_hash": journal_hash(directory)}),
-    )  # fmt: skip
+    )
     judged = replace(run, fingerprint="judged", judgements=tuple(current_judgements(directory)))
     collection = replace(report.collection, runs=(judged,))
     build_site(replace(report, collection=collection), tmp_path / "site")
@@ -279,10 +287,15 @@ def test_measured_figures_of_detectors_stand_below_the_tables(
     report: ReportData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured = DetectorAccuracy(
-        name="edit-never-run", positives=41, recall=40 / 41, low=0.874, high=0.996,
-        false_alarms_per_1000_steps=0.25, false_alarms_per_1000_steps_high=1.4,
+        name="edit-never-run",
+        positives=41,
+        recall=40 / 41,
+        low=0.874,
+        high=0.996,
+        false_alarms_per_1000_steps=0.25,
+        false_alarms_per_1000_steps_high=1.4,
         natural_steps=4000,
-    )  # fmt: skip
+    )
     for page in (overview, process):
         monkeypatch.setattr(page, "detector_accuracies", lambda: (measured,))
     site = build_site(replace(report, collection=Collection(outs=(), runs=())), tmp_path).parent

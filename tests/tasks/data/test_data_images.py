@@ -160,7 +160,7 @@ def make(task: Task, env: PythonEnv, own: Path | None, heard: Heard | None = Non
         prepare(
             task, "full", call=plain_call, python_env=env, from_dir=own, progress=heard or Heard()
         )
-    )  # fmt: skip
+    )
 
 
 def images_of(data: PreparedData) -> dict[str, bytes]:
@@ -373,8 +373,13 @@ def test_whole_images(tmp_path: Path) -> None:
     file = tmp_path / "image"
     jpeg = b"\xff\xd8\xff\xe0" + bytes(5000) + b"\xff\xd9"
     for contents, whole in [
-        (png(1), True), (png(1)[:-9], False), (jpeg, True), (jpeg + bytes(30), True),
-        (jpeg[:-1], False), (b"<html>not found</html>", False), (b"", False),
-    ]:  # fmt: skip
+        (png(1), True),
+        (png(1)[:-9], False),
+        (jpeg, True),
+        (jpeg + bytes(30), True),
+        (jpeg[:-1], False),
+        (b"<html>not found</html>", False),
+        (b"", False),
+    ]:
         file.write_bytes(contents)
         assert is_complete_image(file) is whole

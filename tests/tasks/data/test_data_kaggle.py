@@ -93,8 +93,9 @@ else:
     assert (data.public / "train.csv").read_text() == "a,b"
     assert data.unverified == ("data/train.csv",)
     downloads = home / "downloads/small-task/v1"
-    assert [path for path in downloads.rglob("*") if path.is_file() and ".kaggle" not in path.parts
-            ] == [downloads / "data/train.csv"]  # fmt: skip
+    assert [
+        path for path in downloads.rglob("*") if path.is_file() and ".kaggle" not in path.parts
+    ] == [downloads / "data/train.csv"]
 
 
 @pytest.mark.parametrize(

@@ -75,8 +75,11 @@ def build(*requirements: str, **options: Any) -> PythonEnv:
 def in_env(env: PythonEnv, program: str) -> Any:
     done = subprocess.run(
         [env.python, "-B", "-c", f"import json, sys; print(json.dumps({program}))"],
-        capture_output=True, check=True, env={"PATH": "/usr/bin:/bin"}, cwd="/",
-    )  # fmt: skip
+        capture_output=True,
+        check=True,
+        env={"PATH": "/usr/bin:/bin"},
+        cwd="/",
+    )
     return json.loads(done.stdout)
 
 
@@ -115,8 +118,9 @@ def test_builds_what_was_asked_and_nothing_else(built: Built) -> None:
     env = built.env
     assert env.packages == {"alpha": "1.0", "beta": "2.0"}
     assert in_env(env, "[__import__(name).VERSION for name in ('alpha', 'beta')]") == ["1.0", "2.0"]
-    names = in_env(env, "sorted(d.name for d in __import__('importlib.metadata').metadata"
-                        ".distributions())")  # fmt: skip
+    names = in_env(
+        env, "sorted(d.name for d in __import__('importlib.metadata').metadata.distributions())"
+    )
     assert names == ["alpha", "beta"]
     assert in_env(env, "sys.version.split()[0]") == env.python_version
     assert built.said == ["2 packages: 0.0 MB from local files"]

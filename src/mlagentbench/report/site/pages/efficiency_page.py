@@ -4,7 +4,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 from mlagentbench.analysis.run_summary import RoleUsage, RunSummary
 from mlagentbench.report.report_data import ReportData
@@ -14,7 +14,6 @@ from mlagentbench.report.site.series import by_agent, trade_offs
 from mlagentbench.statistics.leaderboard import AgentStatistics
 
 TEMPLATE = "efficiency.html"
-N = TypeVar("N", int, float)
 
 
 @dataclass(frozen=True)
@@ -31,18 +30,10 @@ class TimeUse:
     harness: float | None
 
 
-@dataclass(frozen=True)
-class RoleTokens:
+class RoleTokens(RoleUsage):
     """What the model in a role used in all runs of an agent together."""
 
     name: str
-    role: str
-    replies: int | None
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    cost: float | None
 
 
 @dataclass(frozen=True)
@@ -102,9 +93,8 @@ def _time_use(name: str, summaries: Sequence[RunSummary]) -> TimeUse:
 
 
 def _mean_if_known(values: Iterable[float | None]) -> float | None:
-    found = list(values)
-    known = [value for value in found if value is not None]
-    return statistics.fmean(known) if known and len(known) == len(found) else None
+    known = list(values)
+    return None if None in known else statistics.fmean(value or 0.0 for value in known)
 
 
 def _role_tokens(name: str, summaries: Sequence[RunSummary]) -> list[RoleTokens]:
@@ -112,22 +102,17 @@ def _role_tokens(name: str, summaries: Sequence[RunSummary]) -> list[RoleTokens]
     for summary in summaries:
         for usage in summary.efficiency.roles:
             by_role[usage.role].append(usage)
+    amounts = RoleUsage.model_fields.keys() - {"role"}
     return [
         RoleTokens(
             name=name,
             role=role,
-            replies=_sum_if_known(one.replies for one in used),
-            input_tokens=sum(one.input_tokens for one in used),
-            cached_tokens=sum(one.cached_tokens for one in used),
-            output_tokens=sum(one.output_tokens for one in used),
-            reasoning_tokens=sum(one.reasoning_tokens for one in used),
-            cost=_sum_if_known(one.cost for one in used),
+            **{field: _sum_if_known(getattr(one, field) for one in used) for field in amounts},
         )
         for role, used in sorted(by_role.items())
     ]
 
 
-def _sum_if_known(values: Iterable[N | None]) -> N | None:
-    found = list(values)
-    known = [value for value in found if value is not None]
-    return sum(known[1:], known[0]) if known and len(known) == len(found) else None
+def _sum_if_known(values: Iterable[float | None]) -> Any:
+    known = list(values)
+    return None if None in known else sum(value or 0 for value in known)
