@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
@@ -35,7 +35,8 @@ def find_places(given: Sequence[Path]) -> list[RunsPlace]:
     places: dict[Path, RunsPlace] = {}
     for path in given:
         place = _place(path)
-        places[place.out] = _joined(places.get(place.out), place)
+        known = places.get(place.out)
+        places[place.out] = place if known is None else _joined(known, place)
     return list(places.values())
 
 
@@ -84,13 +85,10 @@ def _folders(folder: str) -> Iterator[os.DirEntry[str]]:
         yield from (entry for entry in entries if entry.is_dir())
 
 
-def _joined(first: RunsPlace | None, second: RunsPlace) -> RunsPlace:
-    if first is None or second.complete:
-        return second if first is None else RunsPlace(first.out, first.label, second.runs, True)
+def _joined(first: RunsPlace, second: RunsPlace) -> RunsPlace:
     by_path = {run.path: run for run in (*first.runs, *second.runs)}
-    return RunsPlace(
-        first.out, first.label, tuple(by_path[path] for path in sorted(by_path)), first.complete
-    )
+    runs = tuple(by_path[path] for path in sorted(by_path))
+    return replace(first, runs=runs, complete=first.complete or second.complete)
 
 
 def _nothing_here(path: Path) -> str:

@@ -37,17 +37,11 @@ class RoleTokens(RoleUsage):
 
 
 @dataclass(frozen=True)
-class SuccessCost:
-    name: str
-    row: AgentStatistics
-
-
-@dataclass(frozen=True)
 class EfficiencyLeaderboard:
     key: str
     name: str
     chart: Chart | None
-    rows: tuple[SuccessCost, ...]
+    rows: tuple[AgentStatistics, ...]
 
 
 @dataclass(frozen=True)
@@ -68,7 +62,7 @@ def efficiency_view(data: ReportData) -> EfficiencyView:
                 key=leaderboard_key(number),
                 name=leaderboard.name,
                 chart=trade_off_chart(points) if any(one.tokens for one in points) else None,
-                rows=tuple(SuccessCost(row.name, row) for row in rows),
+                rows=rows,
             )
         )
     return EfficiencyView(
