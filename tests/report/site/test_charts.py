@@ -23,9 +23,9 @@ from mlagentbench.report.site.heat_colours import (
     BOTTOM,
     SCHEMES,
     TOP,
-    colours,
     contrast,
     heat_class,
+    shade_colours,
 )
 from mlagentbench.report.site.pages.text_diffs import compare, cut
 from mlagentbench.report.site.series import Curve, Point, TradeOff, mode_counts, score_curve
@@ -35,7 +35,7 @@ from mlagentbench.report.text import clip, preview, visible
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda one: one.name)
 def test_text_can_be_read_on_every_shade(scheme) -> None:
     for shade in range(BOTTOM, TOP + 1):
-        background, text = colours(scheme, shade)
+        background, text = shade_colours(scheme, shade)
         assert contrast(background, text) >= 4.5, (scheme.name, shade, background, text)
 
 

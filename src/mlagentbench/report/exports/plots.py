@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING, Any
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.report.site.charts import round_tokens
-from mlagentbench.report.site.heat_colours import SCHEMES, colours, shade_of
+from mlagentbench.report.site.heat_colours import SCHEMES, shade_colours, shade_of
 from mlagentbench.report.site.series import (
     CURVE_TITLES,
     Curve,
-    agent_with_model,
     mode_counts,
     profiles,
     score_curve,
     trade_offs,
 )
-from mlagentbench.statistics.curves import Axis
 from mlagentbench.statistics.leaderboard import Leaderboard
 
 if TYPE_CHECKING:
@@ -129,7 +127,7 @@ def _heatmap(leaderboard: Leaderboard) -> "Figure":
 
 
 def _shades(rate: float) -> tuple[str, str]:
-    return colours(SCHEMES[0], shade_of(rate) or 0)
+    return shade_colours(SCHEMES[0], shade_of(rate) or 0)
 
 
 def _trade_off(leaderboard: Leaderboard) -> "Figure":
@@ -161,23 +159,17 @@ def _trade_off(leaderboard: Leaderboard) -> "Figure":
 
 def _profile(leaderboard: Leaderboard) -> "Figure":
     figure, axes = _figure(5.2, 4.0)
-    _draw_steps(axes, profiles(leaderboard))
+    for number, curve in enumerate(profiles(leaderboard)):
+        _draw_curve(axes, curve, DASHES[number % len(DASHES)], color=_colour(number))
     axes.set_xlabel("normalised score of at least")
     axes.set_ylabel("share of runs, mean over tasks")
     _legend(figure, axes)
     return figure
 
 
-def _draw_steps(axes: "Axes", curves: Sequence[Curve]) -> None:
-    for number, curve in enumerate(curves):
-        axes.step(
-            [point.x for point in curve.points],
-            [point.y for point in curve.points],
-            DASHES[number % len(DASHES)],
-            where="post",
-            color=_colour(number),
-            label=curve.name,
-        )
+def _draw_curve(axes: "Axes", curve: Curve, *style: str, **options: Any) -> None:
+    xs, ys = [point.x for point in curve.points], [point.y for point in curve.points]
+    axes.step(xs, ys, *style, where="post", label=curve.name, **options)
 
 
 def _error_modes(summaries: Sequence[RunSummary]) -> "Figure":
@@ -201,28 +193,15 @@ def _scores(summaries: Sequence[RunSummary]) -> "Figure":
     """The score of the workspace against each resource that runs use."""
     from matplotlib.figure import Figure
 
-    known = [axis for axis in CURVE_TITLES if _is_known(summaries, axis)]
+    curves = {axis: [score_curve(one, axis) for one in summaries] for axis in CURVE_TITLES}
+    known = {axis: list(filter(None, found)) for axis, found in curves.items() if any(found)}
+    names = sorted({curve.name for found in known.values() for curve in found})
+    colours = dict(zip(names, cycle(COLOURS), strict=False))
     figure = Figure(figsize=(3.0 * len(known), 3.4))
-    styles = dict(
-        zip(sorted({agent_with_model(one) for one in summaries}), cycle(COLOURS), strict=False)
-    )
-    for place, axis in enumerate(known, start=1):
+    for place, (axis, found) in enumerate(known.items(), start=1):
         axes = figure.add_subplot(1, len(known), place)
-        labelled: set[str] = set()
-        for summary in summaries:
-            curve = score_curve(summary, axis)
-            if curve is None:
-                continue
-            name = curve.name
-            axes.step(
-                [point.x for point in curve.points],
-                [point.y for point in curve.points],
-                where="post",
-                color=styles[name],
-                alpha=0.7,
-                label=None if name in labelled else name,
-            )
-            labelled.add(name)
+        for curve in found:
+            _draw_curve(axes, curve, color=colours[curve.name], alpha=0.7)
         axes.axhline(0, color="0.6", linestyle=":", linewidth=1)
         axes.locator_params(axis="x", nbins=5)
         axes.axhline(1, color="0.6", linestyle=":", linewidth=1)
@@ -236,11 +215,8 @@ def _scores(summaries: Sequence[RunSummary]) -> "Figure":
 def _legend(figure: "Figure", axes: "Axes", columns: int = 2) -> None:
     """Below the figure, where it covers nothing."""
     handles, names = axes.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower left", ncols=columns)
-
-
-def _is_known(summaries: Sequence[RunSummary], axis: Axis) -> bool:
-    return any(score_curve(summary, axis) for summary in summaries)
+    lines = dict(zip(names, handles, strict=True))
+    figure.legend(lines.values(), lines.keys(), loc="outside lower left", ncols=columns)
 
 
 def _colour(number: int) -> str:

@@ -44,7 +44,7 @@ def heat_class(share: float | None) -> str:
     return f"heat-{shade}" if shade >= 0 else f"heat-below-{-shade}"
 
 
-def colours(scheme: Scheme, shade: int) -> tuple[str, str]:
+def shade_colours(scheme: Scheme, shade: int) -> tuple[str, str]:
     """Background and text of a shade."""
     end, share = (scheme.full, shade / TOP) if shade >= 0 else (scheme.below, shade / BOTTOM)
     background = _mixed(scheme.none, end, share)
@@ -62,7 +62,9 @@ def heat_css() -> str:
     """A rule for each shade, for both schemes."""
     rules = []
     for shade in range(BOTTOM, TOP + 1):
-        (light, light_text), (dark, dark_text) = (colours(scheme, shade) for scheme in SCHEMES)
+        (light, light_text), (dark, dark_text) = (
+            shade_colours(scheme, shade) for scheme in SCHEMES
+        )
         rules.append(
             f".{heat_class(shade / 10)} {{ background-color: light-dark({light}, {dark}); "
             f"color: light-dark({light_text}, {dark_text}); }}\n"

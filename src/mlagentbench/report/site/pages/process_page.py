@@ -34,7 +34,7 @@ class PinnedFinding:
     finding: Finding
     page: str
     task: str
-    who: str
+    agent: str
     epoch: int
 
 
@@ -113,7 +113,7 @@ def _pinned(run: CollectedRun, finding: Finding) -> PinnedFinding:
         finding=finding,
         page=run.name,
         task=record.disclosure.task,
-        who=agent_with_model(run.summary),
+        agent=agent_with_model(run.summary),
         epoch=record.epoch,
     )
 

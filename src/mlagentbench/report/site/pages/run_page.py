@@ -27,7 +27,7 @@ class RunView:
     """What the template shows of a run."""
 
     title: str
-    who: str
+    agent: str
     summary: RunSummary
     directory: Path
     out: Path
@@ -52,10 +52,10 @@ def run_view(run: CollectedRun, family: Family | None = None) -> RunView:
         steps = _timeline(directory, summary)
     except (UsageError, OSError) as error:
         unreadable = str(error)
-    who = agent_with_model(summary)
+    agent = agent_with_model(summary)
     return RunView(
-        title=f"{record.disclosure.task}: {who}, run {record.epoch}",
-        who=who,
+        title=f"{record.disclosure.task}: {agent}, run {record.epoch}",
+        agent=agent,
         summary=summary,
         directory=run.directory,
         out=out,
