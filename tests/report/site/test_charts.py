@@ -1,16 +1,10 @@
-"""Colours, texts and places of the site's drawings, and the plots for papers."""
-
-import sys
-from dataclasses import replace
-from pathlib import Path
+"""Colours, texts and positions in the charts of the site."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_records import AGENTS, TASKS, made_report, made_summary
+from report_records import AGENTS, TASKS, made_summary
 
-from mlagentbench.errors import UsageError
-from mlagentbench.report.exports.formats import write_exports
 from mlagentbench.report.site.charts import (
     DotRow,
     curve_chart,
@@ -154,27 +148,3 @@ def test_a_score_curve_follows_what_was_used() -> None:
     assert by_tokens is not None
     assert [point.x for point in by_tokens.points] == [one.tokens for one in summary.points]
     assert [point.y for point in by_tokens.points] == [one.normalised for one in summary.points]
-
-
-def test_plots_are_the_same_files_again(tmp_path: Path) -> None:
-    report = made_report(tmp_path / "results", TASKS[:1], AGENTS[5:7], epochs=1)
-    first = write_exports(report, ["plots"], tmp_path / "a")
-    without_runs = replace(report, collection=replace(report.collection, runs=()))
-    second = write_exports(without_runs, ["plots"], tmp_path / "b")
-    names = {file.name for file in first}
-    assert {"success.svg", "success.pdf", "trade-off.svg", "profile.pdf"} <= names
-    assert "scores-house-price.svg" in names
-    assert len(second) == 6
-    for file in second:
-        assert file.read_bytes() == (tmp_path / "a" / "plots" / file.name).read_bytes()
-    assert "react" in (tmp_path / "a" / "plots" / "profile.svg").read_text()
-    assert (tmp_path / "a" / "plots" / "profile.pdf").read_bytes().startswith(b"%PDF")
-
-
-def test_without_matplotlib_the_error_names_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    report = made_report(tmp_path / "results", TASKS[:1], AGENTS[5:6], epochs=1)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UsageError, match=r"mlagentbench\[plots\]"):
-        write_exports(report, ["plots"], tmp_path)
