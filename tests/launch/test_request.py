@@ -11,9 +11,16 @@ from mlagentbench.launch.suite import SuiteRequest
 from mlagentbench.tasks.task import load_task
 
 OPTIONS: dict[str, Any] = {
-    "tasks": "house-price", "agents": "nop,baseline", "models": "none", "runs": None,
-    "out": Path("out"), "jobs": 1, "roles": [], "prices": None, "tier": "mini",
-}  # fmt: skip
+    "tasks": "house-price",
+    "agents": "nop,baseline",
+    "models": "none",
+    "runs": None,
+    "out": Path("out"),
+    "jobs": 1,
+    "roles": [],
+    "prices": None,
+    "tier": "mini",
+}
 
 
 def test_agents_with_settings() -> None:

@@ -17,7 +17,7 @@ from mlagentbench.cli import app
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.grading.regrade import score_runs
 from mlagentbench.launch.branch import Changes, branch_run
-from mlagentbench.launch.resume import GoingOn, resume_runs
+from mlagentbench.launch.resume import ResumeOptions, resume_runs
 from mlagentbench.launch.suite import SuiteRequest, run_suite
 from mlagentbench.runs.chain import line_hash, payload_of, whole_lines
 from mlagentbench.runs.directory import RunDirectory
@@ -64,9 +64,16 @@ def start(tmp_path: Path) -> Start:
 
 def _request(tmp_path: Path, agent: str, **options: Any) -> SuiteRequest:
     return SuiteRequest.read(
-        tasks=str(tmp_path / "numbers"), agents=agent, models="none", runs=1,
-        out=tmp_path / "out", jobs=1, roles=[], prices=None, **options,
-    )  # fmt: skip
+        tasks=str(tmp_path / "numbers"),
+        agents=agent,
+        models="none",
+        runs=1,
+        out=tmp_path / "out",
+        jobs=1,
+        roles=[],
+        prices=None,
+        **options,
+    )
 
 
 def _console() -> Console:
@@ -74,26 +81,26 @@ def _console() -> Console:
 
 
 def resume(run: RunDirectory, said: list[str], **limits: Any) -> SuiteOutcome:
-    return resume_runs([run.path], GoingOn.read(**limits), said.append, _console())
+    return resume_runs([run.path], ResumeOptions.read(**limits), said.append, _console())
 
 
 def branch(
     run: RunDirectory, step: int, runs: int, changes: Changes = NOTHING_CHANGED, **limits: Any
 ) -> list[RunDirectory]:
-    how = GoingOn.read(**limits)
+    how = ResumeOptions.read(**limits)
     outcome = branch_run(run.path, step, runs, changes, how, lambda _: None, _console())
     assert outcome.missing == 0
     return [find_run(outcome.out / result.path) for result in outcome.results]
 
 
-def test_a_run_whose_budget_was_used_up_goes_on_when_it_is_raised(
+def test_a_run_that_ran_out_of_budget_continues_when_it_is_raised(
     tmp_path: Path, start: Start, said: list[str]
 ) -> None:
     run = start(max_steps=1)
     before = run.journal.read_bytes()
     resume(run, said)
     assert run.journal.read_bytes() == before
-    assert said == [f"{run.relative}: has ended (steps); more is done with --max-steps"]
+    assert said == [f"{run.relative}: has ended (steps); to continue, raise --max-steps"]
     with pytest.raises(UsageError, match=r"--max-time 1: .* has 600; it can only be raised"):
         resume(run, said, max_time=1)
     record = read_record(run)
@@ -106,10 +113,12 @@ def test_a_run_whose_budget_was_used_up_goes_on_when_it_is_raised(
     assert run.journal.read_bytes().startswith(before) and faults(run) == []
     history = read_journal(run.journal)
     [noted] = [line.detail for line in history.events if line.event == "note"]
-    assert "goes on with another numpy" in noted and "python environment" in noted
+    assert "resumed with another numpy" in noted and "virtual environment" in noted
     assert [step.action.name for step in history.steps] == [
-        "Write File", "Execute Script", "Final Answer",
-    ]  # fmt: skip
+        "Write File",
+        "Execute Script",
+        "Final Answer",
+    ]
     assert [line.detail for line in history.events if line.event == "limits"] == ["steps 1 -> 7"]
     [result] = outcome.results
     assert result.grade is not None and result.grade.valid and result.grade.step == 3
@@ -146,7 +155,7 @@ def test_a_run_that_cannot_be_graded_is_named_and_the_others_are_graded(
     with pytest.raises(RunFailed, match=f"{snapshot[2:]} .* is missing; copy it from a backup"):
         branch(lost, 2, 1)
     assert [run.path for run in run_directories(lost.out)] == [whole.path, lost.path]
-    outcome = resume_runs([lost.path, whole.path], GoingOn(), said.append, _console())
+    outcome = resume_runs([lost.path, whole.path], ResumeOptions(), said.append, _console())
     assert [result.grade is None for result in outcome.results] == [True, False]
     assert outcome.missing == 1 and snapshot[2:] in str(outcome.results[0].failure)
     for steps in ("last", "changed"):
@@ -174,10 +183,10 @@ def test_a_run_goes_on_with_its_own_task_alone_and_in_its_own_directory(
     copied.mkdir(parents=True)
     (copied / "run.json").write_bytes(run.run_json.read_bytes())
     with pytest.raises(UsageError, match=r"/out and .*/copy are different --out directories"):
-        resume_runs([run.path, copied], GoingOn(), said.append, _console())
+        resume_runs([run.path, copied], ResumeOptions(), said.append, _console())
 
 
-def test_only_runs_of_agents_go_on(start: Start, said: list[str]) -> None:
+def test_only_runs_of_agents_are_resumed(start: Start, said: list[str]) -> None:
     run = start("nop")
     replayed = read_record(run).model_copy(update={"origin": "replay", "replay_of": "elsewhere"})
     change_record(run, replayed)
@@ -194,7 +203,7 @@ def test_an_agent_of_ones_own_and_a_recording_must_be_named_again(
     run.journal.unlink()
     own = record.disclosure.model_copy(update={"agent": "mine"})
     change_record(run, record.model_copy(update={"disclosure": own}))
-    with pytest.raises(UsageError, match=r"its agent mine is none of ours; .* --agent FILE.py"):
+    with pytest.raises(UsageError, match=r"mine is not a built-in agent; pass --agent FILE.py"):
         resume(run, said)
     recorded = record.disclosure.model_copy(update={"recording": "0123456789abcdef"})
     change_record(run, record.model_copy(update={"disclosure": recorded}))
@@ -269,8 +278,10 @@ def test_another_agent_takes_over_with_an_edited_observation(tmp_path: Path, sta
     assert history.run is not None and "Execute Script" in history.run.actions
     assert history.steps[0].observation.text == changes.observation
     assert [step.action.name for step in history.steps] == [
-        "Write File", "Execute Script", "Final Answer",
-    ]  # fmt: skip
+        "Write File",
+        "Execute Script",
+        "Final Answer",
+    ]
     assert history.steps[1].action.arguments["script_name"] == "train.py"
     assert history.taken_over == 1
     kinds = [line.event for line in read_lines(run.journal) if isinstance(line, EventLine)]

@@ -13,6 +13,8 @@ from chains import rechain
 from generated_runs import generate_runs
 from made_records import made_record
 
+from mlagentbench.analysis.judge.judge import journal_hash, store_judgement
+from mlagentbench.analysis.judge.rubric import JudgeReport
 from mlagentbench.errors import UsageError
 from mlagentbench.home import report_cache_dir
 from mlagentbench.records import BranchPoint
@@ -62,6 +64,25 @@ def test_a_second_time_only_what_changed_is_read(out: Path) -> None:
     differing = [new.name for old, new in zip(first.runs, third.runs, strict=True) if old != new]
     assert len(differing) == 1
     assert third.runs[3].fingerprint != first.runs[3].fingerprint
+
+
+def test_a_judgement_makes_its_run_be_read_again(out: Path) -> None:
+    assert not any(run.judgements for run in collect([out]).runs)
+    judged = runs_of(out)[2]
+    judgement = JudgeReport(
+        model="openai/judge",
+        prompt_version=1,
+        prompt_hash="0",
+        journal_hash=journal_hash(judged),
+        at="2026-11-16",
+        seeds=(1,),
+        verdicts=(),
+        answered_by=("model",),
+    )
+    store_judgement(judged, judgement)
+    again = collect([out])
+    assert again.read == 1
+    assert [run.judgements for run in again.runs if run.judgements] == [(judgement,)]
 
 
 def test_a_changed_analysis_makes_everything_be_read_again(
@@ -245,7 +266,7 @@ def test_what_breaks_the_analysis_does_not_break_the_report(
     monkeypatch.setattr(read_runs, "summarise", summarise)
     collection = collect([out])
     assert len(collection.runs) == 7
-    assert "our fault: KeyError('surprise')" in reason_of(collection)
+    assert "(a bug in mlagentbench): KeyError('surprise')" in reason_of(collection)
 
 
 def test_one_directory_given_in_several_ways_is_read_once(out: Path) -> None:
@@ -314,8 +335,8 @@ def test_logs_that_cannot_be_opened_are_listed(out: Path) -> None:
     ("made", "said"),
     [
         (None, "does not exist"),
-        ("empty", "no runs in it; make some with"),
-        ("deeper/results/runs", "no runs directly in it, but in"),
+        ("empty", "contains no runs; start some with"),
+        ("deeper/results/runs", "contains no runs itself, but"),
     ],
 )
 def test_a_directory_without_runs_is_the_persons_mistake(

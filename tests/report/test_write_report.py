@@ -1,17 +1,13 @@
-"""The whole report, with its exports, of runs that are written in milliseconds."""
+"""The whole report, of runs that are generated in milliseconds."""
 
-import csv
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from generated_runs import generate_runs
 
 from mlagentbench.errors import UsageError
 from mlagentbench.report import read_runs
-from mlagentbench.report.exports.paper_tables import Grid, GridLine
-from mlagentbench.report.exports.write import latex, markdown, write_exports
+from mlagentbench.report.exports.formats import FORMATS
 from mlagentbench.report.number_format import (
     dollars_text,
     duration_text,
@@ -26,17 +22,12 @@ from mlagentbench.report.report import ReportRequest, write_report
 from mlagentbench.runs.results import run_directories
 from mlagentbench.tasks.task import load_task
 
-ALL: frozenset[Any] = frozenset(["csv", "parquet", "latex", "markdown"])
+ALL = frozenset(FORMATS) - {"plots"}
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLAGENTBENCH_HOME", str(tmp_path / "home"))
-
-
-def read_csv(file: Path) -> list[dict[str, str]]:
-    with file.open() as lines:
-        return list(csv.DictReader(lines))
 
 
 @pytest.mark.slow
@@ -55,8 +46,10 @@ def test_a_second_report_reads_and_writes_only_what_changed(
     again = write_report(request)
     assert again.data.collection.read == 0
     assert (again.data.cells, again.data.leaderboards, again.data.comparisons) == (
-        first.data.cells, first.data.leaderboards, first.data.comparisons,
-    )  # fmt: skip
+        first.data.cells,
+        first.data.leaderboards,
+        first.data.comparisons,
+    )
     assert pages == {page: page.stat().st_mtime_ns for page in pages}
 
     monkeypatch.undo()
@@ -68,31 +61,6 @@ def test_a_second_report_reads_and_writes_only_what_changed(
     rewritten = [page for page, at in pages.items() if page.stat().st_mtime_ns != at]
     assert len(rewritten) == 1
     assert {file.suffix for file in third.exports} == {".csv", ".parquet", ".tex", ".md"}
-
-
-def test_tables_for_machines_have_every_run_and_all_digits(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    generate_runs(out, epochs=2, tasks=1, agents=3)
-    written = write_report(ReportRequest(directories=(out,), formats=frozenset(["csv"])))
-    tables = {file.stem: read_csv(file) for file in written.exports}
-    assert set(tables) == {"runs", "cells", "agents", "findings", "comparisons"}
-    summaries = written.data.collection.summaries
-    assert [line["path"] for line in tables["runs"]] == [one.result.path for one in summaries]
-    scores = [one.result.grade.score for one in summaries if one.result.grade is not None]
-    assert [exact(score) for score in scores] == [line["score"] for line in tables["runs"]]
-    assert sum(len(one.process.findings) for one in summaries) == len(tables["findings"])
-    compared = {(line["first"], line["second"], line["measure"]) for line in tables["comparisons"]}
-    assert len(compared) == sum(map(len, written.data.comparisons))
-
-
-def test_without_pyarrow_parquet_is_refused_before_any_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    generate_runs(tmp_path / "out", epochs=1, tasks=1, agents=1)
-    with pytest.raises(UsageError, match="pip install 'mlagentbench\\[parquet\\]'"):
-        write_report(ReportRequest(directories=(tmp_path / "out",), formats=ALL))
-    assert not (tmp_path / "out" / "report").exists()
 
 
 def test_a_report_does_not_write_among_other_files(tmp_path: Path) -> None:
@@ -107,49 +75,17 @@ def test_a_report_does_not_write_among_other_files(tmp_path: Path) -> None:
     assert (tmp_path / "mine" / "index.html").read_text() == "a page of mine"
 
 
-def test_exports_of_a_report_without_comparisons_have_their_headers(tmp_path: Path) -> None:
-    generate_runs(tmp_path / "out", epochs=1, tasks=1, agents=1)
-    data = write_report(ReportRequest(directories=(tmp_path / "out",))).data
-    alone = data.__class__(**(vars(data) | {"leaderboards": (), "comparisons": ()}))
-    write_exports(alone, ALL, tmp_path / "tables")
-    assert (tmp_path / "tables" / "comparisons.csv").read_text().startswith("leaderboard,measure,")
-    assert read_csv(tmp_path / "tables" / "agents.csv") == []
-
-
-HOSTILE = Grid(
-    name="x",
-    title="100 % of $5_000 & more {\\cmd}",
-    columns=("a|b", "react(x=<1>) ~ [l](u) *"),
-    lines=(GridLine("t_1", ("-1.0 [-2.0, 0.5]", "[1, 2]")),),
-    notes=("50 % ± 3^2 # note",),
-)
-
-
-def test_texts_cannot_break_out_of_latex() -> None:
-    text = latex(HOSTILE)
-    assert r"100 \% of \$5\_000 \& more \{\textbackslash{}cmd\}" in text
-    assert r"t\_1 & $-$1.0 [-2.0, 0.5] & {[}1, 2] \\" in text
-    assert r"react(x=\textless{}1\textgreater{}) \textasciitilde{} [l](u) *" in text
-    assert r"50 \% $\pm$ 3\textasciicircum{}2 \# note" in text
-
-
-def test_texts_cannot_break_out_of_markdown() -> None:
-    lines = markdown(HOSTILE).splitlines()
-    assert lines[2] == r"| task | a\|b | react(x=\<1\>) ~ [l]\(u) \* |"
-    assert lines[4] == r"| t\_1 | -1.0 [-2.0, 0.5] | [1, 2] |"
-
-
 def test_numbers_are_written_for_people() -> None:
     assert [tokens_text(value) for value in (None, 0, 999, 999.6, 12_345, 999_960, 3.2e6)] == [
-        "-", "0", "999", "1.00k", "12.3k", "1.00M", "3.20M",
-    ]  # fmt: skip
+        *("-", "0", "999", "1.00k", "12.3k", "1.00M", "3.20M")
+    ]
     assert [duration_text(value) for value in (None, 1.04, 125, 7384)] == [
-        "-", "1.0 s", "2 min 05 s", "2 h 03 min",
-    ]  # fmt: skip
+        *("-", "1.0 s", "2 min 05 s", "2 h 03 min")
+    ]
     assert [p_text(value) for value in (0.0001, 0.0312, 0.5)] == ["< 0.001", "0.031", "0.50"]
     assert [dollars_text(value) for value in (None, 0.0, 0.0123, 1234.5)] == [
-        "-", "$0.00", "$0.012", "$1,234.50",
-    ]  # fmt: skip
+        *("-", "$0.00", "$0.012", "$1,234.50")
+    ]
     assert number_text(1234.5678, 12.3) == "1,235 ± 12"
     assert normalised_text(-0.0001) == "0.00"
     assert float(exact(0.1 + 0.2)) == 0.1 + 0.2

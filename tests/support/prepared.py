@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from mlagentbench.tasks.data.preparation import PreparedData
-from mlagentbench.tasks.data.prepared_files import write_anew
+from mlagentbench.tasks.data.prepared_files import move_anonymously
 
 Contents = str | bytes | np.ndarray
 
@@ -25,7 +25,7 @@ def write_data(
                 np.save(file, contents)
             else:
                 file.write_bytes(contents.encode() if isinstance(contents, str) else contents)
-        write_anew(made, directory / part)
+        move_anonymously(made, directory / part)
     return PreparedData(
         directory=directory, tier="mini", hash="-", recipe="-", verified=True, files=0, bytes=0,
         created="-",

@@ -11,15 +11,17 @@ from mlagentbench.cli.tasks.prepare_printing import prepare_from_command_line
 from mlagentbench.errors import UsageError
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import find_prepared
-from mlagentbench.tasks.data.terminal_progress import TerminalProgress
+from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.python_env.env import find_python_env
-from mlagentbench.tasks.ready import Ready, ensure_ready, needs_baseline, prepare_tasks
+from mlagentbench.tasks.ready import Ready, ensure_ready, needs_measurements, prepare_tasks
 from mlagentbench.tasks.task import load_task
 
 OPTIONS: dict[str, Any] = {
-    "tier": "mini", "from_dir": None, "mini_seed": "public",
-    "accept_unverified": False, "use_uv": False,
-}  # fmt: skip
+    "tier": "mini",
+    "from_dir": None,
+    "mini_seed": "public",
+    "accept_unverified": False,
+}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,7 @@ def test_prepares_and_says_where(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"  data    {data.directory}\n" in said.out
     assert f"  python  {env.directory} " in said.out and data.hash[:12] in said.out
     lines = said.err.splitlines()
-    assert lines[0].startswith("vectorization: python environment: ") and " MB " in lines[0]
+    assert lines[0].startswith("vectorization: virtual environment: ") and " MB " in lines[0]
     assert lines[1:] == [
         "vectorization: generating the mini tier",
         "vectorization: splitting into public and private",
@@ -65,7 +67,7 @@ def test_data_that_nobody_has_measured() -> None:
     task = load_task("vectorization")
     (ready,) = prepare_tasks([task], "mini", mini_seed="secret", call=call_task)
     assert ready.data.mini_seed is not None and ready.data.mini_seed.startswith("secret:")
-    assert needs_baseline(task, ready.data)
+    assert needs_measurements(task, ready.data)
 
 
 @pytest.mark.parametrize(
@@ -74,10 +76,13 @@ def test_data_that_nobody_has_measured() -> None:
         (["house-prise"], {}, "did you mean house-price?"),
         (["house-price"], {"from_dir": Path("/tmp")}, "--from is for --tier full"),
         (["house-price"], {"tier": "full", "mini_seed": "secret"}, "is for --tier mini"),
-        (["house-price"], {"tier": "full", "from_dir": Path(__file__).parent},
-         "house-price: train.csv not found in"),
+        (
+            ["house-price"],
+            {"tier": "full", "from_dir": Path(__file__).parent},
+            "house-price: train.csv not found in",
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_said_before_anything_is_built(
     names: list[str], options: dict[str, object], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

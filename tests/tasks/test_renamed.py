@@ -54,8 +54,10 @@ def test_headers_values_and_ids_are_replaced_and_keep_their_structure(tmp_path: 
     assert ids[0][0] != "12"
     assert first[3] == RENAMING.name("good") != second[3] == RENAMING.name("bad")
     assert third[3] == "NA" and [row[4] for row in (first, second, third)] == [
-        "kept", "kept, too", "good",
-    ]  # fmt: skip
+        "kept",
+        "kept, too",
+        "good",
+    ]
 
 
 def test_numbers_are_changed_affinely_and_exactly(tmp_path: Path) -> None:

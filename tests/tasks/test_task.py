@@ -44,9 +44,11 @@ def test_seeds_are_fixed_and_apart(folder: Path) -> None:
     task = load_folder(folder)
     seeds = [task.run_seed(1), task.run_seed(2), task.public_seed("mini"), task.public_seed("full")]
     assert len(set(seeds)) == 4 and seeds == [
-        load_folder(folder).run_seed(1), load_folder(folder).run_seed(2),
-        load_folder(folder).public_seed("mini"), load_folder(folder).public_seed("full"),
-    ]  # fmt: skip
+        load_folder(folder).run_seed(1),
+        load_folder(folder).run_seed(2),
+        load_folder(folder).public_seed("mini"),
+        load_folder(folder).public_seed("full"),
+    ]
     assert max(seeds[:2]) < 2**32 and 2**100 < max(seeds[2:]) < 2**128
 
 
@@ -55,32 +57,59 @@ def test_seeds_are_fixed_and_apart(folder: Path) -> None:
     [
         ("title =", "titel =", "titel: unknown key; did you mean title?"),
         ('title = "A small task"', "", "title: missing key"),
-        ('path = "submission.csv"', 'pth = "submission.csv"',
-         "submission.pth: unknown key; did you mean path?"),
-        ("version = 1", "version = 1\nneeds_modle = true",
-         "needs_modle: unknown key; did you mean needs_model?"),
-        ('better = "lower"', 'better = "lower"\nscael = "log"',
-         "metric.scael: unknown key; did you mean scale?"),
-        ('kind = "generated"', 'kind = "generated"\nlicense = "MIT"',
-         "sources.0.license: unknown key; did you mean licence?"),
+        (
+            'path = "submission.csv"',
+            'pth = "submission.csv"',
+            "submission.pth: unknown key; did you mean path?",
+        ),
+        (
+            "version = 1",
+            "version = 1\nneeds_modle = true",
+            "needs_modle: unknown key; did you mean needs_model?",
+        ),
+        (
+            'better = "lower"',
+            'better = "lower"\nscael = "log"',
+            "metric.scael: unknown key; did you mean scale?",
+        ),
+        (
+            'kind = "generated"',
+            'kind = "generated"\nlicense = "MIT"',
+            "sources.0.license: unknown key; did you mean licence?",
+        ),
         ("version = 1", 'version = "one"', "version: Input should be a valid integer"),
         ("version = 1", "version = 0", "version: Input should be greater than 0"),
         ('better = "lower"', 'better = "less"', "metric.better: Input should be 'higher' or 'lo"),
         ('requirements = ["numpy"]', "requirements = 3", "python.requirements: "),
-        ("[metric]", '[limits]\ntime = "5 days"\n[metric]',
-         "limits.time: expected a text like '10m' (units: s, m, h)"),
+        (
+            "[metric]",
+            '[limits]\ntime = "5 days"\n[metric]',
+            "limits.time: expected a text like '10m' (units: s, m, h)",
+        ),
         ('kind = "predictions"', 'kind = "timed"', "kind = 'timed' needs a [collect] table"),
-        ('kind = "generated"', 'kind = "url"\nfiles = [{ path = "../escape" }]',
-         "sources.0.files.0.path: expected a path below the directory it belongs to"),
-        ('id = "small-task"', 'id = "other-task"',
-         "id: 'other-task' differs from the folder's name 'small-task'"),
+        (
+            'kind = "generated"',
+            'kind = "url"\nfiles = [{ path = "../escape" }]',
+            "sources.0.files.0.path: expected a path below the directory it belongs to",
+        ),
+        (
+            'id = "small-task"',
+            'id = "other-task"',
+            "id: 'other-task' differs from the folder's name 'small-task'",
+        ),
         ("[metric]", "[metric", "not valid TOML"),
-        ("[metric]", '[read_only]\npaths = ["gone.py"]\n[metric]',
-         "read_only.paths: 'gone.py' not in starter/"),
-        ("[metric]", "[measured.mini]\nbra = 1\n[metric]",
-         "measured.mini.bra: unknown key; did you mean bar?"),
+        (
+            "[metric]",
+            '[read_only]\npaths = ["gone.py"]\n[metric]',
+            "read_only.paths: 'gone.py' not in starter/",
+        ),
+        (
+            "[metric]",
+            "[measured.mini]\nbra = 1\n[metric]",
+            "measured.mini.bra: unknown key; did you mean bar?",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_task_toml_names_file_and_key(folder: Path, old: str, new: str, said: str) -> None:
     assert old in VALID
     (folder / "task.toml").write_text(VALID.replace(old, new, 1))
@@ -133,10 +162,11 @@ def test_tasks_of_installed_packages(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
     install(
-        tmp_path / "site", f"more_tasks:{target}",
+        tmp_path / "site",
+        f"more_tasks:{target}",
         f"FOLDER = {str(folder.parent)!r}\nONE = {str(folder)!r}\n"
         f"def folder(): return {str(folder.parent)!r}\n",
-    )  # fmt: skip
+    )
     assert "small-task" not in task_folders()
     monkeypatch.syspath_prepend(tmp_path / "site")
     monkeypatch.delitem(sys.modules, "more_tasks", raising=False)

@@ -60,11 +60,14 @@ def report(
       mlagentbench report results older-results --to site --csv --latex
     """
     from mlagentbench.cli.report_printing import print_report, reading_progress
-    from mlagentbench.report.report import ReportRequest, chosen_formats, write_report
+    from mlagentbench.report.report import ReportRequest, write_report
 
-    formats = chosen_formats(csv=csv, parquet=parquet, latex=latex, markdown=markdown)
+    wanted = {"csv": csv, "parquet": parquet, "latex": latex, "markdown": markdown, "plots": plots}
     request = ReportRequest(
-        directories=tuple(directories), to=to, formats=formats, plots=plots, bundle=bundle
+        directories=tuple(directories),
+        to=to,
+        formats=frozenset(name for name, is_wanted in wanted.items() if is_wanted),
+        bundle=bundle,
     )
     if judge is not None:
         _judge_runs(directories, judge, model_argument or [])

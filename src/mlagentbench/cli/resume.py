@@ -43,9 +43,9 @@ def resume(
     """
     from mlagentbench.cli.console import progress_console, say
     from mlagentbench.cli.suite_printing import print_suite
-    from mlagentbench.launch.resume import GoingOn, resume_runs
+    from mlagentbench.launch.resume import ResumeOptions, resume_runs
 
-    how = GoingOn.read(
+    how = ResumeOptions.read(
         model_arguments=model_argument or [],
         agent=agent,
         prices=prices,

@@ -1,12 +1,13 @@
 """`mlagentbench runs branch`: new runs that share a run's history up to a step, then continue.
 
-A branch is a run like every other. Its journal begins with the parent's lines up to the end of the
-step, chained to its own run.json, which has the hash of the parent's line that ends the step. Its
-snapshots are the parent's own objects, and what the shared part has used counts. It goes on with
-the same agent, or with another agent, model, role, setting, limit or observation.
+A branch is an ordinary run. Its journal begins with the parent's lines up to the end of the step,
+chained to the branch's own run.json, which has the hash of the parent's line that ends the step.
+Its snapshots are the parent's objects, and the shared part counts towards its usage. It continues
+with the same agent, or with another agent, model, role, setting, limit or observation.
 
-The k-th branch of every set from one point has the same seed, another one than the parent and the
-other branches: sets differ in nothing but what was changed, and can be compared pair by pair.
+The k-th branch of every set from one point has the same seed, which differs from the seeds of the
+parent and of the other branches. So sets differ only in what was changed, and can be compared pair
+by pair.
 """
 
 import hashlib
@@ -26,23 +27,23 @@ from mlagentbench.fs import write_atomically
 from mlagentbench.launch.out_directory import own_output
 from mlagentbench.launch.request import AgentChoice, RunSettings, parse_agents, parse_setting
 from mlagentbench.launch.resume import (
-    GoingOn,
+    ResumeOptions,
     Say,
     agent_of,
-    go_on,
+    continue_runs,
     option_of,
-    require_own,
-    require_same_ground,
+    require_agent_run,
+    require_same_data,
     settings_of,
 )
 from mlagentbench.launch.suite import (
     SuiteRequest,
     cells_of,
+    check_requirements,
+    disclose_cell,
     make_tasks_ready,
-    require_what_is_needed,
-    role_choices,
 )
-from mlagentbench.models.model_choice import NO_MODEL, choose, parse_role
+from mlagentbench.models.model_choice import NO_MODEL, parse_role
 from mlagentbench.records import BranchPoint, Disclosure, Json, Record, RunRecord
 from mlagentbench.runs.chain import line_hash, require_chain, whole_lines
 from mlagentbench.runs.directory import RunDirectory
@@ -65,7 +66,7 @@ from mlagentbench.tasks.task import load_task
 
 
 class Changes(Record):
-    """What the branches do otherwise than their parent, as the command line says it."""
+    """What the branches change, from the options of `branch`."""
 
     agent: str | None = None
     """An agent with its settings, instead of the parent's."""
@@ -74,7 +75,7 @@ class Changes(Record):
     model: str | None = None
     roles: dict[str, str] = {}
     observation: str | None = None
-    """What stands in place of the step's observation."""
+    """The replacement of the step's observation."""
 
     @classmethod
     def read(
@@ -104,14 +105,20 @@ def _text_of(file: Path) -> str:
 
 
 def branch_run(
-    path: Path, step: int, runs: int, changes: Changes, how: GoingOn, say: Say, console: Console
+    path: Path,
+    step: int,
+    runs: int,
+    changes: Changes,
+    how: ResumeOptions,
+    say: Say,
+    console: Console,
 ) -> SuiteOutcome:
-    """Make the branches and let them go on to their grades."""
+    """Create the branches and continue them to their grades."""
     parent = find_run(path)
     shared = shared_lines(parent, step)
     request = _request(parent, changes, how)
     _require_budget(parent, step, shared, request)
-    require_what_is_needed(request, console)
+    check_requirements(request, console)
     with own_output(parent.out):
         store = ObjectStore(parent.objects)
         verify_snapshot(store, History(shared, store).last_steps_snapshot)
@@ -119,14 +126,14 @@ def branch_run(
         maker = _Maker(parent, shared, step, facts, _offered(request), changes.observation)
         branches = [maker.make(number) for number in range(1, runs + 1)]
     named = parse_agents(changes.agent or "")
-    own_file = next((agent.name for agent in named if is_file(agent.name)), None)
-    going_on = how.model_copy(update={"agent": own_file, "limits": RunSettings()})
-    return go_on(branches, going_on, say, console)
+    agent_file = next((agent.name for agent in named if is_file(agent.name)), None)
+    options = how.model_copy(update={"agent": agent_file, "limits": RunSettings()})
+    return continue_runs(branches, options, say, console)
 
 
 def shared_lines(parent: RunDirectory, step: int) -> list[AnyLine]:
     """The parent's journal up to the end of a step; a UsageError for one that cannot be shared."""
-    require_own(parent, record := read_record(parent))
+    require_agent_run(parent, record := read_record(parent))
     lines = read_lines(parent.journal) if parent.journal.exists() else []
     require_chain(parent.journal)
     last = len(History(lines).steps)
@@ -158,7 +165,7 @@ def _end_of(lines: Sequence[AnyLine], step: int) -> int:
 def _require_budget(
     parent: RunDirectory, step: int, shared: Sequence[AnyLine], request: SuiteRequest
 ) -> None:
-    """A UsageError when the shared part has used up what a branch would need to go on."""
+    """A UsageError when the shared part has used up a limit of the branch."""
     [cell] = request.cells
     limits = request.settings.limits(load_task(cell.task).spec)
     for name, left in limits.left(History(shared).usage).model_dump().items():
@@ -169,8 +176,8 @@ def _require_budget(
             )
 
 
-def _request(parent: RunDirectory, changes: Changes, how: GoingOn) -> SuiteRequest:
-    """What the branches are: the parent, but for what is changed."""
+def _request(parent: RunDirectory, changes: Changes, how: ResumeOptions) -> SuiteRequest:
+    """The request of the branches: the parent's, with the changes."""
     record = read_record(parent)
     facts = record.disclosure
     own_roles = {role: name for role, name in facts.roles.items() if name != facts.model}
@@ -204,20 +211,11 @@ def _agent(parent: RunDirectory, record: RunRecord, changes: Changes) -> AgentCh
 
 
 def _disclosure(parent: RunDirectory, request: SuiteRequest, console: Console) -> Disclosure:
-    """What the branches' results will say, with the parent's task and data, as they must be."""
-    from mlagentbench.launch.identity import disclose_run
-
+    """The disclosure of the branches; they must have the parent's task and data."""
     [cell] = request.cells
     ready = make_tasks_ready(request, console)
-    require_same_ground(parent, request, ready)
-    return disclose_run(
-        load_task(cell.task),
-        request.settings,
-        ready[cell.python_needs],
-        cell.agent,
-        choose(cell.model, request.model_arguments),
-        role_choices(request, cell),
-    )
+    require_same_data(parent, request, ready)
+    return disclose_cell(request, cell, ready[cell.python_needs])
 
 
 def _offered(request: SuiteRequest) -> tuple[str, ...]:
@@ -229,7 +227,7 @@ def _offered(request: SuiteRequest) -> tuple[str, ...]:
 
 
 class _Maker:
-    """Makes the directories of branches from one point."""
+    """Creates the directories of branches from one point."""
 
     def __init__(
         self,
@@ -254,7 +252,7 @@ class _Maker:
         )
 
     def make(self, number: int) -> RunDirectory:
-        """The branch of that number; one that is there already stays as it is."""
+        """The branch of that number; an existing one stays unchanged."""
         record = RunRecord(
             task_path=self._record.task_path,
             epoch=number,
@@ -273,7 +271,7 @@ class _Maker:
         return run
 
     def _is_others(self) -> bool:
-        """Whether the shared steps are not what the branch itself would have begun with."""
+        """Whether the shared steps were made with another agent, other models or other limits."""
         taken = self._record.branched_from
         if taken is not None and taken.mixed:
             return True
@@ -282,7 +280,7 @@ class _Maker:
         return then != now
 
     def _edit(self, observation: str) -> str:
-        """Put another text in place of the last observation; returns its hash."""
+        """Replace the last observation; returns the new text's hash."""
         end = self._lines[-1]
         if not isinstance(end, EndLine):
             raise UsageError("--edit-observation needs a step: there is none before the first")
@@ -298,12 +296,9 @@ class _Maker:
         return edited
 
     def _journal(self) -> list[AnyLine]:
-        """The shared lines, then what is different from here on."""
-        parent = self._record.disclosure
-        same = (parent.agent, parent.agent_settings) == (
-            self._facts.agent,
-            self._facts.agent_settings,
-        )
+        """The shared lines, then the events of the branch."""
+        agents = [(it.agent, it.agent_settings) for it in (self._record.disclosure, self._facts)]
+        same = agents[0] == agents[1]
         where = f"{self._point.run}, after step {self._point.step}"
         begins = self._event(0, "branched" if same else "taken over", where, self._facts.limits)
         if self._point.edited is None:
@@ -326,11 +321,11 @@ class _Maker:
 
 
 def _offering(line: AnyLine, actions: tuple[str, ...]) -> AnyLine:
-    """The line; the first one names the actions that the branch's own agent may do."""
+    """The line; the first one gets the actions of the branch's agent."""
     return line.model_copy(update={"actions": actions}) if isinstance(line, RunLine) else line
 
 
 def branch_seed(parent: int, step: int, number: int) -> int:
-    """The seed of a branch: no other branch from this point has it, nor has the parent."""
+    """The seed of a branch, different from the parent's and the other branches'."""
     digest = hashlib.sha256(f"{parent}/branch/{step}/{number}".encode()).digest()
     return int.from_bytes(digest[:4], "big")

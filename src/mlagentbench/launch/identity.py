@@ -1,6 +1,7 @@
-"""Which run a sample is: its directory follows from task, data, agent, model and settings."""
+"""The run of a sample: its directory follows from task, data, agent, model and settings."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from inspect_ai.log import EvalLog, read_eval_log_async
@@ -29,8 +30,7 @@ from mlagentbench.runs.results import read_record
 from mlagentbench.runs.resumption import last_limits
 from mlagentbench.sandbox.bwrap.prerequisites import isolation
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.tasks.data.preparation import PreparedData
-from mlagentbench.tasks.python_env.env import NOTHING_ADDED, PythonEnv
+from mlagentbench.tasks.python_env.env import NOTHING_ADDED
 from mlagentbench.tasks.ready import Ready, make_ready
 from mlagentbench.tasks.task import Task
 
@@ -39,45 +39,34 @@ RUN_KEY = "mlagentbench_run"
 OUT_KEY = "mlagentbench_out"
 
 
-class Identified:
-    """A run's directory, with all that decides what the run is."""
+@dataclass(frozen=True)
+class IdentifiedRun:
+    """A run's directory, with everything that determines the run."""
 
-    def __init__(
-        self,
-        task: Task,
-        settings: RunSettings,
-        data: PreparedData,
-        python_env: PythonEnv,
-        agent: AgentChoice,
-        run: RunDirectory,
-        limits: BudgetLimits,
-        tool: str | None = None,
-    ) -> None:
-        self.task = task
-        self.settings = settings
-        self.data = data
-        self.python_env = python_env
-        self.agent = agent
-        self.run = run
-        self.limits = limits
-        self.seed = read_record(run).seed
-        self.tool = tool
+    run: RunDirectory
+    task: Task
+    settings: RunSettings
+    ready: Ready
+    agent: AgentChoice
+    limits: BudgetLimits
+    tool: str | None
+    """The name of the model that submitted programs use."""
 
 
 def actions_of(agent: AgentChoice, settings: RunSettings) -> Sequence[ActionSpec]:
-    """What an agent may do: what its settings name, the paper's set, or its usual one."""
+    """The actions of an agent: those in its settings, the paper's set, or its default set."""
     info = AGENTS.get(agent.name)
     named = agent.settings.get("actions")
-    usual: ActionSet = info.actions if info else "standard"
+    default: ActionSet = info.actions if info else "standard"
     paper = settings.protocol == "paper" and (info is None or info.needs_model)
     if named is not None:
         chosen = choose_actions(named)
     else:
-        chosen = ACTION_SETS["paper" if paper and usual != "none" else usual]
+        chosen = ACTION_SETS["paper" if paper and default != "none" else default]
     return with_help(chosen) if settings.interactive and chosen else without_help(chosen)
 
 
-async def identify(task: Task, settings: RunSettings, state: TaskState) -> Identified:
+async def identify(task: Task, settings: RunSettings, state: TaskState) -> IdentifiedRun:
     """Find or create the sample's run directory, and remember it in the sample's store."""
     log = await _log_being_written()
     agent = _agent_of(log)
@@ -96,7 +85,7 @@ async def identify(task: Task, settings: RunSettings, state: TaskState) -> Ident
         limits = last_limits(read_journal(run.journal)) or limits
     state.store.set(RUN_KEY, run.relative.as_posix())
     state.store.set(OUT_KEY, str(run.out))
-    return Identified(task, settings, ready.data, ready.python_env, agent, run, limits, tool)
+    return IdentifiedRun(run, task, settings, ready, agent, limits, tool)
 
 
 def _named_run(out: Path, place: str, agent: AgentChoice) -> RunDirectory:
@@ -117,7 +106,7 @@ def disclose_run(
     model: ModelChoice,
     roles: Mapping[str, ModelChoice],
 ) -> Disclosure:
-    """What the results of such a run will say about it."""
+    """The disclosure of such a run."""
     names = model_names(roles)
     tool = tool_model_name(task, names, model.name)
     answering = who_answers(model, roles)
@@ -141,21 +130,21 @@ def disclose_run(
 
 
 def run_of_sample(state: TaskState) -> RunDirectory:
-    """The run that `identify` found for this sample, also when its log is scored again later."""
+    """The run that `identify` found for this sample; also works when a log is scored again."""
     place = state.store.get(RUN_KEY)
     if place is None:
-        raise RunFailed("harness", "the sample has no run: its setup did not come to an end")
+        raise RunFailed("harness", "the sample has no run: its setup did not finish")
     for out in (Path(state.store.get(OUT_KEY)), Path.cwd(), *Path.cwd().parents):
         if (out / place / "run.json").is_file():
             return RunDirectory(out, Path(place))
     raise UsageError(
         f"{place} is not below {state.store.get(OUT_KEY)}; "
-        "change to the directory that now holds it, and score again"
+        "change to the directory that contains it now, and score again"
     )
 
 
 async def _log_being_written() -> EvalLog:
-    """The header of the log that Inspect is writing: it knows agent, model and roles."""
+    """The header of the log that Inspect is writing, with agent, model and roles."""
     active = sample_active()
     if active is None:
         raise RunFailed("harness", "this is not an Inspect sample")
@@ -170,7 +159,7 @@ async def _log_being_written() -> EvalLog:
 
 
 def _agent_of(log: EvalLog) -> AgentChoice:
-    """The solvers of the plan apart from our own setup."""
+    """The solvers of the plan, without our setup."""
     steps = [step for step in log.plan.steps if step.solver != f"{PACKAGE}open_run"]
     ours = {f"{PACKAGE}{info.function}": info.name for info in AGENTS.values()}
     names = "+".join(ours.get(step.solver, step.solver.replace("/", "_")) for step in steps)

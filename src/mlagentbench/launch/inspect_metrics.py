@@ -1,76 +1,35 @@
-"""The metrics that Inspect shows for a task; they see every run, not the mean over its epochs.
+"""The metrics that Inspect shows for a task, over all runs instead of means over epochs.
 
-They are computed by the same functions as the figures of our own tables.
+They use the same functions as the report's tables.
 """
+
+from collections.abc import Callable, Sequence
 
 from inspect_ai.scorer import Metric, SampleScore, metric
 
-from mlagentbench.statistics.cells import Mean, Rate, mean_of, rate_of
+from mlagentbench.statistics.cells import mean_of, rate_of
 
 UNKNOWN = float("nan")
+Runs = Sequence[Sequence[float]]
+"""The value of each run, as a history of its own."""
 
 
-@metric(name="rate", scores="unreduced")
-def success_rate() -> Metric:
-    """The share of runs that reach the bar."""
+def _over_runs(name: str, value: Callable[[Runs], float | None]) -> Callable[[], Metric]:
+    """A metric of that name; NaN without runs, and where the value is unknown."""
 
-    def compute(scores: list[SampleScore]) -> float:
-        return _known(_rate(scores).rate)
+    @metric(name=name, scores="unreduced")
+    def build() -> Metric:
+        def compute(scores: list[SampleScore]) -> float:
+            found = value([[score.score.as_float()] for score in scores]) if scores else None
+            return UNKNOWN if found is None else found
 
-    return compute
+        return compute
 
-
-@metric(name="low95", scores="unreduced")
-def success_low() -> Metric:
-    """The lower end of the rate's 95 % Wilson interval."""
-
-    def compute(scores: list[SampleScore]) -> float:
-        return _rate(scores).interval.low if scores else UNKNOWN
-
-    return compute
+    return build
 
 
-@metric(name="high95", scores="unreduced")
-def success_high() -> Metric:
-    """The upper end of the rate's 95 % Wilson interval."""
-
-    def compute(scores: list[SampleScore]) -> float:
-        return _rate(scores).interval.high if scores else UNKNOWN
-
-    return compute
-
-
-@metric(name="mean", scores="unreduced")
-def mean() -> Metric:
-    """The mean over runs."""
-
-    def compute(scores: list[SampleScore]) -> float:
-        return _known(_mean(scores).mean)
-
-    return compute
-
-
-@metric(name="stderr", scores="unreduced")
-def stderr() -> Metric:
-    """The mean's standard error; unknown below two runs."""
-
-    def compute(scores: list[SampleScore]) -> float:
-        return _known(_mean(scores).standard_error)
-
-    return compute
-
-
-def _rate(scores: list[SampleScore]) -> Rate:
-    return rate_of([[value] for value in _values(scores)])
-
-
-def _mean(scores: list[SampleScore]) -> Mean:
-    return mean_of([[value] for value in _values(scores)])
-
-
-def _values(scores: list[SampleScore]) -> list[float]:
-    return [score.score.as_float() for score in scores]
-
-
-def _known(value: float | None) -> float:
-    return UNKNOWN if value is None else value
+success_rate = _over_runs("rate", lambda runs: rate_of(runs).rate)
+success_low = _over_runs("low95", lambda runs: rate_of(runs).interval.low)
+success_high = _over_runs("high95", lambda runs: rate_of(runs).interval.high)
+mean = _over_runs("mean", lambda runs: mean_of(runs).mean)
+stderr = _over_runs("stderr", lambda runs: mean_of(runs).standard_error)

@@ -1,4 +1,4 @@
-"""Task folders as Inspect tasks: one sample each, its epochs are the runs.
+"""Task folders as Inspect tasks with one sample each, whose epochs are the runs.
 
 Importing this registers `mlagentbench/<task>` for every known task, and `mlagentbench/folder`.
 """
@@ -19,12 +19,12 @@ from mlagentbench.launch.run_one import close_run, grade_submission, open_run
 from mlagentbench.tasks.task import load_task, task_folders
 
 HARD_STOP_GRACE = 1800.0
-"""Seconds beyond a run's own time after which Inspect itself stops it."""
+"""Seconds beyond a run's time limit after which Inspect stops it."""
 MAX_RETRIES = 11
-"""How often Inspect asks a provider again that fails, unless it is told otherwise.
+"""Retries of a failing model call, unless told otherwise.
 
-It waits for 3 seconds, then twice as long each time, up to half an hour: 81 minutes in all. So an
-outage of an hour is lived through, and one that lasts ends in a failure that says so.
+Inspect waits 3 seconds, then twice as long each time, up to half an hour: 81 minutes in all. So a
+run survives an outage of an hour.
 """
 
 
@@ -60,7 +60,7 @@ def registered_task(name_or_path: str, settings: RunSettings) -> inspect_ai.Task
 def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
     """The Inspect task, with the baseline as its agent until another is chosen."""
     try:
-        settings = read_settings(values, shown_as=lambda name: f"-T {name}")
+        settings = read_settings(values, option_of=lambda name: f"-T {name}")
         task = load_task(name_or_path)
     except UsageError as error:
         raise PrerequisiteError(str(error)) from error
@@ -74,7 +74,7 @@ def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
         sandbox=settings.sandbox,
         continue_on_fail=True,
         config=GenerateConfig(max_retries=MAX_RETRIES),
-        # By a clock that stands still while a provider or a person lets us wait.
+        # By a clock that is stopped while waiting for a provider or a person.
         working_limit=None if limits.time is None else int(limits.time + HARD_STOP_GRACE),
         version=task.spec.version,
         display_name=task.spec.title,

@@ -1,4 +1,4 @@
-"""Showing runs while they go on: which run, step, elapsed time and budget left."""
+"""The live display of running runs: run, step, elapsed time and budget left."""
 
 import sys
 import time
@@ -14,7 +14,7 @@ from mlagentbench.environment.budget import Budget
 
 
 class LiveRun:
-    """What is shown of one run."""
+    """One run in the display."""
 
     def __init__(self, name: str, budget: Budget) -> None:
         self.name = name
@@ -24,7 +24,7 @@ class LiveRun:
 
 
 class LiveProgress:
-    """A table of the runs under way on a terminal; otherwise a line when a run starts and ends."""
+    """A table of the running runs on a terminal; elsewhere a line when a run ends."""
 
     current: "LiveProgress | None" = None
 
@@ -52,7 +52,7 @@ class LiveProgress:
         self._live.stop()
 
     def begin(self, name: str, budget: Budget) -> Callable[[str], None]:
-        """Show a run; the function that is returned says what it is doing now."""
+        """Add a run; returns a function that reports what it is doing."""
         view = LiveRun(name, budget)
         self.views.append(view)
 
@@ -62,13 +62,13 @@ class LiveProgress:
         return doing
 
     def end(self, name: str, result: str) -> None:
-        """A run is over: its result stays on the screen."""
+        """Remove a run and print its result."""
         self.views = [view for view in self.views if view.name != name]
         self.done += 1
         self._say(f"[{self.done}/{self.total}] {name}: {result}")
 
     async def ask_person(self, request: str) -> str:
-        """Ask whoever sits at the terminal, in place of the table; "" when nobody answers."""
+        """Ask the person at the terminal, instead of the table; "" without an answer."""
         self._live.stop()
         try:
             name = ", ".join(view.name for view in self.views)
@@ -89,10 +89,8 @@ class LiveProgress:
         for view in self.views:
             used, limits = view.budget.usage, view.budget.limits
             steps = f"{used.steps}/{limits.steps}" if limits.steps else str(used.steps)
-            table.add_row(
-                view.name, steps, _clock(time.monotonic() - view.started), _left(view.budget),
-                view.doing,
-            )  # fmt: skip
+            elapsed = _clock(time.monotonic() - view.started)
+            table.add_row(view.name, steps, elapsed, _left(view.budget), view.doing)
         return table
 
 

@@ -1,10 +1,10 @@
-"""An --out directory: who may write into it, and how a log finds the one it belongs to.
+"""The --out directory: its lock, and how to find the one that a log belongs to.
 
 OUT/
   mlagentbench.json   marks it
-  lock                held by the command that writes into it
-  runs/  objects/     see environment/run_directory.py
-  logs/               Inspect's
+  lock                held by the command that writes to it
+  runs/  objects/     see runs/directory.py
+  logs/               Inspect's logs
 """
 
 import fcntl
@@ -21,7 +21,7 @@ MARKER = "mlagentbench.json"
 
 @contextmanager
 def own_output(out: Path) -> Iterator[None]:
-    """Make the directory and hold it, so that two commands never write into one at once."""
+    """Create the directory and lock it, so that only one command writes to it at a time."""
     try:
         (out / "runs").mkdir(parents=True, exist_ok=True)
         (out / "logs").mkdir(exist_ok=True)
@@ -35,7 +35,7 @@ def own_output(out: Path) -> Iterator[None]:
 
 @contextmanager
 def hold_output(out: Path) -> Iterator[None]:
-    """Hold a directory that is there; a UsageError names the process that already does."""
+    """Lock an existing directory; a UsageError names the process that holds the lock."""
     try:
         handle = os.open(out / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:

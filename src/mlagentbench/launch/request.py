@@ -1,4 +1,4 @@
-"""What a person asks of a run, read from the command line and checked before anything starts."""
+"""The settings of a run, read from the command line and checked before anything starts."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def _feedback(value: str) -> str:
 
 
 class RunSettings(Record):
-    """How a run is to be done, apart from task, agent and model."""
+    """The settings of a run besides task, agent and model."""
 
     tier: Tier = "mini"
     mini_seed: MiniSeed = "public"
@@ -45,29 +45,27 @@ class RunSettings(Record):
     max_cost: Annotated[float, Field(gt=0)] | None = None
     interactive: bool = False
     continues: str | None = None
-    """The place below OUT of the run that goes on, where it is not found by what it is."""
+    """The path below OUT of the run to resume; None to find it by its settings."""
 
     def limits(self, spec: TaskSpec) -> BudgetLimits:
-        """The task's own limits, the paper's, or those asked for."""
+        """The limits from the settings, else the paper's or the task's."""
         paper = self.protocol == "paper"
         steps = self.max_steps or (PAPER_STEPS if paper else spec.limits.steps)
         seconds = self.max_time or (PAPER_SECONDS if paper else spec.limits.time)
-        return BudgetLimits(
-            steps=steps, time=seconds, tokens=self.max_tokens, cost=self.max_cost
-        )  # fmt: skip
+        return BudgetLimits(steps=steps, time=seconds, tokens=self.max_tokens, cost=self.max_cost)
 
     def feedback_calls(self) -> int:
-        """How often Validate Submission may tell the metric."""
+        """How often Validate Submission may report the metric."""
         return 0 if self.feedback == "none" else int(self.feedback.removeprefix("validation:"))
 
 
-def read_settings(values: Mapping[str, Json], shown_as: Callable[[str], str]) -> RunSettings:
-    """Check settings that a person typed; `shown_as` gives the option that a setting came from."""
+def read_settings(values: Mapping[str, Json], option_of: Callable[[str], str]) -> RunSettings:
+    """Check settings from the command line; `option_of` gives the option of a setting."""
     try:
         return RunSettings.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        option = shown_as(str(first["loc"][0]))
+        option = option_of(str(first["loc"][0]))
         if first["type"] == "extra_forbidden":
             known = ", ".join(RunSettings.model_fields)
             raise UsageError(f"{option}: unknown setting; settings are: {known}") from error
@@ -103,7 +101,7 @@ def split_list(text: str) -> list[str]:
 
 
 def parse_setting(item: str, where: str) -> tuple[str, Json]:
-    """Read `KEY=VALUE`, a setting of an agent; `where` begins the sentence about a wrong one."""
+    """Read `KEY=VALUE`, a setting of an agent; `where` begins the error message."""
     key, sign, value = item.partition("=")
     if not sign or not key.strip().isidentifier():
         raise UsageError(f"{where} {item!r} is not of the form key=value")

@@ -1,9 +1,9 @@
-"""`mlagentbench resume`: exactly these runs go on, from where their journals end.
+"""`mlagentbench resume`: continue runs from where their journals end.
 
-A run that was broken off goes on; one whose budget was used up does when it is raised; one that
-ended and only lacks its grade is graded. Task, agent, models and settings are those of run.json.
-What is not written there must be named again: files and directories that models of ours answer
-from (-M), and the file of an agent of one's own (--agent).
+An interrupted run continues; one that ran out of budget continues when the budget is raised; one
+that ended without a grade is graded. Task, agent, models and settings come from run.json. What is
+not in there must be passed again: the files of our recorded and mailbox models (-M), and the file
+of a custom agent (--agent).
 """
 
 from collections.abc import Callable, Sequence
@@ -17,15 +17,15 @@ from mlagentbench.errors import UsageError
 from mlagentbench.grading.regrade import score_runs
 from mlagentbench.launch.out_directory import own_output
 from mlagentbench.launch.request import AgentChoice, RunSettings, read_settings
-from mlagentbench.launch.run_sandbox import end_left_sandbox
+from mlagentbench.launch.run_sandbox import kill_leftover_sandbox
 from mlagentbench.launch.suite import (
     Cell,
     ReadyTasks,
     SuiteRequest,
+    check_requirements,
     evaluate,
     make_tasks_ready,
     outcome_of,
-    require_what_is_needed,
     role_choices,
 )
 from mlagentbench.models.model_choice import choose, parse_arguments, who_answers
@@ -49,15 +49,15 @@ from mlagentbench.runs.resumption import (
 from mlagentbench.tasks.task import load_task
 
 OPTIONS = {"steps": "max_steps", "time": "max_time", "tokens": "max_tokens", "cost": "max_cost"}
-"""For each limit, the setting that it comes from."""
+"""The setting of each limit."""
 Say = Callable[[str], None]
 
 
-class GoingOn(Record):
-    """How runs are to go on, as the command line says it."""
+class ResumeOptions(Record):
+    """The options of `resume`."""
 
     limits: RunSettings = RunSettings()
-    """Of these settings only the limits count; what is not set stays as it was."""
+    """Only the limits are used; a limit that is not set stays unchanged."""
     agent: str | None = None
     model_arguments: dict[str, Json] = {}
     prices: Path | None = None
@@ -72,10 +72,10 @@ class GoingOn(Record):
         prices: Path | None = None,
         jobs: int = 1,
         **limits: Json,
-    ) -> "GoingOn":
-        """Read what `resume` and `runs branch` share; a UsageError names a wrong option."""
+    ) -> "ResumeOptions":
+        """Read the options of `resume` and `runs branch`; a UsageError names a wrong one."""
         return cls(
-            limits=read_settings(limits, shown_as=_option),
+            limits=read_settings(limits, option_of=_option),
             agent=agent,
             model_arguments=parse_arguments(model_arguments),
             prices=prices,
@@ -88,40 +88,44 @@ def _option(setting: str) -> str:
 
 
 def option_of(limit: str) -> str:
-    """The option that sets a limit, as a person types it."""
+    """The command line option of a limit."""
     return _option(OPTIONS[limit])
 
 
-def resume_runs(paths: Sequence[Path], how: GoingOn, say: Say, console: Console) -> SuiteOutcome:
-    """Let each run go on to its grade; all are checked before any work."""
+def resume_runs(
+    paths: Sequence[Path], how: ResumeOptions, say: Say, console: Console
+) -> SuiteOutcome:
+    """Continue each run to its grade; all are checked before any work."""
     runs = list({run.path: run for run in map(find_run, paths)}.values())
     for run in runs:
-        require_own(run, read_record(run))
+        require_agent_run(run, read_record(run))
         require_chain(run.journal)
     for other in runs[1:]:
         if other.out != runs[0].out:
             raise UsageError(
                 f"{runs[0].out} and {other.out} are different --out directories; resume the runs "
-                "of each with a command of its own"
+                "of each with a separate command"
             )
-    return go_on(runs, how, say, console)
+    return continue_runs(runs, how, say, console)
 
 
-def go_on(runs: Sequence[RunDirectory], how: GoingOn, say: Say, console: Console) -> SuiteOutcome:
-    """Continue or grade runs of one --out directory, and read back what came of them."""
-    going_on = [run for run in runs if _is_left_to_do(run, how.limits, say)]
-    requests = [continuing_request(run, how) for run in going_on]
+def continue_runs(
+    runs: Sequence[RunDirectory], how: ResumeOptions, say: Say, console: Console
+) -> SuiteOutcome:
+    """Continue or grade runs of one --out directory, and read their results."""
+    continued = [run for run in runs if _can_continue(run, how.limits, say)]
+    requests = [resume_request(run, how) for run in continued]
     for request in requests:
-        require_what_is_needed(request, console)
+        check_requirements(request, console)
     out, interrupted = runs[0].out, False
     with own_output(out):
         for run in runs:
-            end_left_sandbox(run)
+            kill_leftover_sandbox(run)
         try:
             ready = [make_tasks_ready(request, console) for request in requests]
-            for run, request, its_ready in zip(going_on, requests, ready, strict=True):
-                require_same_ground(run, request, its_ready)
-            score_runs([run.path for run in runs if _lacks_its_grade(run)], "last", say)
+            for run, request, tasks in zip(continued, requests, ready, strict=True):
+                require_same_data(run, request, tasks)
+            score_runs([run.path for run in runs if _needs_grade(run)], "last", say)
             if requests:
                 interrupted = evaluate(requests, ready, console)
         except KeyboardInterrupt:
@@ -130,34 +134,34 @@ def go_on(runs: Sequence[RunDirectory], how: GoingOn, say: Say, console: Console
         return outcome_of(out, results, expected=len(runs), interrupted=interrupted)
 
 
-def _is_left_to_do(run: RunDirectory, raised: RunSettings, say: Say) -> bool:
+def _can_continue(run: RunDirectory, raised: RunSettings, say: Say) -> bool:
     history = read_journal(run.journal)
     limits = _raised_limits(run, raised)
     if goes_on(history, limits):
-        say(f"{run.relative}: goes on after step {len(history.steps)}")
+        say(f"{run.relative}: continues after step {len(history.steps)}")
         return True
     kind = "" if history.outcome is None else history.outcome.kind
-    more = f"; more is done with {option_of(kind)}" if kind in OPTIONS else ""
+    more = f"; to continue, raise {option_of(kind)}" if kind in OPTIONS else ""
     say(f"{run.relative}: has ended ({kind}){more}")
     return False
 
 
-def require_same_ground(run: RunDirectory, request: SuiteRequest, ready: ReadyTasks) -> None:
-    """A UsageError when the task or its data are not those that the run began with."""
+def require_same_data(run: RunDirectory, request: SuiteRequest, ready: ReadyTasks) -> None:
+    """A UsageError when the task or its data have changed since the run began."""
     [cell] = request.cells
     first = read_journal(run.journal).run
     if first is not None:
         require_same(run.path, first, load_task(cell.task), ready[cell.python_needs].data)
 
 
-def _lacks_its_grade(run: RunDirectory) -> bool:
+def _needs_grade(run: RunDirectory) -> bool:
     history = read_journal(run.journal)
     ended = history.outcome is not None and history.outcome.kind not in BROKEN_OFF
     return ended and final_grade(run, len(history.steps)) is None
 
 
-def continuing_request(run: RunDirectory, how: GoingOn) -> SuiteRequest:
-    """What to ask for so that this very run goes on."""
+def resume_request(run: RunDirectory, how: ResumeOptions) -> SuiteRequest:
+    """The request that continues this run."""
     record = read_record(run)
     info = agent_of(run, record, how.agent)
     facts = record.disclosure
@@ -183,10 +187,10 @@ def continuing_request(run: RunDirectory, how: GoingOn) -> SuiteRequest:
     return request
 
 
-def require_own(run: RunDirectory, record: RunRecord) -> None:
-    """A UsageError for what no agent of this harness did."""
+def require_agent_run(run: RunDirectory, record: RunRecord) -> None:
+    """A UsageError for an imported or replayed run."""
     if record.origin != "run":
-        raise UsageError(f"{run.path} was imported or replayed; only runs of agents can go on")
+        raise UsageError(f"{run.path} was imported or replayed; only runs of agents can be resumed")
     if record.branched_from is not None and not run.journal.exists():
         raise UsageError(
             f"{run.path}: the branch has no journal, since branching was interrupted; run the same "
@@ -195,7 +199,7 @@ def require_own(run: RunDirectory, record: RunRecord) -> None:
 
 
 def agent_of(run: RunDirectory, record: RunRecord, file: str | None) -> AgentInfo:
-    """The run's agent; that of a person's own file must be named again."""
+    """The run's agent; the file of a custom agent must be passed again."""
     name = record.disclosure.agent
     if file is not None:
         info = load_agent(file)
@@ -203,14 +207,12 @@ def agent_of(run: RunDirectory, record: RunRecord, file: str | None) -> AgentInf
             raise UsageError(f"--agent {file}: {run.path} is a run of {name}, not of {info.name}")
         return info
     if name not in AGENTS:
-        raise UsageError(
-            f"{run.path}: its agent {name} is none of ours; name its file: --agent FILE.py"
-        )
+        raise UsageError(f"{run.path}: {name} is not a built-in agent; pass --agent FILE.py")
     return AGENTS[name]
 
 
 def settings_of(run: RunDirectory, record: RunRecord, raised: RunSettings) -> RunSettings:
-    """The settings that the run was started with, and its limits as they are to be from now on."""
+    """The settings that the run was started with, with raised limits."""
     facts = record.disclosure
     limits = _raised_limits(run, raised)
     return RunSettings(
@@ -226,7 +228,7 @@ def settings_of(run: RunDirectory, record: RunRecord, raised: RunSettings) -> Ru
 
 
 def _raised_limits(run: RunDirectory, raised: RunSettings) -> BudgetLimits:
-    """The limits that the run has now, with those in their place that a person raised."""
+    """The run's present limits, updated by those that are raised."""
     begun = last_limits(read_journal(run.journal))
     now = begun or BudgetLimits.model_validate(read_record(run).disclosure.limits)
     asked = {name: getattr(raised, option) for name, option in OPTIONS.items()}
@@ -248,5 +250,5 @@ def _require_same_recording(run: RunDirectory, record: RunRecord, request: Suite
     if answering.recording != record.disclosure.recording:
         raise UsageError(
             f"{run.path} was answered by the recording {(record.disclosure.recording or '')[:12]}, "
-            f"this is {(answering.recording or 'none')[:12]}; name its file: -M file=FILE"
+            f"this is {(answering.recording or 'none')[:12]}; pass its file: -M file=FILE"
         )

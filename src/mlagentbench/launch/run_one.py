@@ -1,14 +1,15 @@
-"""One run, from an empty directory to a grade, as Inspect goes through it.
+"""One run, from an empty directory to a grade, as Inspect executes it.
 
 open_run          setup: find or create the run directory, build the workspace, start the
-                  sandbox, publish the Environment; a run that has ended is not run again
+                  sandbox, publish the Environment; a finished run is not run again
 (the agent)       acts on `current_environment()`
 grade_submission  scorer: stop the sandbox, grade the last snapshot
-close_run         cleanup: whatever happened, nothing is left running
+close_run         cleanup: stop whatever is still running
 """
 
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from inspect_ai.scorer import Score, Scorer, Target, scorer
@@ -24,7 +25,7 @@ from mlagentbench.environment.workspace import sandbox_spec
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
-from mlagentbench.launch.identity import Identified, actions_of, identify, run_of_sample
+from mlagentbench.launch.identity import IdentifiedRun, actions_of, identify, run_of_sample
 from mlagentbench.launch.inspect_metrics import (
     mean,
     stderr,
@@ -34,7 +35,7 @@ from mlagentbench.launch.inspect_metrics import (
 )
 from mlagentbench.launch.live import LiveProgress
 from mlagentbench.launch.request import RunSettings
-from mlagentbench.launch.run_sandbox import end_left_sandbox, run_sandbox
+from mlagentbench.launch.run_sandbox import kill_leftover_sandbox, run_sandbox
 from mlagentbench.records import GradeRecord, Outcome
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.disclosure import packages
@@ -45,31 +46,31 @@ from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.task import load_task
 
 
+@dataclass(frozen=True)
 class OpenRun:
-    """A run that is under way in this process."""
+    """A run in progress in this process."""
 
-    def __init__(self, run: RunDirectory, environment: Environment, held: AsyncExitStack) -> None:
-        self.run = run
-        self.environment = environment
-        self._held = held
+    run: RunDirectory
+    environment: Environment
+    resources: AsyncExitStack
+    """Everything that the run started, and the lock on its directory."""
 
     async def close(self) -> None:
-        """End everything that the run started, and let others at its directory."""
-        await self._held.aclose()
+        await self.resources.aclose()
 
 
 _open: dict[str, OpenRun] = {}
-"""The runs under way, by their sample's uuid."""
+"""The runs in progress, by their sample's uuid."""
 
 
 @solver
 def open_run(task_path: str, settings: dict[str, Any]) -> Solver:
-    """Make everything ready for the agent; a run that has ended goes straight to its grade."""
+    """Set up the run for its agent; a finished run goes straight to grading."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         task = load_task(task_path)
         identified = await identify(task, RunSettings.model_validate(settings), state)
-        end_left_sandbox(identified.run)
+        kill_leftover_sandbox(identified.run)
         if not goes_on(read_journal(identified.run.journal), identified.limits):
             state.completed = True
             return state
@@ -85,11 +86,11 @@ def open_run(task_path: str, settings: dict[str, Any]) -> Solver:
 
 @contextmanager
 def _failure_noted(run: RunDirectory) -> Iterator[None]:
-    """Keep the reason where the person who started many runs will find it."""
+    """Write an error to the run's failure.txt, where reports find it."""
     try:
         yield
     except Exception as error:
-        with suppress(OSError):  # a disk that is full has no room for this, either
+        with suppress(OSError):  # the disk may be full
             write_atomically(
                 run.failure, f"{type(error).__name__}: {error}".encode("utf-8", "replace")
             )
@@ -97,61 +98,69 @@ def _failure_noted(run: RunDirectory) -> Iterator[None]:
     run.failure.unlink(missing_ok=True)
 
 
-async def _open_environment(identified: Identified) -> OpenRun:
+async def _open_environment(identified: IdentifiedRun) -> OpenRun:
     run, task, settings = identified.run, identified.task, identified.settings
-    async with AsyncExitStack() as held:
-        held.enter_context(run.locked())
+    data, python_env = identified.ready
+    async with AsyncExitStack() as resources:
+        resources.enter_context(run.locked())
         calls = settings.feedback_calls()
-        data, python_env = identified.data, identified.python_env
         feedback = await hold_out(task, data, python_env, call_task, calls) if calls else None
-        spec = sandbox_spec(task, run, data, python_env, identified.seed, feedback)
+        spec = sandbox_spec(task, run, data, python_env, read_record(run).seed, feedback)
         budget = Budget(identified.limits, clock=working_clock())
         services = None
         if identified.tool is not None:
             tool = LoggedReplies(load_tool(identified.tool), run.asked)
             services = run_services(task, data.private, tool, budget)
-            held.push_async_callback(services.close)
+            resources.push_async_callback(services.close)
         sandbox = run_sandbox(settings.sandbox, run, spec, services)
         environment = Environment(
-            task, run, sandbox.contract, budget, data, python_env, call_task,
-            actions_of(identified.agent, settings), feedback, ask_person=_person(settings),
-        )  # fmt: skip
-        held.push_async_callback(sandbox.stop)
-        held.push_async_callback(environment.close)
+            task,
+            run,
+            sandbox.contract,
+            budget,
+            data,
+            python_env,
+            call_task,
+            actions_of(identified.agent, settings),
+            feedback,
+            ask_person=_person(settings),
+        )
+        resources.push_async_callback(sandbox.stop)
+        resources.push_async_callback(environment.close)
         environment.start()
-        _note_other_ground(environment)
+        _note_changed_software(environment)
         await sandbox.start()
-        opened = OpenRun(run, environment, held.pop_all())
-    _show(opened)
+        opened = OpenRun(run, environment, resources.pop_all())
+    _show_progress(opened)
     return opened
 
 
-def _note_other_ground(environment: Environment) -> None:
-    """Keep in the journal that a run goes on with other software than results say of it."""
+def _note_changed_software(environment: Environment) -> None:
+    """Note in the journal when a run is resumed with other software than it disclosed."""
     facts = read_record(environment.run).disclosure
     installed = packages()
-    others = [
+    changed = [
         f"{name} {installed[name]}"
         for name, version in facts.packages.items()
         if installed.get(name, version) != version
     ]
     if facts.python_env != environment.python_env.hash:
-        others.append(f"python environment {environment.python_env.hash[:8]}")
-    if others:
-        environment.note(f"goes on with another {', '.join(others)}")
+        changed.append(f"virtual environment {environment.python_env.hash[:8]}")
+    if changed:
+        environment.note(f"resumed with another {', '.join(changed)}")
 
 
 def _person(settings: RunSettings) -> AskPerson | None:
-    """Whom the agent can ask for help."""
+    """How the agent asks a person for help; None if it cannot."""
     if not settings.interactive:
         return None
     if LiveProgress.current is None:
-        raise UsageError("nobody can be asked for help here: use mlagentbench run --interactive")
+        raise UsageError("interactive runs need a terminal; use: mlagentbench run --interactive")
     return LiveProgress.current.ask_person
 
 
-def _show(opened: OpenRun) -> None:
-    """Let a person follow the run, where one is looking."""
+def _show_progress(opened: OpenRun) -> None:
+    """Add the run to the live progress display, if there is one."""
     live = LiveProgress.current
     if live is None:
         return
@@ -169,38 +178,38 @@ def _show(opened: OpenRun) -> None:
     }
 )
 def grade_submission() -> Scorer:
-    """Grade what the run left behind; every figure and the disclosure are in the metadata."""
+    """Grade the run; its metadata contain the grade, the usage and the disclosure."""
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         opened = _open.pop(state.uuid, None)
         run = run_of_sample(state)
         with _failure_noted(run):
             if opened is not None:
-                await _bring_to_its_end(opened)
-            grade = _standing_grade(run) or await grade_run(run)
+                await _finish(opened)
+            grade = _earlier_grade(run) or await grade_run(run)
         if LiveProgress.current is not None:
-            LiveProgress.current.end(run.shown_name, _in_words(grade))
+            LiveProgress.current.end(run.shown_name, _grade_text(grade))
         return _as_score(run, grade)
 
     return score
 
 
-async def _bring_to_its_end(opened: OpenRun) -> None:
+async def _finish(opened: OpenRun) -> None:
     try:
-        opened.environment.finish(_unsaid_outcome(opened.environment))
+        opened.environment.finish(_implied_outcome(opened.environment))
     finally:
         await opened.close()
 
 
-def _unsaid_outcome(environment: Environment) -> Outcome:
-    """How a run ended whose agent did not say: one of others', or stopped by Inspect's limits."""
+def _implied_outcome(environment: Environment) -> Outcome:
+    """The outcome of a run whose agent reported none: a foreign agent, or a limit of Inspect."""
     if environment.ended is not None:
         return Outcome(kind=environment.ended.kind, detail=environment.ended.detail)
     return Outcome(kind="submitted", detail="the agent stopped by itself")
 
 
-def _standing_grade(run: RunDirectory) -> GradeRecord | None:
-    """The grade of a run that was graded before, at its last step."""
+def _earlier_grade(run: RunDirectory) -> GradeRecord | None:
+    """The grade of the last step, if the run was graded before."""
     return final_grade(run, len(read_journal(run.journal).steps))
 
 
@@ -215,7 +224,7 @@ def _as_score(run: RunDirectory, grade: GradeRecord) -> Score:
             "success": float(bool(grade.success)) if is_decided else nan,
         },
         answer=None,
-        explanation=_in_words(grade),
+        explanation=_grade_text(grade),
         metadata={
             "grade": grade.model_dump(mode="json"),
             "outcome": result.outcome.model_dump(mode="json") if result.outcome else None,
@@ -226,7 +235,7 @@ def _as_score(run: RunDirectory, grade: GradeRecord) -> Score:
     )
 
 
-def _in_words(grade: GradeRecord) -> str:
+def _grade_text(grade: GradeRecord) -> str:
     if grade.score is None:
         return f"no score: {grade.reason}"
     success = {True: "success", False: "no success", None: str(grade.success_reason)}[grade.success]
@@ -235,7 +244,7 @@ def _in_words(grade: GradeRecord) -> str:
 
 
 async def close_run(state: TaskState) -> None:
-    """End what is still open because the agent failed, or because a person stopped it."""
+    """Close a run that is still open because the agent failed or the user stopped it."""
     opened = _open.pop(state.uuid, None)
     if opened is None:
         return

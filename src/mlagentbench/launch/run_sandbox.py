@@ -1,4 +1,4 @@
-"""The sandbox of a run: started for it, known to Inspect, and ended with it."""
+"""The sandbox of a run: started for it, attached to Inspect, and stopped with it."""
 
 import shutil
 from pathlib import Path
@@ -11,12 +11,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.launch.request import SandboxName
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.sandbox.base import (
-    Identity,
-    LoopbackServer,
-    Sandbox,
-    SandboxSpec,
-)
+from mlagentbench.sandbox.base import Identity, LoopbackServer, Sandbox, SandboxSpec
 from mlagentbench.sandbox.bwrap.guardian_client import kill_if_alive
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.inspect_adapter import InspectSandbox
@@ -39,24 +34,24 @@ def run_sandbox(
 ) -> RunSandbox:
     """The sandbox of that name for a run, not started."""
     if name == "bubblewrap":
-        return OurSandbox(run, spec, server)
+        return BubblewrapRunSandbox(run, spec, server)
     if server is not None:
         raise UsageError(
             f"--sandbox {name}: a task whose programs use a model needs --sandbox bubblewrap"
         )
-    return NoIsolation(run, spec)
+    return LocalRunSandbox(run, spec)
 
 
-def end_left_sandbox(run: RunDirectory) -> None:
-    """End what a killed harness may have left, before anybody relies on the workspace."""
+def kill_leftover_sandbox(run: RunDirectory) -> None:
+    """Kill a sandbox that a killed harness may have left behind."""
     with run.locked():
         if run.sandbox_json.is_file():
             kill_if_alive(Identity.model_validate_json(run.sandbox_json.read_bytes()))
             run.sandbox_json.unlink()
 
 
-class OurSandbox:
-    """A bubblewrap sandbox that Inspect's own tools and bridges reach, too."""
+class BubblewrapRunSandbox:
+    """A bubblewrap sandbox that Inspect's tools and bridges can use, too."""
 
     def __init__(
         self, run: RunDirectory, spec: SandboxSpec, server: LoopbackServer | None = None
@@ -74,10 +69,10 @@ class OurSandbox:
         self.run.sandbox_json.unlink(missing_ok=True)
 
 
-class NoIsolation:
-    """Inspect's `local`, working in the run's own directory: for those who ask for it by name.
+class LocalRunSandbox:
+    """Inspect's `local` sandbox in the run's directory, without isolation.
 
-    What the sandbox would bind is copied in, and protected by nothing but the actions.
+    What a sandbox would bind is copied, and protected only by the actions.
     """
 
     def __init__(self, run: RunDirectory, spec: SandboxSpec) -> None:
@@ -99,7 +94,7 @@ class NoIsolation:
         directory.symlink_to(self.run.work)
 
     async def stop(self) -> None:
-        """Give Inspect back the empty directory that it will remove."""
+        """Restore the empty directory that Inspect will remove."""
         directory = self._directory()
         if directory.is_symlink():
             directory.unlink()

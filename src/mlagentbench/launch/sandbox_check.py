@@ -1,4 +1,4 @@
-"""`mlagentbench doctor --sandbox`: does a sandbox on this machine enforce what runs rely on?"""
+"""`mlagentbench doctor --sandbox`: does a sandbox enforce the required isolation here?"""
 
 import asyncio
 import sys
@@ -13,19 +13,21 @@ from mlagentbench.sandbox.inspect_adapter import InspectSandbox
 
 
 def check_provider(name: str) -> list[ConformanceResult]:
-    """Try every promise of the contract on a fresh sandbox of this provider."""
-    return asyncio.run(_check_ours()) if name == "bubblewrap" else _check_inspects(name)
+    """Test every guarantee of the contract in a fresh sandbox of this provider."""
+    return (
+        asyncio.run(_check_bubblewrap()) if name == "bubblewrap" else _check_inspect_provider(name)
+    )
 
 
-async def _check_ours() -> list[ConformanceResult]:
+async def _check_bubblewrap() -> list[ConformanceResult]:
     with scratch_directory("check") as directory:
         spec = SandboxSpec(workspace=directory, python_env=Path(sys.base_prefix))
         async with BubblewrapSandbox(spec) as sandbox:
             return await check_sandbox(sandbox)
 
 
-def _check_inspects(provider: str) -> list[ConformanceResult]:
-    """The same for any other provider of Inspect's, within a sample, where it can be had."""
+def _check_inspect_provider(provider: str) -> list[ConformanceResult]:
+    """Test another Inspect provider, within a sample."""
     import inspect_ai
     from inspect_ai.dataset import Sample
     from inspect_ai.solver import Generate, Solver, TaskState, solver

@@ -1,6 +1,5 @@
 """`mlagentbench run`: every agent on every task with every model, N runs each, then the table."""
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
@@ -41,10 +40,11 @@ from mlagentbench.models.model_choice import (
 from mlagentbench.records import Disclosure, Json, Record
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_lines
+from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import RunResult, SuiteOutcome, collect
 from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.tasks.data.terminal_progress import TerminalProgress
+from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.python_env.env import AddedPackages
 from mlagentbench.tasks.ready import Ready, ensure_ready
 from mlagentbench.tasks.suites import Variant, chosen_tasks, in_variants
@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     from inspect_ai.model import ModelCost
 
 ReadyTasks = dict[tuple[str, AddedPackages], Ready]
-"""What each task stands on, for each python environment that it is used with."""
+"""The data and virtual environment of each task, for each set of added packages."""
 DISK_IS_FULL = 100_000
-"""Bytes: with less, a failed run most likely failed for want of space."""
+"""Bytes: with less free space, a failed run most likely failed for lack of it."""
 
 
 class Cell(Record):
@@ -70,12 +70,12 @@ class Cell(Record):
 
     @property
     def python_needs(self) -> tuple[str, AddedPackages]:
-        """The task, and what the agent adds to its python environment."""
+        """The task, and what the agent adds to its virtual environment."""
         return self.task, self.info.added_packages(self.agent.settings)
 
 
 class SuiteRequest(Record):
-    """What the command line asked for, read and checked."""
+    """The options of `run`, read and checked."""
 
     cells: tuple[Cell, ...]
     settings: RunSettings
@@ -86,7 +86,7 @@ class SuiteRequest(Record):
     model_arguments: dict[str, Json] = {}
     prices: Path | None = None
     max_retries: int | None = None
-    """How often a provider that fails is asked again; None is as often as Inspect tasks of ours."""
+    """Retries per model call; None for the default of our Inspect tasks."""
 
     @classmethod
     def read(
@@ -106,8 +106,8 @@ class SuiteRequest(Record):
         max_retries: int | None = None,
         **settings: Any,
     ) -> "SuiteRequest":
-        """Read the options of `run`; a UsageError names the one that is wrong."""
-        chosen = read_settings(settings, shown_as=lambda name: f"--{name.replace('_', '-')}")
+        """Read the options of `run`; a UsageError names a wrong one."""
+        chosen = read_settings(settings, option_of=lambda name: f"--{name.replace('_', '-')}")
         if chosen.max_cost is not None and prices is None:
             raise UsageError(
                 "--max-cost needs the models' prices: --prices FILE (see docs/models.md)"
@@ -139,13 +139,13 @@ def cells_of(
     models: Sequence[str],
     option: str = "--models",
 ) -> Iterator[Cell]:
-    """All agents on all tasks with all models that they use; a UsageError says what cannot be."""
+    """All agents on all tasks with all models that they use; a UsageError for bad combinations."""
     addresses = list(dict.fromkeys(load_task(name).address for name in names))
     usable = [model for model in models if model != NO_MODEL]
     chosen = [(_agent(choice.name), choice.settings) for choice in choices]
     if usable and all(info.needs_model is False for info, _ in chosen):
         raise UsageError(
-            f"{option} {','.join(usable)}: of these agents none uses a model (see: mlagentbench "
+            f"{option} {','.join(usable)}: none of these agents uses a model (see: mlagentbench "
             "agents list)"
         )
     for info, settings in chosen:
@@ -157,9 +157,9 @@ def cells_of(
                 "(e.g. openai/gpt-6-sol, anthropic/claude-opus-5-5; see docs/models.md)"
             )
         choice = AgentChoice(name=info.name, settings=settings)
-        own_models = [NO_MODEL] if info.needs_model is False else usable or [NO_MODEL]
+        used_models = [NO_MODEL] if info.needs_model is False else usable or [NO_MODEL]
         for address in addresses:
-            for model in own_models:
+            for model in used_models:
                 yield Cell(task=address, info=info, agent=choice, model=model)
 
 
@@ -168,8 +168,8 @@ def _agent(name: str) -> AgentInfo:
 
 
 def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
-    """Prepare what is needed, run everything asked for, and read back what came of it."""
-    require_what_is_needed(request, console)
+    """Prepare the tasks, run all cells, and read the results."""
+    check_requirements(request, console)
     with own_output(request.out):
         ready: ReadyTasks = {}
         try:
@@ -188,7 +188,7 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
 def outcome_of(
     out: Path, results: Sequence[RunResult], *, expected: int, interrupted: bool
 ) -> SuiteOutcome:
-    """What came of the runs that were asked for."""
+    """The outcome of the requested runs."""
     return SuiteOutcome(
         out=out,
         results=tuple(results),
@@ -200,7 +200,7 @@ def outcome_of(
 
 
 def make_tasks_ready(request: SuiteRequest, console: Console) -> ReadyTasks:
-    """Prepare the data and python environments of all cells."""
+    """Prepare the data and virtual environments of all cells."""
     settings = request.settings
     ready: ReadyTasks = {}
     with TerminalProgress(console) as progress:
@@ -217,18 +217,18 @@ def make_tasks_ready(request: SuiteRequest, console: Console) -> ReadyTasks:
 
 
 def _python_needs(request: SuiteRequest) -> list[tuple[str, AddedPackages]]:
-    """Each task with what its agents add to its python environment, once."""
+    """Each task with what its agents add to its virtual environment, once."""
     return list(dict.fromkeys(cell.python_needs for cell in request.cells))
 
 
-def require_what_is_needed(request: SuiteRequest, console: Console) -> None:
-    """Find out now, not in the middle of the first run."""
+def check_requirements(request: SuiteRequest, console: Console) -> None:
+    """Raise a UsageError for anything that would make runs fail later."""
     find_bwrap()
     if request.settings.interactive and not (console.is_terminal and sys.stdin.isatty()):
-        raise UsageError("--interactive needs a terminal, to ask and to be answered")
+        raise UsageError("--interactive needs a terminal")
     for cell in request.cells:
         if cell.info.in_sandbox:
-            _require_place_inside(cell.info.name, request.settings)
+            _check_in_sandbox_agent(cell.info.name, request.settings)
         if ROLE in _roles(request, cell) and request.settings.sandbox != "bubblewrap":
             raise UsageError(
                 f"{cell.task} needs --sandbox bubblewrap: the submitted program reaches its model "
@@ -236,8 +236,8 @@ def require_what_is_needed(request: SuiteRequest, console: Console) -> None:
             )
         if _roles(request, cell).get(ROLE) == RECORDED:
             raise UsageError(
-                f"{cell.task} needs a model that its programs can ask, and a recording has no "
-                "replies for these: --role tool=PROVIDER/NAME"
+                f"{cell.task} needs a model for its programs, and a recording has no replies for "
+                "them: --role tool=PROVIDER/NAME"
             )
     if request.settings.feedback_calls():
         for task in _tasks(request).values():
@@ -248,11 +248,11 @@ def require_what_is_needed(request: SuiteRequest, console: Console) -> None:
         require_model(choose(name, request.model_arguments))
 
 
-def _require_place_inside(agent: str, settings: RunSettings) -> None:
+def _check_in_sandbox_agent(agent: str, settings: RunSettings) -> None:
     if settings.sandbox != "bubblewrap":
-        raise UsageError(f"agent {agent} needs --sandbox bubblewrap: it lives inside the sandbox")
+        raise UsageError(f"agent {agent} needs --sandbox bubblewrap: it is an in-sandbox agent")
     if settings.feedback_calls():
-        raise UsageError(f"agent {agent} has no actions, and so no use for --feedback")
+        raise UsageError(f"agent {agent} has no actions, so it cannot use --feedback")
 
 
 def _prices(request: SuiteRequest) -> "dict[str, ModelCost] | None":
@@ -271,13 +271,13 @@ def _models(request: SuiteRequest) -> set[str]:
 
 
 def _roles(request: SuiteRequest, cell: Cell) -> dict[str, str]:
-    """The roles of a cell: all that its agent and its task use, the main model where nobody chose.
+    """All roles that a cell's agent and task use; the main model where none was chosen.
 
-    A role that is not bound would have no usage figures in Inspect's log.
+    A role that is not bound has no usage in Inspect's log.
     """
-    own = dict.fromkeys(cell.info.roles, cell.model)
+    default = dict.fromkeys(cell.info.roles, cell.model)
     tool = tool_model_name(load_task(cell.task), request.roles, cell.model)
-    return {**own, **request.roles} | ({} if tool is None else {ROLE: tool})
+    return {**default, **request.roles} | ({} if tool is None else {ROLE: tool})
 
 
 def role_choices(request: SuiteRequest, cell: Cell) -> dict[str, ModelChoice]:
@@ -293,7 +293,7 @@ def _tasks(request: SuiteRequest) -> dict[str, Task]:
 def evaluate(
     requests: Sequence[SuiteRequest], ready: Sequence[ReadyTasks], console: Console
 ) -> bool:
-    """Let Inspect run all cells; True when a person interrupted it.
+    """Run all cells with Inspect; True when the user interrupted it.
 
     Several requests differ only in their cells, settings and roles.
     """
@@ -301,11 +301,11 @@ def evaluate(
 
     request = requests[0]
     tasks = [
-        _inspect_task(cell, one, its_ready[cell.python_needs])
-        for one, its_ready in zip(requests, ready, strict=True)
+        _inspect_task(cell, one, ready_tasks[cell.python_needs])
+        for one, ready_tasks in zip(requests, ready, strict=True)
         for cell in one.cells
     ]
-    # What Inspect itself prints about its log directory would only stand in the way.
+    # Inspect prints messages about its log directory, which are not useful here.
     live = LiveProgress(console, total=len(tasks) * request.runs)
     with live, redirect_stdout(StringIO()), explain_prerequisites("Inspect"):
         _, logs = eval_set(
@@ -325,7 +325,7 @@ def evaluate(
             score_display=False,
             max_retries=request.max_retries,
         )
-    # When a person stops it, Inspect gives back no logs, or those of the tasks that had ended.
+    # When interrupted, Inspect returns no logs, or those of the finished tasks.
     return len(logs) < len(tasks) or any(log.status == "cancelled" for log in logs)
 
 
@@ -344,50 +344,46 @@ def _inspect_task(cell: Cell, request: SuiteRequest, ready: Ready) -> "inspect_a
         solver=solver,
         model=model.bound(),
         model_roles={role: choice.bound() for role, choice in roles.items()},
-        # Inspect does not run again what has a finished log of this version.
+        # Inspect skips what has a finished log of this version.
         version="+".join(str(part) for part in parts if part is not None),
     )
 
 
 def _last_line(request: SuiteRequest) -> float | None:
-    """When a run that goes on came to where it is: whether it has ended, its journal says alone."""
+    """The time of a resumed run's last journal line; the journal alone decides if it has ended."""
     if request.settings.continues is None:
         return None
     journal = RunDirectory(request.out, Path(request.settings.continues)).journal
-    return (
-        max((line.at for line in read_lines(journal)), default=None) if journal.exists() else None
-    )
+    lines = read_lines(journal) if journal.exists() else []
+    return max((line.at for line in lines), default=None)
 
 
 def _results(request: SuiteRequest, ready: ReadyTasks) -> list[RunResult]:
-    """The results of the cells that were asked for, not of others in the same --out."""
-    from mlagentbench.launch.identity import disclose_run
-
-    asked_for = {
-        _identity(
-            disclose_run(
-                load_task(cell.task), request.settings, ready[cell.python_needs], cell.agent,
-                choose(cell.model, request.model_arguments), role_choices(request, cell),
-            )
-        )
+    """The results of the requested cells, without others in the same --out."""
+    requested = {
+        _identity(disclose_cell(request, cell, ready[cell.python_needs]))
         for cell in request.cells
         if cell.python_needs in ready
-    }  # fmt: skip
+    }
     return [
         result
         for result in collect(request.out)
         if result.record.branched_from is None
-        and _identity(result.record.disclosure) in asked_for
+        and _identity(result.record.disclosure) in requested
         and result.record.epoch <= request.runs
     ]
 
 
-def _identity(facts: Disclosure) -> str:
-    """What two results must share to be runs of one cell."""
-    shared = {
-        "task", "task_version", "data_hash", "tier", "agent", "agent_settings", "model", "roles",
-        "recording", "sandbox", "limits", "feedback", "protocol", "interactive",
-    }  # fmt: skip
-    values = facts.model_dump(mode="json", include=shared)
-    values["limits"] = facts.first_limits or facts.limits
-    return json.dumps(values, sort_keys=True)
+def disclose_cell(request: SuiteRequest, cell: Cell, ready: Ready) -> Disclosure:
+    """What the results of a cell will disclose."""
+    from mlagentbench.launch.identity import disclose_run
+
+    model = choose(cell.model, request.model_arguments)
+    roles = role_choices(request, cell)
+    return disclose_run(load_task(cell.task), request.settings, ready, cell.agent, model, roles)
+
+
+def _identity(facts: Disclosure) -> tuple[str, ...]:
+    """What two results share exactly if they are runs of one cell."""
+    started = facts.model_copy(update={"limits": facts.first_limits or facts.limits})
+    return facts.task, facts.tier, facts.agent, facts.model, settings_hash(started)

@@ -1,31 +1,42 @@
-"""Small things kept between two reports, in SQLite files of the home.
+"""What earlier reports read and computed, kept in SQLite files of the user's data directory.
 
-They are never needed: a damaged file is thrown away, one that cannot be written is done without.
+Summaries of runs are reused while the run's files, its task's text and our code are unchanged;
+comparisons while their leaderboards are. A damaged cache file is deleted; without a writable
+directory nothing is cached.
 """
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
+from pydantic import ValidationError
+
+from mlagentbench.analysis.judge.rubric import JudgeReport
+from mlagentbench.analysis.run_summary import RunSummary, UnreadableRun
 from mlagentbench.errors import UsageError
 from mlagentbench.home import report_cache_dir
+from mlagentbench.records import Record
+from mlagentbench.statistics.comparison import Comparison, all_comparisons
+from mlagentbench.statistics.leaderboard import Leaderboard
 
-PATIENCE = 10.0
+LOCK_TIMEOUT = 10.0
 """Seconds to wait for another report that is writing."""
 PACKAGE = Path(__file__).parents[1]
 HASHED = {".py", ".toml", ".json", ".csv", ".md", ".html", ".css", ".js"}
 T = TypeVar("T")
+R = TypeVar("R", bound=Record)
 _TABLE = "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, entry BLOB NOT NULL)"
 
 
 @cache
 def package_hash() -> str:
-    """A hash that changes whenever anything does that reads, analyses or shows runs."""
+    """A hash that changes with any file that reads, analyses or displays runs."""
     sha = hashlib.sha256(version("mlagentbench").encode())
     for file in sorted(PACKAGE.rglob("*")):
         if file.suffix in HASHED:
@@ -33,8 +44,42 @@ def package_hash() -> str:
     return sha.hexdigest()
 
 
-class KeptEntries:
-    """Bytes by their keys; where there is no place for them it is empty, and keeps nothing."""
+class CachedRun(Record):
+    """What was read from a run directory, and from which state of it.
+
+    `task_path` and `task_version` name the task; `task_words` is the hash of its text.
+    """
+
+    fingerprint: str
+    task_path: str = ""
+    task_version: int = 0
+    task_words: str = ""
+    summary: RunSummary | None = None
+    unreadable: UnreadableRun | None = None
+    judgements: tuple[JudgeReport, ...] = ()
+
+
+class CachedComparisons(Record):
+    """The comparisons of each leaderboard, and a hash of these leaderboards."""
+
+    fingerprint: str
+    comparisons: tuple[tuple[Comparison, ...], ...]
+
+
+def packed(record: Record) -> bytes:
+    return zlib.compress(record.model_dump_json().encode(), 1)
+
+
+def unpacked(kind: type[R], entry: bytes | None) -> R | None:
+    """A cached record; None for one that is missing or cannot be read."""
+    try:
+        return None if entry is None else kind.model_validate_json(zlib.decompress(entry))
+    except (ValidationError, zlib.error):
+        return None
+
+
+class ReportCache:
+    """Cached bytes by key. Where the cache cannot be used it is empty and stores nothing."""
 
     def __init__(self, name: str) -> None:
         digest = hashlib.sha256(name.encode()).hexdigest()[:32]
@@ -43,8 +88,11 @@ class KeptEntries:
         except UsageError:
             self._file = None
 
-    def load(self) -> list[tuple[str, bytes]]:
-        return self._do(lambda database: list(database.execute("SELECT * FROM entries"))) or []
+    def load_runs(self) -> dict[str, CachedRun]:
+        """All entries by path, without those that cannot be read."""
+        rows = self._do(lambda database: list(database.execute("SELECT * FROM entries"))) or []
+        found = ((path, unpacked(CachedRun, entry)) for path, entry in rows)
+        return {path: run for path, run in found if run is not None}
 
     def get(self, key: str) -> bytes | None:
         select = "SELECT entry FROM entries WHERE key = ?"
@@ -60,11 +108,11 @@ class KeptEntries:
         self._do(lambda database: database.executemany(delete, ((key,) for key in keys)))
 
     def _do(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """Do something with the database in one transaction; nothing where there is none."""
+        """Work on the database in one transaction; None where there is no database."""
         if self._file is None:
             return None
         try:
-            with closing(sqlite3.connect(self._file, timeout=PATIENCE)) as database, database:
+            with closing(sqlite3.connect(self._file, timeout=LOCK_TIMEOUT)) as database, database:
                 database.execute(_TABLE)
                 return work(database)
         except sqlite3.OperationalError:
@@ -72,3 +120,19 @@ class KeptEntries:
         except sqlite3.DatabaseError:
             self._file.unlink(missing_ok=True)
         return None
+
+
+def cached_comparisons(
+    leaderboards: Sequence[Leaderboard], outs: Sequence[Path]
+) -> tuple[tuple[Comparison, ...], ...]:
+    """The comparisons on each leaderboard; computing them takes seconds."""
+    sha = hashlib.sha256(package_hash().encode())
+    for leaderboard in leaderboards:
+        sha.update(leaderboard.model_dump_json().encode())
+    cache_file, key = ReportCache("comparisons"), "\n".join(map(str, outs))
+    known = unpacked(CachedComparisons, cache_file.get(key))
+    if known is None or known.fingerprint != sha.hexdigest():
+        computed = tuple(tuple(all_comparisons(leaderboard)) for leaderboard in leaderboards)
+        known = CachedComparisons(fingerprint=sha.hexdigest(), comparisons=computed)
+        cache_file.store([(key, packed(known))])
+    return known.comparisons

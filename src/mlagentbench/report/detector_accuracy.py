@@ -1,7 +1,6 @@
-"""How often the process analysis is right, as it was measured on labelled journals.
+"""The accuracy of the process analysis, measured on labelled journals.
 
-`bench/detectors/measure.py` writes the file: for each detector its figures on the journals that it
-was not tuned on.
+`bench/detectors/measure.py` writes the file, from journals that the detectors were not tuned on.
 """
 
 import json
@@ -14,10 +13,10 @@ FILE = "detector_accuracy.json"
 
 
 class DetectorAccuracy(Record):
-    """How many of the labelled places a detector finds, and how often it is wrong elsewhere.
+    """A detector's recall on labelled steps, and its false alarms on natural journals.
 
-    `low` and `high` are the 95 % Wilson interval of the recall; false alarms are counted on natural
-    journals only, with the upper end of theirs.
+    `low` and `high` are the 95 % Wilson interval of the recall; `..._high` is the upper end of the
+    interval of the false alarms.
     """
 
     name: str
@@ -32,9 +31,9 @@ class DetectorAccuracy(Record):
 
 @cache
 def detector_accuracies() -> tuple[DetectorAccuracy, ...]:
-    """The measured figures by detector."""
+    """The measured accuracy of each detector."""
     found = json.loads((files("mlagentbench.report") / FILE).read_text("utf-8"))
     return tuple(
-        DetectorAccuracy.model_validate({"name": name, **figures})
-        for name, figures in found.items()
+        DetectorAccuracy.model_validate({"name": name, **accuracy})
+        for name, accuracy in found.items()
     )

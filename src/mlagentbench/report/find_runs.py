@@ -1,8 +1,8 @@
-"""Where the runs are below the directories that a person names."""
+"""Find the run directories below the paths given on the command line."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
@@ -12,20 +12,20 @@ RUNS = "runs"
 LEVELS = 5
 """TASK/TIER/AGENT/MODEL/EPOCH"""
 DEEPEST = 3
-"""How far below a directory without runs others are looked for, to name them in the error."""
+"""How many levels below a directory without runs are searched, to name others in the error."""
 
 
 @dataclass(frozen=True)
 class RunsPlace:
-    """An --out directory with those of its runs that were asked for; `shown` is how it was given.
+    """An --out directory with its selected runs; `label` is the path as it was given.
 
-    `whole` says that all of its runs were asked for.
+    `complete` is true when all of its runs are selected.
     """
 
     out: Path
-    shown: str
+    label: str
     runs: tuple[RunDirectory, ...]
-    whole: bool
+    complete: bool
 
 
 def find_places(given: Sequence[Path]) -> list[RunsPlace]:
@@ -35,13 +35,14 @@ def find_places(given: Sequence[Path]) -> list[RunsPlace]:
     places: dict[Path, RunsPlace] = {}
     for path in given:
         place = _place(path)
-        places[place.out] = _joined(places.get(place.out), place)
+        known = places.get(place.out)
+        places[place.out] = place if known is None else _joined(known, place)
     return list(places.values())
 
 
 def _place(given: Path) -> RunsPlace:
     if not given.is_dir():
-        reason = "is no directory" if given.exists() else "does not exist"
+        reason = "is not a directory" if given.exists() else "does not exist"
         raise UsageError(f"{given} {reason}; name the --out directory of a `mlagentbench run`")
     path = given.resolve()
     is_out = (path / RUNS).is_dir()
@@ -52,14 +53,14 @@ def _place(given: Path) -> RunsPlace:
         raise UsageError(f"{given}: {_nothing_here(path)}")
     return RunsPlace(
         out=out,
-        shown=str(given if is_out else out),
+        label=str(given if is_out else out),
         runs=tuple(RunDirectory(out, run) for run in found),
-        whole=top == out / RUNS,
+        complete=top == out / RUNS,
     )
 
 
 def _out_above(path: Path) -> Path | None:
-    """The OUT whose runs/ is this path, or lies above it within the depth of a run."""
+    """The OUT whose runs/ contains this path, at most as deep as a run directory."""
     for level, folder in enumerate([path, *path.parents]):
         if level > LEVELS:
             return None
@@ -69,7 +70,7 @@ def _out_above(path: Path) -> Path | None:
 
 
 def _run_directories(runs: Path, top: Path) -> Iterator[Path]:
-    """Directories at the depth of a run, at or below `top`, that hold files of a run."""
+    """Directories at the depth of a run, at or below `top`, that contain a run's files."""
     folders = [str(top)]
     for _ in range(LEVELS - len(top.relative_to(runs).parts)):
         folders = [entry.path for folder in folders for entry in _folders(folder)]
@@ -84,20 +85,17 @@ def _folders(folder: str) -> Iterator[os.DirEntry[str]]:
         yield from (entry for entry in entries if entry.is_dir())
 
 
-def _joined(first: RunsPlace | None, second: RunsPlace) -> RunsPlace:
-    if first is None or second.whole:
-        return second if first is None else RunsPlace(first.out, first.shown, second.runs, True)
+def _joined(first: RunsPlace, second: RunsPlace) -> RunsPlace:
     by_path = {run.path: run for run in (*first.runs, *second.runs)}
-    return RunsPlace(
-        first.out, first.shown, tuple(by_path[path] for path in sorted(by_path)), first.whole
-    )
+    runs = tuple(by_path[path] for path in sorted(by_path))
+    return replace(first, runs=runs, complete=first.complete or second.complete)
 
 
 def _nothing_here(path: Path) -> str:
     deeper = [str(folder.parent) for folder in _deeper(path)]
     if deeper:
-        return f"no runs directly in it, but in {_listed(deeper)}; name these instead"
-    return "no runs in it; make some with: mlagentbench run --out DIR, or: mlagentbench demo"
+        return f"contains no runs itself, but {_listed(deeper)} do; name these instead"
+    return "contains no runs; start some with: mlagentbench run --out DIR, or: mlagentbench demo"
 
 
 def _deeper(path: Path) -> list[Path]:

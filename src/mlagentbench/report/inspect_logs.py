@@ -1,4 +1,4 @@
-"""Inspect's own logs: its viewer for the raw transcripts, and the viewer's static bundle."""
+"""Inspect's logs: its viewer for raw transcripts, and the viewer's static bundle."""
 
 import json
 import shutil
@@ -15,24 +15,24 @@ from mlagentbench.report.report_data import UnreadableLog
 
 LOOPBACK = "127.0.0.1"
 BUNDLE = "logs"
-CUT_OFF = "cut off, damaged or still being written: not a whole zip file"
+CUT_OFF = "cut off, damaged or still being written: not a complete zip file"
 
 
 def log_files(out: Path) -> Iterator[Path]:
-    """The logs of an --out directory; under plain Inspect they lie in OUT itself."""
+    """The logs of an --out directory; `inspect eval` writes them to OUT itself."""
     for folder in (out, out / "logs"):
         yield from sorted(folder.glob("*.eval"))
 
 
 def unreadable_logs(out: Path) -> Iterator[UnreadableLog]:
-    """Logs that cannot be opened; told by the ends of the files, so that many take no time."""
+    """Logs that cannot be opened; checks only the end of each file, which is fast."""
     for log in log_files(out):
         if not zipfile.is_zipfile(log):
             yield UnreadableLog(path=str(log), reason=CUT_OFF)
 
 
 def bundle_logs(outs: Sequence[Path], to: Path) -> str | None:
-    """Write Inspect's static viewer of all readable logs below `to`; gives back its place there."""
+    """Write Inspect's static viewer of all readable logs below `to`; returns its path there."""
     from inspect_ai.log import bundle_log_dir
 
     with scratch_directory("logs") as gathered:
@@ -69,5 +69,5 @@ def _logs_of(directory: Path) -> Path:
         if logs.is_dir() and any(logs.glob("*.eval")):
             return logs
     raise UsageError(
-        f"{directory}: no logs of Inspect in it; name the --out directory of a `mlagentbench run`"
+        f"{directory}: contains no Inspect logs; name the --out directory of a `mlagentbench run`"
     )

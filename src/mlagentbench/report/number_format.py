@@ -1,6 +1,6 @@
-"""How numbers are written for people: one way for terminal, HTML, LaTeX and Markdown alike.
+"""Number formatting shared by terminal, HTML, LaTeX and Markdown.
 
-Files for machines carry the number itself, by `exact`.
+Machine-readable values use `exact`.
 """
 
 import math
@@ -9,11 +9,11 @@ from mlagentbench.numeric.intervals import Interval
 from mlagentbench.statistics.cells import Mean, Rate
 
 NOTHING = "-"
-"""Stands where there is no number."""
+"""Written where there is no number."""
 
 
 def exact(value: float | int | None) -> str:
-    """A number with all its digits, so that reading it gives the very same one; "" for none."""
+    """A number in full precision, so that parsing it gives the same number; "" for None."""
     return "" if value is None else repr(value)
 
 

@@ -1,6 +1,7 @@
-"""Other people's numbers, shown beside ours for orientation."""
+"""Numbers published in the paper, for orientation beside our results."""
 
 import csv
+from collections.abc import Iterator
 from importlib.resources import files
 
 from mlagentbench.records import Record
@@ -25,34 +26,24 @@ class PublishedRow(Record):
 
 def published_rows() -> tuple[PublishedRow, ...]:
     """The rows of the paper's tables of success rates and improvements, without their means."""
-    improvements = _table("paper_improvement.csv")
-    return tuple(
-        PublishedRow(
-            model=model,
-            task=task,
-            success_percent=percent,
-            improvement_percent=improvements[task][model],
-        )
-        for task, by_model in _table("paper_success_rate.csv").items()
-        for model, percent in by_model.items()
-        if task != MEAN_ROW
-    )
+    return tuple(row for row in _rows() if row.task != MEAN_ROW)
 
 
 def published_means() -> tuple[PublishedRow, ...]:
-    """The paper's own means over its tasks; their task is "Average"."""
-    success, improvement = (
-        _table(name)[MEAN_ROW] for name in ("paper_success_rate.csv", "paper_improvement.csv")
-    )
-    return tuple(
-        PublishedRow(
-            model=model,
-            task=MEAN_ROW,
-            success_percent=percent,
-            improvement_percent=improvement[model],
-        )
-        for model, percent in success.items()
-    )
+    """The paper's means over its tasks; their task is "Average"."""
+    return tuple(row for row in _rows() if row.task == MEAN_ROW)
+
+
+def _rows() -> Iterator[PublishedRow]:
+    improvements = _table("paper_improvement.csv")
+    for task, by_model in _table("paper_success_rate.csv").items():
+        for model, percent in by_model.items():
+            yield PublishedRow(
+                model=model,
+                task=task,
+                success_percent=percent,
+                improvement_percent=improvements[task][model],
+            )
 
 
 def _table(name: str) -> dict[str, dict[str, float]]:

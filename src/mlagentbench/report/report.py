@@ -1,9 +1,9 @@
 """`mlagentbench report`: from run directories to a site, tables and plots.
 
 collect      run directories -> summaries, from the cache where nothing has changed
-figures      summaries -> cells -> leaderboards -> comparisons
-site         pages that open from disk; a run's page is written again only if the run changed
-exports      the same figures as files
+statistics   summaries -> cells -> leaderboards -> comparisons
+site         pages that open from disk; a run's page is rewritten only if the run changed
+exports      the same numbers as files
 """
 
 from dataclasses import dataclass
@@ -13,10 +13,9 @@ from pathlib import Path
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.records import Record
-from mlagentbench.report.cached_comparisons import comparisons_of
+from mlagentbench.report.cache import cached_comparisons
 from mlagentbench.report.collect import Progress, collect
-from mlagentbench.report.exports.plots import require_matplotlib, write_plots
-from mlagentbench.report.exports.write import ExportFormat, require_formats, write_exports
+from mlagentbench.report.exports.formats import require_formats, write_exports
 from mlagentbench.report.inspect_logs import bundle_logs
 from mlagentbench.report.published import published_rows
 from mlagentbench.report.report_data import Collection, ReportData
@@ -26,17 +25,15 @@ from mlagentbench.runs.results import SuiteOutcome
 from mlagentbench.statistics.cells import cell_statistics
 from mlagentbench.statistics.leaderboard import leaderboards
 
-TABLES_FOLDER, PLOTS_FOLDER = "tables", "plots"
-
 
 class ReportRequest(Record):
-    """What a person asked for."""
+    """The options of `mlagentbench report`."""
 
     directories: tuple[Path, ...]
     to: Path | None = None
-    formats: frozenset[ExportFormat] = frozenset()
+    formats: frozenset[str] = frozenset()
+    """Names of export formats, such as "csv"."""
     bundle: bool = False
-    plots: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,47 +45,34 @@ class WrittenReport:
     exports: tuple[Path, ...]
 
 
-def chosen_formats(
-    *, csv: bool, parquet: bool, latex: bool, markdown: bool
-) -> frozenset[ExportFormat]:
-    chosen: dict[ExportFormat, bool] = {
-        "csv": csv, "parquet": parquet, "latex": latex, "markdown": markdown
-    }  # fmt: skip
-    return frozenset(name for name, wanted in chosen.items() if wanted)
-
-
 def write_report(request: ReportRequest, progress: Progress | None = None) -> WrittenReport:
-    """Collect the runs, compute their figures, write the report or bring it up to date."""
+    """Collect the runs, compute their statistics, write or update the report."""
     require_formats(request.formats)
-    if request.plots:
-        require_matplotlib()
     collection = collect(request.directories, progress)
-    to = _place(request.to or collection.outs[0] / "report")
+    to = _report_directory(request.to or collection.outs[0] / "report")
     bundle = bundle_logs(collection.outs, to) if request.bundle else None
     data = report_data(collection, this_command(), bundle)
     index = build_site(data, to)
-    exports = write_exports(data, request.formats, to / TABLES_FOLDER)
-    if request.plots:
-        exports += write_plots(data, to / PLOTS_FOLDER)
+    exports = write_exports(data, request.formats, to)
     return WrittenReport(data=data, index=index, exports=tuple(exports))
 
 
 def report_suite(outcome: SuiteOutcome) -> str | None:
-    """Write the report of runs that have just ended; its first page, or None without runs."""
+    """Write the report of runs that have just ended; returns its first page, None without runs."""
     if not outcome.results:
         return None
     return shown_path(write_report(ReportRequest(directories=(outcome.out,))).index)
 
 
 def report_data(collection: Collection, command: str, bundle: str | None = None) -> ReportData:
-    """All figures of a report."""
+    """All numbers of a report."""
     cells = cell_statistics(collection.summaries)
     ranked = leaderboards(cells)
     return ReportData(
         collection=collection,
         cells=tuple(cells),
         leaderboards=tuple(ranked),
-        comparisons=comparisons_of(ranked, collection.outs),
+        comparisons=cached_comparisons(ranked, collection.outs),
         published=published_rows(),
         generated_at=datetime.now(UTC).isoformat(timespec="seconds"),
         command=command,
@@ -96,14 +80,13 @@ def report_data(collection: Collection, command: str, bundle: str | None = None)
     )
 
 
-def _place(to: Path) -> Path:
-    """The report's directory: new, empty, or a report already."""
+def _report_directory(to: Path) -> Path:
+    """Check that the directory is new, empty or a report already, and mark it as a report."""
     if to.exists() and not to.is_dir():
         raise UsageError(f"--to {to}: is a file; name a directory for the report")
     if to.is_dir() and any(to.iterdir()) and not (to / MANIFEST).is_file():
         raise UsageError(f"--to {to}: holds other files; name a new or empty directory")
     if not (to / MANIFEST).is_file():
-        write_atomically(
-            to / MANIFEST, b"{}"
-        )  # so that a report that is stopped can be gone on with
+        # An interrupted report can then be written again to the same directory.
+        write_atomically(to / MANIFEST, b"{}")
     return to

@@ -1,4 +1,4 @@
-"""What a report is made from: the runs that were found, and the figures computed from them."""
+"""What a report is made from: the collected runs and the statistics computed from them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,20 +25,20 @@ class CollectedRun:
     fingerprint: str
     summary: RunSummary
     judgements: tuple[JudgeReport, ...] = ()
-    """The newest of each judge that was asked about the run as it is now."""
+    """The latest judgement of each judge about the run's present state."""
 
 
 class CopiedRun(Record):
-    """A run that is another one again, byte by byte or as its replay, and does not count."""
+    """A copy or a replay of another run; it does not count."""
 
     out: str
     path: str
     same_as: str
-    """The directory of the one that counts."""
+    """The directory of the run that counts."""
 
 
 class UnreadableLog(Record):
-    """An Inspect log that cannot be opened; the run's own directory does not need it."""
+    """An Inspect log that cannot be opened; reports do not depend on it."""
 
     path: str
     reason: str
@@ -48,7 +48,7 @@ class UnreadableLog(Record):
 class Collection:
     """All runs below some --out directories.
 
-    `read` counts the runs that were read anew; the others came from the cache.
+    `read` counts the runs that were read; the others came from the cache.
     """
 
     outs: tuple[Path, ...]
@@ -56,7 +56,7 @@ class Collection:
     unreadable: tuple[UnreadableRun, ...] = ()
     copies: tuple[CopiedRun, ...] = ()
     replays: tuple[CopiedRun, ...] = ()
-    """Actions of runs carried out again: they check results, and are none."""
+    """Replays check results; they are not results."""
     unreadable_logs: tuple[UnreadableLog, ...] = ()
     read: int = 0
 
@@ -67,7 +67,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class ReportData:
-    """Everything that a report shows; pages and exports compute no figures of their own."""
+    """Everything that a report shows; pages and exports compute no statistics."""
 
     collection: Collection
     cells: tuple[CellStatistics, ...]

@@ -1,6 +1,6 @@
-"""Texts of others on a page: nothing in them stays unseen, and long ones are cut, which is said.
+"""Untrusted texts on a page: invisible characters become visible, long texts are shortened.
 
-Also paths and the command that is running, as a person would type them.
+Also paths and the running command, as a person would type them.
 """
 
 import re
@@ -10,32 +10,32 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PREVIEW = 160
-"""Characters of a folded text that are shown beside its title."""
+"""Characters of a folded text in its preview."""
 
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
 
 
 def visible(text: str) -> str:
-    """The text with characters that are not seen, or turn others around, as signs for them."""
-    return _UNSEEN.sub(_sign, text.replace("\r\n", "\n"))
+    """The text with invisible and direction-changing characters replaced by their code points."""
+    return _INVISIBLE.sub(_code_point, text.replace("\r\n", "\n"))
 
 
-def _sign(match: re.Match[str]) -> str:
+def _code_point(match: re.Match[str]) -> str:
     return f"⟨U+{ord(match[0]):04X}⟩"
 
 
 @dataclass(frozen=True)
 class Clipped:
-    """A text as far as it is shown, with unseen characters made visible."""
+    """The displayed parts of a text, with invisible characters made visible."""
 
     head: str
     left_out: int = 0
     """Characters between head and tail."""
     tail: str = ""
     where: str = ""
-    """Where the whole text is, when something is left out."""
+    """Where the full text is, if something is left out."""
 
 
 def clip(text: str, most: int, where: str) -> Clipped:

@@ -25,7 +25,7 @@ from mlagentbench.task_checks.trials import Trial, Trials
 from mlagentbench.task_checks.verdicts import SHUFFLED, Check, CheckedTask, CheckResult
 from mlagentbench.tasks.contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.preparation import MiniSeed
-from mlagentbench.tasks.data.terminal_progress import TerminalProgress
+from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.measured import stored_measurements
 from mlagentbench.tasks.ready import Ready, ensure_ready
 from mlagentbench.tasks.spec import Measured

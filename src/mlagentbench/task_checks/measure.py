@@ -14,7 +14,7 @@ from mlagentbench.records import Tier
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.trials import Trial, Trials
 from mlagentbench.tasks.data.preparation import MiniSeed, PreparedData
-from mlagentbench.tasks.data.terminal_progress import TerminalProgress
+from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.measured import store_in_home, write_to_task
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.ready import ensure_ready

@@ -1,6 +1,6 @@
-"""Calling a function of a task folder: the contract between tasks/ and the sandbox below it.
+"""The contract for calling a function of a task folder in a sandbox.
 
-tasks/ may not import the sandbox, so whoever prepares, measures or grades hands it in.
+tasks/ may not import the sandbox, so callers pass an implementation.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ LONGEST_REASON = 2000
 class InvalidSubmissionReported(Exception):
     """The submission cannot be scored; the text is the reason.
 
-    Reasons quote what was submitted, so they are cut, and made text that every file can hold.
+    Reasons quote what was submitted, so they are shortened and made encodable.
     """
 
     def __init__(self, reason: str) -> None:

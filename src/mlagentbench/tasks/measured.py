@@ -1,4 +1,4 @@
-"""Where a task's measured figures are kept: in its task.toml, or in the home of this machine."""
+"""Stored measurements of a task: in its task.toml, or in the user data directory."""
 
 from pathlib import Path
 
@@ -15,10 +15,10 @@ from mlagentbench.tasks.task import Task, load_task
 def stored_measurements(
     task: Task, tier: Tier, data_hash: str, tool: str | None = None
 ) -> Measured | None:
-    """The figures that hold for this data: the file's, or this machine's own.
+    """The measurements for this data: those in task.toml, or those of this machine.
 
-    Speed depends on the machine, so a timed task takes the machine's own figures first. What a
-    program reaches depends on the model that it uses: its figures hold for that model only.
+    Speed depends on the machine, so a timed task prefers this machine's measurements. A task whose
+    programs use a model has measurements for each model.
     """
     tool = tool or task.spec.tool_model
     shipped = task.spec.measured.get(tier)
@@ -40,7 +40,7 @@ def home_file(task: Task, tier: Tier, data_hash: str, tool: str | None = None) -
 
 
 def write_to_task(task: Task, tier: Tier, measured: Measured) -> Path:
-    """Write the figures into task.toml, keeping the rest of the file as it is."""
+    """Write the measurements to task.toml, leaving the rest of the file unchanged."""
     import tomlkit
 
     original = task if task.spec.variant_of is None else load_task(task.spec.variant_of)
@@ -69,6 +69,6 @@ def _read(file: Path) -> Measured | None:
         return Measured.model_validate_json(file.read_bytes())
     except ValidationError as error:
         raise UsageError(
-            f"{file}: not the figures of a baseline ({error.error_count()} faults); "
+            f"{file}: not valid measurements ({error.error_count()} errors); "
             "delete it and measure again: mlagentbench tasks measure"
         ) from error

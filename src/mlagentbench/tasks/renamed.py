@@ -1,8 +1,8 @@
 """The renamed variant of a task, `TASK@renamed`: the same data and problem under other names.
 
-A model that has read a data set while it was trained knows its columns and values by name. In the
-renamed variant columns, labels, ids and the words of the problem are others, and numbers are
-changed affinely where the metric allows, so that what is left is what it can do without knowing.
+A model whose training data include a data set knows its columns and values by name. The renamed
+variant replaces columns, labels, ids and words of the problem, and changes numbers affinely where
+the metric allows, so that its score does not depend on memorisation.
 
 HOME/variants/TASK-renamed/HASH/TASK-renamed/   a task folder like any other, made from the task's
   task.toml problem.md starter/ solution/ trivial.py grade.py   with all names replaced
@@ -30,7 +30,7 @@ from mlagentbench.tasks.spec import Renamed
 from mlagentbench.tasks.task import RENAMED, Task
 
 BRACKETS = ({"(", "[", "{"}, {")", "]", "}"})
-KEPT_AS_THEY_ARE = ("mini.py", "full.py")
+UNCHANGED_FILES = ("mini.py", "full.py")
 
 _PREPARE = '''"""Prepares the data as the task itself does, and then renames them. ({recipe})"""
 
@@ -56,7 +56,7 @@ def hold_out(public, held_public, held_private, rng):
 
 
 def renamed_folder(task: Task) -> Path:
-    """The folder of a task's renamed variant, made now unless it is there."""
+    """The folder of a task's renamed variant, created unless it exists."""
     if task.spec.renamed is None:
         raise UsageError(
             f"{task.id} has no renamed variant: its task.toml has no [renamed] table "
@@ -92,7 +92,7 @@ def _hash(task: Task) -> str:
 
 
 def _recipe(folder: Path) -> str:
-    """A hash of what decides the renamed data, for prepare.py, by which prepared data are known."""
+    """A hash of what determines the renamed data; prepare.py contains it."""
     names = ("original_prepare.py", "rename_tables.py", "renaming.json")
     return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()
 
@@ -112,7 +112,7 @@ def _make(task: Task, spec: Renamed, target: Path) -> None:
     original = target / "prepare.py"
     shutil.copyfile(original, target / "original_prepare.py")
     original.rename(target / "renamed_prepare.py")
-    keep = {*KEPT_AS_THEY_ARE, "original_prepare.py", "task.toml"}
+    keep = {*UNCHANGED_FILES, "original_prepare.py", "task.toml"}
     for file in sorted(path for path in target.rglob("*") if path.is_file()):
         if file.relative_to(target).as_posix() in keep:
             continue
@@ -181,7 +181,7 @@ def rename_program(source: str, renaming: Renaming, phrases: dict[str, str], *, 
 
 
 def _write_spec(task: Task, renaming: Renaming, phrases: dict[str, str], target: Path) -> None:
-    """The task's own task.toml, as that of another task, with the figures of the variant."""
+    """Write the variant's task.toml, with its id, title, rules and measurements."""
     document = tomlkit.parse((target / "task.toml").read_text(encoding="utf-8"))
     measured = document.pop("renamed").get("measured")
     document.pop("measured", None)

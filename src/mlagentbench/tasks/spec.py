@@ -1,4 +1,4 @@
-"""What task.toml may say: the records into which it is read, unknown keys being errors."""
+"""The contents of task.toml as records; unknown keys are errors."""
 
 import re
 from collections.abc import Sequence
@@ -9,10 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from mlagentbench.records import Record, Tier
 
-_UNITS = {
-    "s": 1.0, "m": 60.0, "h": 3600.0,
-    "KB": 1e3, "MB": 1e6, "GB": 1e9,
-}  # fmt: skip
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "KB": 1e3, "MB": 1e6, "GB": 1e9}
 
 
 def _parse_quantity(value: object, units: Sequence[str], example: str) -> float:
@@ -45,7 +42,7 @@ Bytes = Annotated[float, BeforeValidator(parse_bytes)]
 
 
 class Metric(Record):
-    """What the score is; it knows its direction."""
+    """The name, direction and scale of the score."""
 
     name: str
     better: Literal["higher", "lower"]
@@ -70,7 +67,7 @@ class Commands(Record):
 
 
 class Collect(Record):
-    """Agent code that must run on hidden inputs: in a fresh sandbox, without answers."""
+    """Agent code that runs on hidden inputs, in a fresh sandbox without answers."""
 
     command: str
     inputs: str | None = None
@@ -113,7 +110,7 @@ class ReadOnly(Record):
 
 
 class SourceFile(Record):
-    """A file of the official source. Without a checksum, every figure from it is unverified."""
+    """A file of the official source. Without a checksum, every result from it is unverified."""
 
     path: RelativePath
     url: str | None = None
@@ -122,30 +119,30 @@ class SourceFile(Record):
     bytes: int | None = None
     optional: bool = False
     unpacked: tuple[RelativePath, ...] = ()
-    """Files and folders of an archive that do instead of it, unverified, with `--from`."""
+    """Files and folders of an archive that `--from` accepts instead of it, unverified."""
 
 
 class ListedImages(Record):
-    """Images that are fetched one by one, from the addresses in one of the source's files."""
+    """Images that are downloaded one by one, from the URLs in one of the source's files."""
 
     listing: RelativePath
     """A COCO file: each of its `images` has a `file_name` and a `coco_url`."""
     folder: RelativePath = "images"
     mirrors: dict[str, str] = {}
-    """Other beginnings for addresses that begin like this and give nothing."""
+    """URL prefixes, with replacements to try when a URL fails."""
     most_missing: Annotated[float, Field(ge=0, lt=1)] = 0.05
-    """Preparation fails when a larger share cannot be had; up to it, images are left out."""
+    """Preparation fails when a larger share is missing; up to it, images are left out."""
 
 
 class SourceRecords(Record):
-    """A seeded choice among many records of the source, each made of a few files."""
+    """A seeded choice among the source's records, each of a few files."""
 
     listing: RelativePath
     """One of the source's files: a JSON list of objects, each with a `record_id`."""
     files: tuple[RelativePath, ...]
-    """What belongs to a record; `{record}` stands for its id."""
+    """The files of a record; `{record}` is replaced by its id."""
     budget: Bytes
-    """Records are chosen until their files have at least so many bytes."""
+    """Records are chosen until their files have at least this many bytes."""
 
 
 class Source(Record):
@@ -161,7 +158,7 @@ class Source(Record):
     def _listing_is_fetched(self) -> "Source":
         listed = self.images is None or any(f.path == self.images.listing for f in self.files)
         if not listed:
-            raise ValueError("images.listing has to be one of the source's files")
+            raise ValueError("images.listing must be one of the source's files")
         return self
 
 
@@ -171,9 +168,9 @@ class StarterMeasurements(Record):
     runs: int
     deterministic: bool = False
     over_bar: int | None = None
-    """How many of these runs would count as a success."""
+    """The number of these runs that would count as a success."""
     over_paper_bar: int | None = None
-    """How many would do so by the paper's rule."""
+    """The number that would by the paper's rule."""
     seconds: float | None = None
     cpu_seconds: float | None = None
 
@@ -188,7 +185,7 @@ class ReferenceMeasurements(Record):
 
 
 class Measured(Record):
-    """Figures that `mlagentbench tasks measure` measured on one prepared data set."""
+    """What `mlagentbench tasks measure` measured on one prepared data set."""
 
     data: str
     bytes: int | None = None
@@ -203,14 +200,14 @@ class Measured(Record):
 
 
 class Renamed(Record):
-    """What is replaced in the variant `TASK@renamed` (tasks/renaming.py)."""
+    """What is replaced in the variant `TASK@renamed` (tasks/renamed.py)."""
 
     columns: tuple[str, ...] = ()
     """Headers; also replaced in programs and texts."""
     words: tuple[str, ...] = ()
-    """Values that stand in programs and texts; also replaced there."""
+    """Values that appear in programs and texts; also replaced there."""
     values: tuple[str, ...] = ()
-    """Columns whose texts are replaced."""
+    """Columns whose text values are replaced."""
     ids: tuple[str, ...] = ()
     """Columns of ids."""
     scaled: tuple[tuple[str, ...], ...] = ()
@@ -218,8 +215,19 @@ class Renamed(Record):
     shifted: tuple[tuple[str, ...], ...] = ()
     """Groups of columns to whose numbers one number each is added."""
     text: dict[str, str] = {}
-    """Phrases of problem and programs, and what stands in their place."""
+    """Phrases of problem and programs, with their replacements."""
     measured: dict[Tier, Measured] = {}
+
+
+Category = Literal[
+    "canonical",
+    "classic-kaggle",
+    "kaggle-challenge",
+    "recent-research",
+    "code-improvement",
+    "llm-tool",
+    "custom",
+]
 
 
 class TaskSpec(Record):
@@ -227,10 +235,7 @@ class TaskSpec(Record):
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
     title: str
-    category: Literal[
-        "canonical", "classic-kaggle", "kaggle-challenge", "recent-research", "code-improvement",
-        "llm-tool", "custom",
-    ]  # fmt: skip
+    category: Category
     task_type: str
     modality: str
     kind: Literal["predictions", "artefact", "program", "timed"]
@@ -250,7 +255,7 @@ class TaskSpec(Record):
     measured: dict[Tier, Measured] = {}
     renamed: Renamed | None = None
     variant_of: str | None = None
-    """Of a renamed variant: the task that it was made from."""
+    """The original task of a renamed variant."""
 
     @model_validator(mode="after")
     def _kind_fits(self) -> "TaskSpec":

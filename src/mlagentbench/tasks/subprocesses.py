@@ -1,4 +1,4 @@
-"""Running other programs to their end: pip, uv, the clients of data sources."""
+"""Run other programs to their end: pip and the clients of data sources."""
 
 import asyncio
 import os
@@ -9,28 +9,28 @@ from mlagentbench.errors import UsageError
 from mlagentbench.records import Record
 
 
-class Finished(Record):
-    """What a program said, and how it ended."""
+class FinishedCommand(Record):
+    """A program's output and exit code."""
 
     exit_code: int
     stdout: str
     stderr: str
 
     def last_lines(self, count: int = 8) -> str:
-        """What is most likely to tell why it failed."""
+        """The last lines of its output, which usually give the reason of a failure."""
         lines = [line.rstrip() for line in f"{self.stderr}\n{self.stdout}".splitlines()]
         telling = [line for line in lines if line and not line.startswith(("WARNING:", "[notice]"))]
-        return "\n  ".join(telling[-count:]) or "it said nothing"
+        return "\n  ".join(telling[-count:]) or "no output"
 
 
 async def run_command(
     command: Sequence[str], *, without: Collection[str] = (), lock: int | None = None
-) -> Finished:
-    """Run a program to its end, without a keyboard; it dies with the coroutine that waits for it.
+) -> FinishedCommand:
+    """Run a program to its end, without stdin; cancelling the coroutine kills it.
 
-    `without` names environment variables that it does not get. Everybody may read what it writes:
-    sandboxes may run as another user. It keeps the descriptor `lock` open: should the harness be
-    killed, the lock is held until the program, too, has ended.
+    `without` names environment variables to leave out. Its files are readable for all users, since
+    sandboxes may run as another one. It inherits the descriptor `lock`, so that the lock is held
+    until the program ends, even if the harness is killed.
     """
     try:
         process = await asyncio.create_subprocess_exec(
@@ -52,7 +52,7 @@ async def run_command(
             os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
         raise
-    return Finished(
+    return FinishedCommand(
         exit_code=process.returncode or 0,
         stdout=stdout.decode(errors="replace"),
         stderr=stderr.decode(errors="replace"),

@@ -1,4 +1,4 @@
-"""Suites: named lists of tasks, each a small TOML file in suites/, or one of the person's own."""
+"""Suites: named lists of tasks, each a TOML file in suites/ or a custom one."""
 
 import difflib
 import tomllib
@@ -19,7 +19,7 @@ Variant = Literal["original", "renamed", "both"]
 
 
 class Suite(Record):
-    """A description, and the ids (or folders) of tasks; `*` stands for every task there is."""
+    """A description, and the ids (or folders) of tasks; `*` means every known task."""
 
     description: str = ""
     tasks: tuple[str, ...]
@@ -71,7 +71,7 @@ def in_variants(names: Sequence[str], variant: Variant) -> list[str]:
 
 
 def chosen_tasks(names: Sequence[str], suite: str | None) -> list[str]:
-    """The tasks that a person named, one by one or by a suite; a UsageError unless one of both."""
+    """The tasks named individually or by a suite; a UsageError unless exactly one is given."""
     if bool(names) == (suite is not None):
         what = "both tasks and a suite are" if suite is not None else "no task is"
         raise UsageError(f"{what} named; name tasks, or --suite {' | '.join(suite_names())}")

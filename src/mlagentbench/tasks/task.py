@@ -58,14 +58,14 @@ class Task:
 
     @property
     def inspect_name(self) -> str:
-        """What `inspect eval` takes."""
+        """Its name for `inspect eval`."""
         if self.address != self.id:
             return f"mlagentbench/folder -T path={self.address}"
         return f"mlagentbench/{self.id.replace('-', '_')}"
 
     @property
     def address(self) -> str:
-        """What a person types to name it: the id, or the path of a folder elsewhere."""
+        """Its name on the command line: the id, or the path of a folder elsewhere."""
         if self.spec.variant_of is not None:
             return f"{self.spec.variant_of}@{RENAMED}"
         return self.id if task_folders().get(self.id) == self.folder else str(self.folder)
@@ -76,7 +76,7 @@ class Task:
 
     @property
     def original_id(self) -> str:
-        """The id of the task itself, of whatever variant this is."""
+        """The id of the original task, also for a variant."""
         return self.id if self.spec.variant_of is None else self.id.removesuffix(f"-{RENAMED}")
 
     @property
@@ -89,12 +89,12 @@ class Task:
 
     @property
     def has_alterations(self) -> bool:
-        """Whether alterations of a submission are run in its place."""
+        """Whether alterations of a submission are run instead of it."""
         return (self.folder / "alterations.py").is_file()
 
     @property
     def generated(self) -> bool:
-        """Whether the full tier, too, comes from a generator."""
+        """Whether the full tier is generated, too."""
         return all(source.kind == "generated" for source in self.spec.sources)
 
     def defines(self, function: str) -> bool:
@@ -166,12 +166,12 @@ def task_folders() -> dict[str, Path]:
 
 @lru_cache(maxsize=4)
 def _installed_tasks(_searched: tuple[str, ...]) -> EntryPoints:
-    """Where installed packages have tasks; looking through all packages takes its time."""
+    """The entry points of packages with tasks; cached, since searching them is slow."""
     return entry_points(group=ENTRY_POINT_GROUP)
 
 
 def load_folder(folder: Path) -> Task:
-    """Read a task folder and check it wholly."""
+    """Read a task folder and check it completely."""
     folder = folder.expanduser().absolute()
     file = folder / "task.toml"
     if not file.is_file():
@@ -230,7 +230,7 @@ def _known_keys(location: tuple[int | str, ...]) -> list[str]:
         if isinstance(part, int) or not hasattr(model, "model_fields"):
             continue
         field = model.model_fields.get(part)
-        if field is not None:  # else a key of the author's own, such as a tier
+        if field is not None:  # else a key chosen by the author, such as a tier
             model = _record_in(field.annotation)
     return list(model.model_fields) if hasattr(model, "model_fields") else []
 

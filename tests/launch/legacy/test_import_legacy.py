@@ -140,7 +140,7 @@ def test_importing_twice_changes_nothing(tmp_path: Path) -> None:
     imported(tmp_path / "logs", out)
     before = tree_of(out)
     (again,) = imported(tmp_path / "logs", out, model="another")
-    assert (again.is_new, again.words) == (False, "is there already")
+    assert (again.is_new, again.words) == (False, "already imported")
     assert again.run == only_run(out).path
     assert tree_of(out) == before
 

@@ -114,7 +114,7 @@ def test_a_run_is_done_again_without_a_model(task: Task, tmp_path: Path) -> None
     replay = replayed(run)
     assert replay.agrees, replay
     assert [step.agreement for step in replay.steps] == ["same"] * 10
-    assert replay.steps[6].reason == "an unusable reply: nothing was carried out"
+    assert replay.steps[6].reason == "an unusable reply: nothing was executed"
     [score] = replay.scores
     assert score.then == score.now is not None
     assert run.journal.read_bytes() == before
@@ -159,19 +159,27 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
     assert result.exit_code == 1, result.output
     replay = json.loads(result.stdout)
     assert [step["agreement"] for step in replay["steps"]] == [
-        "same", "within tolerance", "different", "same", "same", "not replayable",
+        "same",
+        "within tolerance",
+        "different",
+        "same",
+        "same",
         "not replayable",
-    ]  # fmt: skip
+        "not replayable",
+    ]
     cut_off = replay["steps"][5]
     assert (cut_off["reason"], cut_off["taken_over"]) == ("it was interrupted", True)
     assert {one["what"] for one in replay["steps"][2]["compared"]} == {
-        "observation", "file drawn.txt",
-    }  # fmt: skip
-    assert replay["steps"][6]["reason"] == "a foreign agent did it by itself"
+        "observation",
+        "file drawn.txt",
+    }
+    assert replay["steps"][6]["reason"] == "an external agent did it outside of the environment"
     assert [one["agreement"] for one in replay["scores"]] == ["not replayable"]
     assert {one["what"]: one["then"] for one in replay["setup"]} == {
-        "python environment": "another", "package: numpy": "0.2", "harness: numpy": "0.1",
-    }  # fmt: skip
+        "virtual environment": "another",
+        "package: numpy": "0.2",
+        "harness: numpy": "0.1",
+    }
     page = Path(replay["page"]).read_text()
     assert "does not agree" in page and "drawn.txt" in page and '"change" open' in page
     assert "src=" not in page and '<link rel="stylesheet"' not in page
@@ -184,7 +192,7 @@ def test_what_differs_is_named(task: Task, tmp_path: Path) -> None:
     assert "grading failed here: " in strict.scores[0].reason
     assert strict.steps[1].agreement == "different"
     assert strict.steps[3].agreement == "not replayable" and strict.steps[3].taken_over
-    assert "a model is asked for more than then" in strict.steps[3].reason
+    assert "a model is asked more than was recorded" in strict.steps[3].reason
 
 
 async def print_much(environment: Environment) -> None:

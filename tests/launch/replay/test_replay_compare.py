@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mlagentbench.launch.replay.compare import Comparing, worst
+from mlagentbench.launch.replay.compare import StepComparer, worst
 from mlagentbench.launch.replay.result import Compared
 from mlagentbench.records import Observation
 from mlagentbench.runs.objects import ObjectStore
@@ -17,8 +17,8 @@ def store(tmp_path: Path) -> ObjectStore:
 
 
 @pytest.fixture
-def comparing(store: ObjectStore) -> Comparing:
-    return Comparing(0.01, store)
+def comparing(store: ObjectStore) -> StepComparer:
+    return StepComparer(0.01, store)
 
 
 @pytest.mark.parametrize(
@@ -41,13 +41,13 @@ def comparing(store: ObjectStore) -> Comparing:
         ("loss 0", "loss 1e-15", "within tolerance"),
     ],
 )
-def test_texts(comparing: Comparing, then: str, now: str, agreement: str) -> None:
+def test_texts(comparing: StepComparer, then: str, now: str, agreement: str) -> None:
     found = list(comparing.texts("observation", then, now))
     assert worst(found) == agreement
     assert all(one.reason.startswith(("line 1", "line 2", "1 of", "numbers")) for one in found)
 
 
-def test_a_status_that_differs_is_a_difference(comparing: Comparing) -> None:
+def test_a_status_that_differs_is_a_difference(comparing: StepComparer) -> None:
     then = Observation(text="-", status="error", exit_code=1)
     [found] = comparing.observations(then, Observation(text="-", exit_code=0))
     assert found == Compared(
@@ -56,7 +56,7 @@ def test_a_status_that_differs_is_a_difference(comparing: Comparing) -> None:
 
 
 def test_how_far_a_command_comes_until_its_time_ends_is_no_difference(
-    comparing: Comparing,
+    comparing: StepComparer,
 ) -> None:
     def ended(*lines: str) -> Observation:
         text = "\n".join([*lines, "[The script was ended by the limit on wall time (2 s).]"])
@@ -72,11 +72,12 @@ def test_how_far_a_command_comes_until_its_time_ends_is_no_difference(
     assert found.reason == "line 2 was 'loss 1', is 'mae 1'"
     ended_well = Observation(text="epoch 0", exit_code=0)
     assert [one.what for one in comparing.observations(then, ended_well)] == [
-        "status", "observation",
-    ]  # fmt: skip
+        "status",
+        "observation",
+    ]
 
 
-def test_a_file_is_named_once(store: ObjectStore, comparing: Comparing) -> None:
+def test_a_file_is_named_once(store: ObjectStore, comparing: StepComparer) -> None:
     def snapshot(**files: bytes) -> str:
         entries = (
             Entry(name, "file", 0o644, store.put(text)) for name, text in sorted(files.items())
@@ -88,8 +89,8 @@ def test_a_file_is_named_once(store: ObjectStore, comparing: Comparing) -> None:
     found = {one.what: one.reason for one in comparing.files(first, other)}
     assert found == {
         "file a": "1 of 1 numbers, the first was 1, is 2",
-        "file b": "other bytes",
-        "file d": "was not there, is a file",
+        "file b": "different bytes",
+        "file d": "was missing, is a file",
     }
     assert list(comparing.files(first, other)) == []
     third = snapshot(a=b"x 3", b=b"\xff\x01", c=b"same", d=b"new")

@@ -1,16 +1,10 @@
-"""Colours, texts and places of the site's drawings, and the plots for papers."""
-
-import sys
-from dataclasses import replace
-from pathlib import Path
+"""Colours, texts and positions in the charts of the site."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_records import AGENTS, TASKS, made_report, made_summary
+from report_records import AGENTS, TASKS, made_summary
 
-from mlagentbench.errors import UsageError
-from mlagentbench.report.exports.plots import write_plots
 from mlagentbench.report.site.charts import (
     DotRow,
     curve_chart,
@@ -23,9 +17,9 @@ from mlagentbench.report.site.heat_colours import (
     BOTTOM,
     SCHEMES,
     TOP,
-    colours,
     contrast,
     heat_class,
+    shade_colours,
 )
 from mlagentbench.report.site.pages.text_diffs import compare, cut
 from mlagentbench.report.site.series import Curve, Point, TradeOff, mode_counts, score_curve
@@ -35,7 +29,7 @@ from mlagentbench.report.text import clip, preview, visible
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda one: one.name)
 def test_text_can_be_read_on_every_shade(scheme) -> None:
     for shade in range(BOTTOM, TOP + 1):
-        background, text = colours(scheme, shade)
+        background, text = shade_colours(scheme, shade)
         assert contrast(background, text) >= 4.5, (scheme.name, shade, background, text)
 
 
@@ -47,10 +41,14 @@ def test_contrast_is_that_of_the_standard() -> None:
 @pytest.mark.parametrize(
     ("share", "name"),
     [
-        (0.0, "heat-0"), (0.96, "heat-10"), (7.0, "heat-10"), (-0.2, "heat-below-2"),
-        (-9.0, "heat-below-5"), (None, "heat-none"),
+        (0.0, "heat-0"),
+        (0.96, "heat-10"),
+        (7.0, "heat-10"),
+        (-0.2, "heat-below-2"),
+        (-9.0, "heat-below-5"),
+        (None, "heat-none"),
     ],
-)  # fmt: skip
+)
 def test_shades_end_at_both_ends(share: float | None, name: str) -> None:
     assert heat_class(share) == name
 
@@ -126,9 +124,9 @@ def test_dots_lie_where_their_values_are() -> None:
 
 def test_agents_without_tokens_stand_apart() -> None:
     points = [
-        TradeOff("oracle", 0.0, 1.0, None, True),
-        TradeOff("cheap", 2e3, 0.5, None, False),
-        TradeOff("dear", 2e6, 0.5, None, False),
+        TradeOff("oracle", 0.0, 1.0, None),
+        TradeOff("cheap", 2e3, 0.5, None),
+        TradeOff("dear", 2e6, 0.5, None),
     ]
     chart = trade_off_chart(points)
     assert chart.x_ticks[0].text == "none"
@@ -150,28 +148,3 @@ def test_a_score_curve_follows_what_was_used() -> None:
     assert by_tokens is not None
     assert [point.x for point in by_tokens.points] == [one.tokens for one in summary.points]
     assert [point.y for point in by_tokens.points] == [one.normalised for one in summary.points]
-
-
-@pytest.mark.slow
-def test_plots_are_the_same_files_again(tmp_path: Path) -> None:
-    report = made_report(tmp_path / "results", TASKS[:1], AGENTS[5:7], epochs=1)
-    first = write_plots(report, tmp_path / "a")
-    boards_alone = replace(report, collection=replace(report.collection, runs=()))
-    second = write_plots(boards_alone, tmp_path / "b")
-    names = {file.name for file in first}
-    assert {"success.svg", "success.pdf", "trade-off.svg", "profile.pdf"} <= names
-    assert "scores-house-price.svg" in names
-    assert len(second) == 6
-    for file in second:
-        assert file.read_bytes() == (tmp_path / "a" / file.name).read_bytes()
-    assert "react" in (tmp_path / "a" / "profile.svg").read_text()
-    assert (tmp_path / "a" / "profile.pdf").read_bytes().startswith(b"%PDF")
-
-
-def test_without_matplotlib_the_error_names_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    report = made_report(tmp_path / "results", TASKS[:1], AGENTS[5:6], epochs=1)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UsageError, match=r"mlagentbench\[plots\]"):
-        write_plots(report, tmp_path / "plots")

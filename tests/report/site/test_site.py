@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from report_records import AGENTS, HOSTILE, TASKS, made_collection, made_report, write_run
 
-from mlagentbench.analysis.judge.judge import journal_hash, store_judgement
+from mlagentbench.analysis.judge.judge import current_judgements, journal_hash, store_judgement
 from mlagentbench.analysis.judge.rubric import RUBRIC, Evidence, JudgeReport, Vote, majority
 from mlagentbench.records import BranchPoint, GradeRecord, Outcome
 from mlagentbench.report.detector_accuracy import DetectorAccuracy
@@ -102,7 +102,7 @@ def test_the_overview_has_every_figure_exactly(site: Path, report: ReportData) -
                 assert exact(cell.paper_improvement.mean) in values
 
 
-def test_the_overview_names_rulers_published_rows_and_unreadable_runs(site: Path) -> None:
+def test_the_overview_names_reference_agents_published_rows_and_unreadable_runs(site: Path) -> None:
     text = Page(site / "index.html").text
     assert "reference agent" in text
     assert "as published" in text
@@ -181,7 +181,7 @@ def test_a_damaged_object_costs_the_page_one_file(tmp_path: Path) -> None:
         file.write_bytes(file.read_bytes() + b"x")
     site = build_site(report, tmp_path / "site").parent
     page = run_page(site, run_of(report))
-    assert "train.py not known: " in " ".join(page.text.split())
+    assert "train.py unknown: " in " ".join(page.text.split())
     assert "is damaged: its bytes are not those that were stored" in page.text
     assert "What changed in the workspace is not known" not in page.text
     assert "validation MAE=52150.9" in page.text
@@ -253,18 +253,28 @@ def test_what_a_judge_says_stands_apart(tmp_path: Path) -> None:
     assert "Opinions of" not in run_page(site, run).text
     directory = find_run(run.directory)
     vote = Vote(
-        seed=1, answer="yes", why="It <b>never</b> tested.",
+        seed=1,
+        answer="yes",
+        why="It <b>never</b> tested.",
         evidence=(Evidence(step=4, quote="KeyError"),),
-    )  # fmt: skip
+    )
     verdicts = tuple(majority(question.id, (vote, vote, vote)) for question in RUBRIC)
     store_judgement(
         directory,
         JudgeReport(
-            model="openai/judge", prompt_version=1, prompt_hash="0", journal_hash="0",
-            at="2026-11-16", seeds=(1, 2, 3), verdicts=verdicts, answered_by=("a colleague",),
+            model="openai/judge",
+            prompt_version=1,
+            prompt_hash="0",
+            journal_hash="0",
+            at="2026-11-16",
+            seeds=(1, 2, 3),
+            verdicts=verdicts,
+            answered_by=("a colleague",),
         ).model_copy(update={"journal_hash": journal_hash(directory)}),
-    )  # fmt: skip
-    build_site(report, tmp_path / "site")
+    )
+    judged = replace(run, fingerprint="judged", judgements=tuple(current_judgements(directory)))
+    collection = replace(report.collection, runs=(judged,))
+    build_site(replace(report, collection=collection), tmp_path / "site")
     page = run_page(site, run)
     assert "Opinions of openai/judge (answered by a colleague)" in page.text
     assert "It <b>never</b> tested." in page.text
@@ -277,10 +287,15 @@ def test_measured_figures_of_detectors_stand_below_the_tables(
     report: ReportData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured = DetectorAccuracy(
-        name="edit-never-run", positives=41, recall=40 / 41, low=0.874, high=0.996,
-        false_alarms_per_1000_steps=0.25, false_alarms_per_1000_steps_high=1.4,
+        name="edit-never-run",
+        positives=41,
+        recall=40 / 41,
+        low=0.874,
+        high=0.996,
+        false_alarms_per_1000_steps=0.25,
+        false_alarms_per_1000_steps_high=1.4,
         natural_steps=4000,
-    )  # fmt: skip
+    )
     for page in (overview, process):
         monkeypatch.setattr(page, "detector_accuracies", lambda: (measured,))
     site = build_site(replace(report, collection=Collection(outs=(), runs=())), tmp_path).parent

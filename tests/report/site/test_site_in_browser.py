@@ -26,17 +26,28 @@ from mlagentbench.report.site.pages import runs_page as runs
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 CHECKS = (Path(__file__).parents[2] / "support" / "page_checks.js").read_text()
 DESKTOP = ViewportSize(width=1280, height=900)
 PHONE = ViewportSize(width=390, height=844)
 RUN = "runs/house-price--mini--research-44136fa3--openai_gpt-large--1.html"
 KINDS = (
-    "index.html", "agents.html", "process.html", "efficiency.html", "runs.html",
-    "tasks/house-price.html", RUN,
-)  # fmt: skip
+    "index.html",
+    "agents.html",
+    "process.html",
+    "efficiency.html",
+    "runs.html",
+    "tasks/house-price.html",
+    RUN,
+)
 
 pytestmark = [
     pytest.mark.browser,
@@ -127,10 +138,19 @@ def test_the_checks_find_what_is_wrong(watched: Watched) -> None:
     )
     found = "\n".join(watched.page.evaluate(CHECKS))
     for part in (
-        "no lang", "no title", "not one main", "id twice: a", "heading <h3#a", "no label: <input",
-        "no name: <svg", "nothing to read out: <a", "table without headers",
-        "cannot be scrolled by keyboard: <div", "contrast 2.85: <p#a", "contrast 1.36: <text",
-    ):  # fmt: skip
+        "no lang",
+        "no title",
+        "not one main",
+        "id twice: a",
+        "heading <h3#a",
+        "no label: <input",
+        "no name: <svg",
+        "nothing to read out: <a",
+        "table without headers",
+        "cannot be scrolled by keyboard: <div",
+        "contrast 2.85: <p#a",
+        "contrast 1.36: <text",
+    ):
         assert part in found, found
 
 

@@ -13,7 +13,7 @@ import pytest
 from small_tasks import WriteTask, plain_call
 
 from mlagentbench.errors import UsageError
-from mlagentbench.tasks.data.download import ATTEMPTS, NotThere, download
+from mlagentbench.tasks.data.download import ATTEMPTS, FileNotInSource, download
 from mlagentbench.tasks.data.preparation import PreparedData, find_prepared, prepare
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -122,7 +122,7 @@ def test_goes_on_after_cut_connections(server: FileServer, tmp_path: Path) -> No
 
 def test_goes_on_in_the_next_call(server: FileServer, tmp_path: Path) -> None:
     server.cuts = [123_456] + [0] * 2 * ATTEMPTS
-    with pytest.raises(UsageError, match="what has arrived is kept") as raised:
+    with pytest.raises(UsageError, match="the partial file is kept") as raised:
         fetch(server, tmp_path / "train.csv")
     assert server.url in str(raised.value) and not (tmp_path / "train.csv").exists()
     assert (tmp_path / "train.csv.part").stat().st_size == 123_456
@@ -173,7 +173,7 @@ def test_passing_refusals_are_waited_out(server: FileServer, tmp_path: Path) -> 
 
 def test_lasting_refusals_end_at_once(server: FileServer, tmp_path: Path) -> None:
     server.refusals = [404, 403]
-    with pytest.raises(NotThere, match="the server answered 404"):
+    with pytest.raises(FileNotInSource, match="the server answered 404"):
         fetch(server, tmp_path / "train.csv")
     with pytest.raises(UsageError, match="the server answered 403"):
         fetch(server, tmp_path / "train.csv")
@@ -223,6 +223,6 @@ def test_what_to_do_by_hand(write_task: WriteTask, this_env: PythonEnv, server: 
         make(task, this_env)
     assert str(raised.value).splitlines() == [
         f"small-task: {server.url}: the server answered 404 Not Found",
-        "Or place the files by hand: get train.csv from http://small.example into a directory "
-        f"DIR, and run: mlagentbench tasks prepare {task.address} --tier full --from DIR",
+        "Or download train.csv from http://small.example into a directory DIR yourself, "
+        f"and run: mlagentbench tasks prepare {task.address} --tier full --from DIR",
     ]

@@ -17,7 +17,7 @@ import pytest
 from small_tasks import WriteTask, plain_call
 
 from mlagentbench.errors import UsageError
-from mlagentbench.tasks.data.listed_images import is_whole_image
+from mlagentbench.tasks.data.listed_images import is_complete_image
 from mlagentbench.tasks.data.preparation import PreparedData, prepare
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task, load_folder
@@ -162,7 +162,7 @@ def make(task: Task, env: PythonEnv, own: Path | None, heard: Heard | None = Non
         prepare(
             task, "full", call=plain_call, python_env=env, from_dir=own, progress=heard or Heard()
         )
-    )  # fmt: skip
+    )
 
 
 def images_of(data: PreparedData) -> dict[str, bytes]:
@@ -250,7 +250,7 @@ def test_many_missing_images_are_an_error_that_says_what_to_do(
     with pytest.raises(UsageError) as raised:
         make(task, this_env, own)
     text = str(raised.value)
-    assert "of the 40 images in listing.json cannot be had, which is over 5 %" in text
+    assert "of the 40 images in listing.json cannot be downloaded, which is over 5 %" in text
     assert f"the server answered {status}" in text and "DIR/images/" in text
     assert f"mlagentbench tasks prepare {task.address} --tier full --from DIR" in text
     assert sum(server.requests.values()) < COUNT, "it gave up before it had asked for all"
@@ -263,7 +263,7 @@ def test_images_that_arrive_in_half_are_asked_for_again(
     data = make(task, this_env, own)
     assert set(EVERY) - set(images_of(data)) == {name(9)}
     assert images_of(data)[name(2)] == EVERY[name(2)]
-    assert "no whole PNG or JPEG file" in (data.public / "images_missing.csv").read_text()
+    assert "not a complete PNG or JPEG file" in (data.public / "images_missing.csv").read_text()
 
 
 def test_a_mirror_is_asked_for_what_is_gone(
@@ -352,7 +352,7 @@ def test_a_listing_without_file_names_is_refused(
 ) -> None:
     images = [{"file_name": path, "coco_url": "http://127.0.0.1:9/a.png"}]
     (own / "listing.json").write_text(json.dumps({"images": images}))
-    with pytest.raises(UsageError, match=r"is no file name"):
+    with pytest.raises(UsageError, match=r"is not a file name"):
         make(task, this_env, own)
 
 
@@ -367,7 +367,7 @@ def test_names_in_a_listing_lead_nowhere(
 
 def test_the_listing_has_to_be_a_file_of_the_source(write_task: WriteTask) -> None:
     wrong = sources().replace('listing = "listing.json"', 'listing = "other.json"')
-    with pytest.raises(UsageError, match="listing has to be one of the source's files"):
+    with pytest.raises(UsageError, match="listing must be one of the source's files"):
         write_task(sources=wrong)
 
 
@@ -375,8 +375,13 @@ def test_whole_images(tmp_path: Path) -> None:
     file = tmp_path / "image"
     jpeg = b"\xff\xd8\xff\xe0" + bytes(5000) + b"\xff\xd9"
     for contents, whole in [
-        (png(1), True), (png(1)[:-9], False), (jpeg, True), (jpeg + bytes(30), True),
-        (jpeg[:-1], False), (b"<html>not found</html>", False), (b"", False),
-    ]:  # fmt: skip
+        (png(1), True),
+        (png(1)[:-9], False),
+        (jpeg, True),
+        (jpeg + bytes(30), True),
+        (jpeg[:-1], False),
+        (b"<html>not found</html>", False),
+        (b"", False),
+    ]:
         file.write_bytes(contents)
-        assert is_whole_image(file) is whole
+        assert is_complete_image(file) is whole

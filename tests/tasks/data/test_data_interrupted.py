@@ -36,9 +36,11 @@ def slow_make(flag: Path) -> str:
 
 def start(task: Task) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, PROGRAM, str(task.folder)], stdout=subprocess.PIPE, text=True,
+        [sys.executable, PROGRAM, str(task.folder)],
+        stdout=subprocess.PIPE,
+        text=True,
         start_new_session=True,
-    )  # fmt: skip
+    )
 
 
 def wait_for_beginning(home: Path) -> Path:

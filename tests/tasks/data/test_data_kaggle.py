@@ -28,8 +28,9 @@ def prepare(raw, public, private, rng):
     (public / "train.csv").write_bytes((raw / "data" / "train.csv").read_bytes())
 """
 BY_HAND = (
-    "Or place the files by hand: get data/train.csv from "
-    "https://www.kaggle.com/competitions/small-competition/data into a directory DIR, and run: "
+    "Or download data/train.csv from "
+    "https://www.kaggle.com/competitions/small-competition/data into a directory DIR yourself, "
+    "and run: "
     "mlagentbench tasks prepare {task} --tier full --from DIR"
 )
 NO_TOKEN = "Authentication required to call the Kaggle API.\n\nFirst, you will need an account."
@@ -92,18 +93,19 @@ else:
     assert (data.public / "train.csv").read_text() == "a,b"
     assert data.unverified == ("data/train.csv",)
     downloads = home / "downloads/small-task/v1"
-    assert [path for path in downloads.rglob("*") if path.is_file() and ".kaggle" not in path.parts
-            ] == [downloads / "data/train.csv"]  # fmt: skip
+    assert [
+        path for path in downloads.rglob("*") if path.is_file() and ".kaggle" not in path.parts
+    ] == [downloads / "data/train.csv"]
 
 
 @pytest.mark.parametrize(
     ("said", "next_step"),
     [
-        (NO_TOKEN, "make one at https://www.kaggle.com/settings/api"),
+        (NO_TOKEN, "create one at https://www.kaggle.com/settings/api"),
         (NO_TOKEN_BEFORE_2, "~/.kaggle/kaggle.json"),
         (RULES, "accept its rules at https://www.kaggle.com/competitions/small-competition/rules"),
         (RULES_BEFORE_2, "https://www.kaggle.com/competitions/small-competition/rules"),
-        (NO_NETWORK, "Kaggle cannot be reached; mend the network connection"),
+        (NO_NETWORK, "Kaggle cannot be reached; check your network connection"),
         ("404 Client Error: Not Found for url", "Kaggle has no data/train.csv in small-compe"),
         ("something new", "the Kaggle client failed: something new"),
     ],

@@ -30,8 +30,10 @@ def test_generates_splits_and_describes(write_task: WriteTask, this_env: PythonE
     data = make(task, this_env)
     assert data.verified and data.mini_seed == "public" and data.tier == "mini"
     assert sorted(path.name for path in data.directory.iterdir()) == [
-        "data.json", "private", "public",
-    ]  # fmt: skip
+        "data.json",
+        "private",
+        "public",
+    ]
     public = (data.public / "train.csv").read_text().split()
     canary, *private = (data.private / "answers.csv").read_text().splitlines()
     assert canary == CANARY_LINE and len(public) == 16 and len(private) == 6

@@ -95,8 +95,10 @@ def test_only_the_chosen_records_are_fetched(
     taken = {name.split("/")[1] for name in names}
     assert len(taken) == ENOUGH and taken < set(RECORDS) and taken != set(RECORDS[:ENOUGH])
     assert data.unverified == (
-        "train_metadata.json", "train/{record}/a.npy", "train/{record}/b.npy",
-    )  # fmt: skip
+        "train_metadata.json",
+        "train/{record}/a.npy",
+        "train/{record}/b.npy",
+    )
     assert bytes_needed(task) == 3 * 2000
 
 
@@ -118,9 +120,14 @@ def test_an_interrupted_choice_is_gone_on_with(
 
 @pytest.mark.parametrize("form", ["tree", "folder", "archive"])
 def test_own_files_give_the_same_choice(
-    write_task: WriteTask, this_env: PythonEnv, client: Path, tree: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, form: str,
-) -> None:  # fmt: skip
+    write_task: WriteTask,
+    this_env: PythonEnv,
+    client: Path,
+    tree: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    form: str,
+) -> None:
     task = write_task(sources=SOURCE, prepare_py=PREPARE)
     fetched = make(task, this_env)
     monkeypatch.setenv("MLAGENTBENCH_HOME", str(tmp_path / "second"))
@@ -139,9 +146,12 @@ def test_own_files_give_the_same_choice(
 
 
 def test_a_missing_file_of_a_chosen_record_is_named(
-    write_task: WriteTask, this_env: PythonEnv, tree: Path, tmp_path: Path,
+    write_task: WriteTask,
+    this_env: PythonEnv,
+    tree: Path,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     task = write_task(sources=SOURCE, prepare_py=PREPARE)
     names = chosen(make(task, this_env, tree))
     for record in RECORDS:
@@ -160,7 +170,7 @@ def test_a_missing_file_of_a_chosen_record_is_named(
     [
         ('{"1": {}}', "expected a JSON list of objects with a record_id"),
         ("not json", "expected a JSON list of objects with a record_id"),
-        ('[{"record_id": "../../etc"}]', "'../../etc' is no name of a record"),
+        ('[{"record_id": "../../etc"}]', "'../../etc' is not the name of a record"),
         ('[{"record_id": "5"}]', "train/5/a.npy not found in"),
     ],
 )

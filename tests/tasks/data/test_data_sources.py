@@ -92,9 +92,12 @@ def test_found_where_people_have_them(
 
 
 def test_all_ways_give_the_same_data(
-    write_task: WriteTask, this_env: PythonEnv, own: Path, tmp_path: Path,
+    write_task: WriteTask,
+    this_env: PythonEnv,
+    own: Path,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     task = write_task(sources=kaggle_source())
     layout(own, "plain")
     first = make(task, this_env, own)
@@ -172,8 +175,10 @@ def test_an_unpacked_archive_does_instead_of_it(
     data = make(write_task(sources=ARCHIVE_SOURCE, prepare_py=COPY_ALL), this_env, own)
     files = sorted(path for path in data.public.rglob("*") if path.is_file())
     assert [str(file.relative_to(data.public)) for file in files] == [
-        "config.json", "photos/names.txt", "photos/train/deep/1.png",
-    ]  # fmt: skip
+        "config.json",
+        "photos/names.txt",
+        "photos/train/deep/1.png",
+    ]
     assert data.unverified == ("photos/train", "photos/names.txt", "config.json")
 
 

@@ -90,7 +90,7 @@ def branch(
     from mlagentbench.cli.console import progress_console, say
     from mlagentbench.cli.suite_printing import print_suite
     from mlagentbench.launch.branch import Changes, branch_run
-    from mlagentbench.launch.resume import GoingOn
+    from mlagentbench.launch.resume import ResumeOptions
 
     changes = Changes.read(
         agent=agent,
@@ -99,7 +99,7 @@ def branch(
         roles=role or [],
         observation=edit_observation,
     )
-    how = GoingOn.read(
+    how = ResumeOptions.read(
         model_arguments=model_argument or [],
         prices=prices,
         jobs=jobs,

@@ -25,7 +25,7 @@ from mlagentbench.report.site.pages.text_diffs import (
     cut,
     workspace_change,
 )
-from mlagentbench.report.site.series import who_ran
+from mlagentbench.report.site.series import agent_of_summary
 from mlagentbench.runs.objects import JoinedObjects
 
 SIGNS: dict[PairKind, str] = {
@@ -107,7 +107,7 @@ def _column(side: DiffSide) -> Iterator[str]:
     summary, result = side.summary, side.summary.result
     facts, grade = result.record.disclosure, result.grade
     yield f"{facts.task} ({facts.tier})"
-    yield f"{who_ran(summary)}, run {result.record.epoch}"
+    yield f"{agent_of_summary(summary)}, run {result.record.epoch}"
     yield "not ended" if result.outcome is None else result.outcome.kind
     yield NOTHING if grade is None else number_text(grade.score)
     yield NOTHING if grade is None else normalised_text(grade.normalised)

@@ -19,9 +19,9 @@ from mlagentbench.report.number_format import (
     number_text,
     tokens_text,
 )
-from mlagentbench.report.site.pages.timeline import ShownReply, StepView, Timeline, whole_timeline
+from mlagentbench.report.site.pages.timeline import ReplyView, StepView, Timeline, full_timeline
 from mlagentbench.report.site.rendering import finding_name
-from mlagentbench.report.site.series import who_ran
+from mlagentbench.report.site.series import agent_of_summary
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.runs.journal import read_lines
 from mlagentbench.runs.objects import ObjectStore
@@ -44,7 +44,7 @@ def print_run(path: Path, step: int | None, *, as_json: bool) -> None:
     run = find_run(path)
     summary = summarise(run, str(run.out))
     lines = read_lines(run.journal) if run.journal.exists() else []
-    told = whole_timeline(lines, summary, ObjectStore(run.objects))
+    told = full_timeline(lines, summary, ObjectStore(run.objects))
     if run.at_work is not None:
         told = replace(told, steps=tuple(map(_under_way, told.steps)))
     console = Console(highlight=False)
@@ -97,7 +97,7 @@ def _print_overview(
     console.print(table)
     for event in told.last_events:
         console.print(plain(f"then: {event}"))
-    for reply in told.last_words:
+    for reply in told.final_replies:
         console.print(plain(f"last words ({reply.role}): {reply.preview}"))
 
 
@@ -105,7 +105,7 @@ def run_header(summary: RunSummary) -> Iterator[str]:
     """A run in a few lines: what it is, how it ended, what it is worth and what it used."""
     result, efficiency = summary.result, summary.efficiency
     facts, grade = result.record.disclosure, result.grade
-    yield f"{facts.task} ({facts.tier}): {who_ran(summary)}, run {result.record.epoch}"
+    yield f"{facts.task} ({facts.tier}): {agent_of_summary(summary)}, run {result.record.epoch}"
     if result.record.replay_of is not None:
         yield f"a replay of {result.record.replay_of}, not a result"
     if result.record.branched_from is not None:
@@ -166,7 +166,7 @@ def _print_step(console: Console, step: StepView) -> None:
         print_change(console, step.change)
 
 
-def _print_reply(console: Console, reply: ShownReply) -> None:
+def _print_reply(console: Console, reply: ReplyView) -> None:
     fault = f", {reply.fault}" if reply.fault else ""
     print_heading(console, f"reply ({reply.role}, {tokens_text(reply.tokens)} tokens{fault})")
     console.print(plain(reply.text.head), soft_wrap=True)

@@ -24,7 +24,6 @@ AcceptUnverified = Annotated[
         "--accept-unverified", help="Continue when a checksum differs; every result says so."
     ),
 ]
-UvOption = Annotated[bool, typer.Option("--uv", help="Build virtual environments with uv.")]
 
 
 def prepare(
@@ -35,7 +34,6 @@ def prepare(
     from_dir: FromOption = None,
     mini_seed: SeedOption = "public",
     accept_unverified: AcceptUnverified = False,
-    uv: UvOption = False,
 ) -> None:
     """Prepare the data and the virtual environment of tasks.
 
@@ -51,5 +49,4 @@ def prepare(
         from_dir=from_dir,
         mini_seed=mini_seed,
         accept_unverified=accept_unverified,
-        use_uv=uv,
     )

@@ -10,8 +10,8 @@ from mlagentbench.records import Tier
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.measure import measure_secret_draw
 from mlagentbench.tasks.data.preparation import MiniSeed
-from mlagentbench.tasks.data.terminal_progress import TerminalProgress
-from mlagentbench.tasks.ready import Ready, needs_baseline, prepare_tasks
+from mlagentbench.tasks.data.progress import TerminalProgress
+from mlagentbench.tasks.ready import Ready, needs_measurements, prepare_tasks
 from mlagentbench.tasks.task import Task, load_task
 
 
@@ -22,7 +22,6 @@ def prepare_from_command_line(
     from_dir: Path | None,
     mini_seed: MiniSeed,
     accept_unverified: bool,
-    use_uv: bool,
 ) -> None:
     """Prepare tasks; print what was done, where it is, and what to run next."""
     tasks = [load_task(name) for name in names]
@@ -33,14 +32,13 @@ def prepare_from_command_line(
             from_dir=from_dir,
             accept_unverified=accept_unverified,
             mini_seed=mini_seed,
-            use_uv=use_uv,
             progress=shown,
             call=call_task,
         )
     console = Console(highlight=False, soft_wrap=True)
     for task, made in zip(tasks, ready, strict=True):
         console.print(_summary(task, made))
-        if not needs_baseline(task, made.data):
+        if not needs_measurements(task, made.data):
             continue
         if mini_seed == "secret":
             _measure_secret_draw(task, made)

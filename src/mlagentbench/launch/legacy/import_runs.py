@@ -1,8 +1,8 @@
-"""`mlagentbench runs import`: runs of the original MLAgentBench become run directories of ours.
+"""`mlagentbench runs import`: convert runs of the original MLAgentBench to run directories.
 
-A run is made in a directory of its own and then renamed to its place, so that it is there whole or
-not at all. What the original's logs do not say is "unknown". The data hash starts with "legacy:",
-so that no imported run stands in a table with others without a mark.
+A run is written to a temporary directory and then renamed, so that it is never incomplete. What
+the original's logs do not contain is "unknown". The data hash starts with "legacy:", so that
+imported runs never share a table with others unmarked.
 """
 
 import hashlib
@@ -31,13 +31,13 @@ from mlagentbench.runs.trees import put_tree, store_directory, walk
 from mlagentbench.tasks.task import Task, load_task
 
 SANDBOX = "none (original)"
-TOO_DEEP = "its files lie in too many directories within each other"
+TOO_DEEP = "its directories are nested too deeply"
 PROGRAMS = (".py", ".sh", ".ipynb", ".log", ".pyc")
-"""What the agent works on, and what it leaves behind: no data."""
+"""Suffixes of files that are not data."""
 
 
 class ImportedLog(Record):
-    """What became of one run of the original: `run` is its place below OUT, if it has one."""
+    """The result for one run of the original; `run` is its path below OUT, None if it failed."""
 
     source: Path
     run: str | None
@@ -53,7 +53,7 @@ class ImportedLog(Record):
 
 
 class ImportChoices(Record):
-    """What the person says of all runs at once, over what their logs say."""
+    """Options for all runs, which override their logs."""
 
     task: str | None = None
     agent: str | None = None
@@ -61,7 +61,7 @@ class ImportChoices(Record):
 
 
 def import_logs(directory: Path, out: Path, choices: ImportChoices) -> Iterator[ImportedLog]:
-    """Import every run at or below a directory; one that cannot be read does not stop the rest."""
+    """Import every run at or below a directory; an unreadable one does not stop the others."""
     if not directory.is_dir():
         raise UsageError(f"{directory} is not a directory")
     top = directory.absolute()
@@ -77,7 +77,7 @@ def import_logs(directory: Path, out: Path, choices: ImportChoices) -> Iterator[
             log = read_log(source)
             if log.trace_hash in known:
                 yield ImportedLog(
-                    source=source, run=known[log.trace_hash], is_new=False, words="is there already"
+                    source=source, run=known[log.trace_hash], is_new=False, words="already imported"
                 )
                 continue
             task = _task_of(log, top, choices)
@@ -93,7 +93,7 @@ def import_logs(directory: Path, out: Path, choices: ImportChoices) -> Iterator[
 
 
 def _imported_before(out: Path) -> dict[str, str]:
-    """The imported runs below OUT by their trace's hash; runs that cannot be read are not ours."""
+    """The imported runs below OUT by their trace's hash."""
     found = {}
     for run in run_directories(out.absolute()):
         try:
@@ -113,7 +113,7 @@ def _task_of(log: LegacyRun, top: Path, choices: ImportChoices) -> Task:
 
 
 def _import(log: LegacyRun, task: Task, out: Path, choices: ImportChoices) -> tuple[str, str]:
-    """Make the run directory; its place below OUT, and a few words about it."""
+    """Create the run directory; returns its path below OUT and a short description."""
     store = ObjectStore(out / "objects")
     store.directory.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(prefix="importing-", dir=out))
@@ -162,7 +162,7 @@ def _publish(staging: Path, final: Path, out: Path) -> str:
 
 
 def _disclosure(log: LegacyRun, task: Task, data_hash: str, choices: ImportChoices) -> Disclosure:
-    """What is known of the run; task version 0 is the original's, which no version of ours is."""
+    """The disclosure of a run; task version 0 means the original's task."""
     said = log.settings
     agent = choices.agent or AGENTS.get(said.agent or "", said.agent) or UNKNOWN
     roles = {"fast": said.fast_model, "edit": said.edit_model}
@@ -206,7 +206,7 @@ def _created(log: LegacyRun) -> str:
 
 
 def _workspaces(log: LegacyRun, store: ObjectStore) -> Workspaces:
-    """Every snapshot that the logs hold; a step without files has those of the step before."""
+    """All snapshots in the logs; a step without files has those of the step before."""
     kept = {step: store_directory(store, path) for step, path in sorted(log.files.items())}
     final = None if log.final_files is None else store_directory(store, log.final_files)
     first = next(iter(kept.values()), final)
@@ -219,10 +219,10 @@ def _workspaces(log: LegacyRun, store: ObjectStore) -> Workspaces:
 
 
 def _data_hash(store: ObjectStore, workspaces: Workspaces, submission: str) -> str:
-    """Over what the workspace shows of its data: files of the first snapshot that never change.
+    """A hash of the data in the workspace: files of the first snapshot that never change.
 
-    Data that were read-only are not in the original's snapshots, so this tells runs apart that saw
-    other files; it proves nothing about runs that saw the same.
+    The original's snapshots do not contain read-only data. So different hashes mean different
+    data, but equal hashes prove nothing.
     """
     snapshots = [workspaces.first, *workspaces.after.values()]
     lasting = set(_data_files(store, snapshots[0], submission))

@@ -1,4 +1,4 @@
-"""What the original's observations say of how a step went, which its traces do not state."""
+"""The status of the original's steps, inferred from the text of their observations."""
 
 import re
 
@@ -14,7 +14,7 @@ ALIASES = {
     "edit script lines (ai)": "Edit Script Segment (AI)",
     "append to research log": "Append Summary to Research Log",
 }
-"""Names that early releases used, in small letters."""
+"""Action names of early releases, in lower case."""
 EDITED_ARGUMENT = {
     "Write File": "file_name",
     "Append File": "file_name",
@@ -22,7 +22,7 @@ EDITED_ARGUMENT = {
     "Edit Script (AI)": "save_name",
     "Edit Script Segment (AI)": "save_name",
 }
-"""The argument that names the file which an action writes."""
+"""The argument with the file that an action writes."""
 UNDO = "Undo Edit Script"
 _READ_ONLY = re.compile(r"read-only file|not in the work directory")
 _BAD_ARGUMENTS = re.compile(r"(EnvError: )?The action input for .* needs to be a valid json")
@@ -31,7 +31,7 @@ _LAST_LINE = re.compile(r"[\w.]*(Error|Exception|Interrupt|Exit)\b.*\Z")
 
 
 def our_name(name: str) -> str:
-    """Our name of an action of the original; an unknown one stays as it is."""
+    """Our name of an action of the original; unknown names are unchanged."""
     try:
         return Actions(ALL_ACTIONS).find(ALIASES.get(name.lower(), name)).name
     except ActionError:
@@ -39,7 +39,7 @@ def our_name(name: str) -> str:
 
 
 def observation_of(step: LegacyStep) -> Observation:
-    """The observation with its status, as far as its text tells; exit codes were not kept."""
+    """The observation with its status; exit codes were not recorded."""
     text = step.observation
     if text.startswith("Invalid action:"):
         return Observation(text=text, status="error", fault="unknown action")
@@ -56,16 +56,16 @@ def observation_of(step: LegacyStep) -> Observation:
 
 
 def _has_crashed(text: str) -> bool:
-    """Whether a script's output ends as Python ends after an error that nobody caught.
+    """Whether a script's output ends like an uncaught Python exception.
 
-    The original showed what a failing script printed as errors, and nothing else.
+    The original showed only the stderr of a failing script.
     """
     lines = text.rstrip().splitlines()
     return bool(lines) and _CRASH.search(text) is not None and bool(_LAST_LINE.match(lines[-1]))
 
 
 def edited_file(step: LegacyStep) -> str | None:
-    """The file that a step wrote, where it went well."""
+    """The file that a successful step wrote."""
     argument = EDITED_ARGUMENT.get(our_name(step.action))
     if argument is None or observation_of(step).status != "ok":
         return None
@@ -73,7 +73,7 @@ def edited_file(step: LegacyStep) -> str | None:
 
 
 def undone_file(step: LegacyStep) -> str | None:
-    """The file whose last change a step took back, where it went well."""
+    """The file whose last change a successful step undid."""
     if our_name(step.action) != UNDO or observation_of(step).status != "ok":
         return None
     return _path(step.arguments.get("script_name"))

@@ -8,10 +8,10 @@ RUN/
     overall_time.txt           seconds of the whole run, missing when it was killed
     error.txt                  the harness's own traceback, when it failed
   agent_log/
-    main_log                   the agent's replies with their observations (see legacy_replies.py)
+    main_log                   the agent's replies with their observations (see original_replies.py)
     agent_STEP_N.json          the agent's state, with the command line's arguments
 
-Everything but the steps may be missing, and is unknown then.
+Everything except the steps may be missing.
 """
 
 import hashlib
@@ -19,6 +19,9 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, ConfigDict, Field
 
 from mlagentbench.errors import FailureCause, UsageError
 from mlagentbench.records import Json, Outcome, Record
@@ -27,7 +30,7 @@ TASKS = {
     "amp-parkinsons-disease-progression-prediction": "parkinsons-disease",
     "cifar10-training": "cifar10",
 }
-"""The original's names of tasks that have another name here; case does not count."""
+"""The original's names of tasks that are named differently here, in lower case."""
 AGENTS = {
     "ResearchAgent": "research",
     "ReasoningActionAgent": "react",
@@ -38,7 +41,7 @@ AGENTS = {
 }
 LONGEST_NAME = 200
 LATEST = 4_102_444_800.0
-"""The year 2100, in seconds: a later time is none."""
+"""The year 2100 in seconds; later times are invalid."""
 FINAL_ANSWER = "Final Answer"
 _STEP_FILES = re.compile(r"step_(\d+)_files")
 _AGENT_STATE = re.compile(r"agent_(\d+)_(\d+)\.json")
@@ -47,7 +50,7 @@ _PROVIDER = re.compile(r"openai|anthropic|crfm|vertex|LLMError|rate.?limit|Conne
 
 
 class LegacyStep(Record):
-    """One step of a trace; arguments that are no object stand under one name."""
+    """One step of a trace; arguments that are not an object get a name."""
 
     action: str
     arguments: dict[str, Json]
@@ -55,18 +58,51 @@ class LegacyStep(Record):
     ended: float | None
 
 
-class LegacySettings(Record):
-    """What the run was started with, as far as the agent's state tells."""
+def _name(value: Json) -> str | None:
+    """A name that can be part of a path."""
+    if not isinstance(value, str) or not value.isprintable() or not value.strip(". "):
+        return None
+    return value if len(value) <= LONGEST_NAME else None
 
-    task: str | None = None
-    agent: str | None = None
-    model: str | None = None
-    fast_model: str | None = None
-    edit_model: str | None = None
-    max_steps: int | None = None
-    max_seconds: float | None = None
-    interactive: bool = False
-    retrieval: bool | None = None
+
+def _amount(value: Json) -> float | None:
+    """A number from 0 to LATEST, also as a text; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if 0 <= number <= LATEST else None
+
+
+def _count(value: Json) -> int | None:
+    number = _amount(value)
+    return None if number is None else int(number)
+
+
+def _flag(value: Json) -> bool:
+    return value is True
+
+
+Name = Annotated[str | None, BeforeValidator(_name)]
+Flag = Annotated[bool, BeforeValidator(_flag)]
+
+
+class LegacySettings(Record):
+    """The command line of a run, from the agent's state; invalid values are unknown."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    task: Name = None
+    agent: Annotated[Name, Field(alias="agent_type")] = None
+    model: Annotated[Name, Field(alias="llm_name")] = None
+    fast_model: Annotated[Name, Field(alias="fast_llm_name")] = None
+    edit_model: Annotated[Name, Field(alias="edit_script_llm_name")] = None
+    max_steps: Annotated[int | None, BeforeValidator(_count)] = None
+    max_seconds: Annotated[float | None, BeforeValidator(_amount), Field(alias="max_time")] = None
+    interactive: Flag = False
+    retrieval: Flag = False
 
 
 class LegacyRun(Record):
@@ -93,7 +129,7 @@ class LegacyRun(Record):
 
     @property
     def outcome(self) -> Outcome:
-        """How the run ended, as far as its logs tell."""
+        """How the run ended, as far as its logs show."""
         if self.error is not None:
             return _failure(self.error)
         if any(step.action == FINAL_ANSWER for step in self.steps):
@@ -116,7 +152,7 @@ def find_logs(directory: Path) -> list[Path]:
 
 
 def _env_logs(directory: Path) -> Iterator[Path]:
-    """Folders named env_log; what agents left in their workspaces is not looked into."""
+    """Folders named env_log; workspaces inside them are not searched."""
     for path in directory.iterdir():
         if path.is_symlink() or not path.is_dir():
             continue
@@ -127,7 +163,7 @@ def _env_logs(directory: Path) -> Iterator[Path]:
 
 
 def read_log(directory: Path) -> LegacyRun:
-    """Read one run; a UsageError when it has no steps that can be read."""
+    """Read one run; a UsageError when it has no readable steps."""
     env_log, agent_log = directory / "env_log", directory / "agent_log"
     trace_file = env_log / "trace.json"
     if not trace_file.is_file():
@@ -154,7 +190,7 @@ def read_log(directory: Path) -> LegacyRun:
 
 
 def task_name(run: LegacyRun, top: Path) -> str | None:
-    """Our id of the task that the agent's state, or else the directory's path, names."""
+    """Our id of the task, from the agent's state or else from the directory's path."""
     if run.settings.task is not None:
         return _our_task(run.settings.task)
     from mlagentbench.tasks.task import task_folders
@@ -175,7 +211,7 @@ def _our_task(name: str) -> str:
 
 
 def _failure(error: str) -> Outcome:
-    """Whose fault an error of the original's harness is: a prompt too long is the agent's."""
+    """The outcome of an error in the original's harness; a too long prompt is the agent's fault."""
     lines = error.strip().splitlines()
     detail = lines[-1].strip() if lines else "an empty error.txt"
     if _TOO_LONG.search(error):
@@ -197,7 +233,7 @@ def _steps(values: Json) -> Iterator[LegacyStep]:
 
 
 def _arguments(name: Json, given: Json) -> dict[str, Json]:
-    """Arguments that are no object stand under the name that their action would have for them."""
+    """Arguments that are not an object get the name that their action would use."""
     if given is None:
         return {}
     if isinstance(given, dict):
@@ -219,12 +255,12 @@ def _step_files(traces: Path) -> Iterator[tuple[int, Path]]:
 
 
 def _is_own_directory(path: Path) -> bool:
-    """A link could lead out of the logs, to files that the run never had."""
+    """Whether it is a directory, not a link that could lead out of the logs."""
     return path.is_dir() and not path.is_symlink()
 
 
 def _settings(agent_log: Path) -> LegacySettings:
-    """From the newest state of the agent that can be read."""
+    """From the latest readable state of the agent."""
     states = []
     for path in agent_log.iterdir() if agent_log.is_dir() else []:
         if named := _AGENT_STATE.fullmatch(path.name):
@@ -234,22 +270,12 @@ def _settings(agent_log: Path) -> LegacySettings:
             args = _object(_object(_parsed(path.read_bytes(), path)).get("args"))
         except UsageError:
             continue
-        return LegacySettings(
-            task=_name(args.get("task")),
-            agent=_name(args.get("agent_type")),
-            model=_name(args.get("llm_name")),
-            fast_model=_name(args.get("fast_llm_name")),
-            edit_model=_name(args.get("edit_script_llm_name")),
-            max_steps=_whole(args.get("max_steps")),
-            max_seconds=_amount(args.get("max_time")),
-            interactive=args.get("interactive") is True,
-            retrieval=args.get("retrieval") if isinstance(args.get("retrieval"), bool) else None,
-        )
+        return LegacySettings.model_validate(args)
     return LegacySettings()
 
 
 def _parsed(contents: bytes, path: Path) -> Json:
-    """The JSON value in a file; what is no Unicode in it becomes a mark."""
+    """The JSON value in a file; invalid Unicode is replaced."""
     try:
         return _clean(json.loads(contents.decode("utf-8", "replace")))
     except (ValueError, RecursionError) as error:
@@ -257,7 +283,7 @@ def _parsed(contents: bytes, path: Path) -> Json:
 
 
 def _clean(value: Json) -> Json:
-    """Without halves of characters, which JSON can hold and files cannot."""
+    """The value without lone surrogates, which JSON allows and UTF-8 files do not."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, list):
@@ -269,29 +295,6 @@ def _clean(value: Json) -> Json:
 
 def _object(value: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
-
-
-def _name(value: Json) -> str | None:
-    """A name that a directory can bear."""
-    if not isinstance(value, str) or not value.isprintable() or not value.strip(". "):
-        return None
-    return value if len(value) <= LONGEST_NAME else None
-
-
-def _whole(value: Json) -> int | None:
-    number = _amount(value)
-    return None if number is None else int(number)
-
-
-def _amount(value: Json) -> float | None:
-    """A number from 0 to the end of this century, however it is written; a boolean is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if 0 <= number <= LATEST else None
 
 
 def _text(path: Path) -> str | None:

@@ -1,6 +1,6 @@
-"""What the original's agents said: their replies in `agent_log/main_log`, brought to their steps.
+"""Replies of the original's agents in `agent_log/main_log`, matched with their steps.
 
-A reply stands there as
+A reply has the form
 
     Step N:
                                 two empty lines
@@ -12,9 +12,9 @@ A reply stands there as
     ...
     ```
 
-N counts what the agent remembers, not the steps of the trace: a reply whose arguments could not be
-read made no step, and with the research log on there are steps that no reply asked for. So replies
-and steps are brought together in their order, by the name of the action.
+N counts the agent's memory, not the steps of the trace: a reply with unreadable arguments made no
+step, and with the research log on there are steps without a reply. So replies and steps are
+matched in order, by the name of the action.
 """
 
 import re
@@ -28,21 +28,21 @@ _OBSERVED = re.compile(r"\nObservation:[ \t]*\n+```\n")
 _UNOBSERVED = re.compile(r"\nObservation:\s*\Z")
 _ACTION = re.compile(r"Action:\s*(.+?)\s*Action Input:", re.DOTALL)
 _UNREADABLE = "ActionInputParsingError"
-MADE_BY_THE_AGENT_PROGRAM = ("Retrieval from Research Log", "Append Summary to Research Log")
-"""Steps that the original's research agent took without asking its model."""
+STEPS_WITHOUT_REPLY = ("Retrieval from Research Log", "Append Summary to Research Log")
+"""Steps that the original's research agent took without a model reply."""
 
 
 class LegacyReply(Record):
-    """A reply, and the name of the action that it asks for, if any."""
+    """A reply, and the name of its action, if any."""
 
     text: str
     action: str | None
     unreadable: bool = False
-    """Whether its arguments could not be read, so that it made no step."""
+    """Whether its arguments were unreadable, so that it made no step."""
 
 
 class MatchedReplies(Record):
-    """The replies of each step, by its number from 1 on; `unmatched` fit none."""
+    """The replies of each step, numbered from 1; `unmatched` counts the others."""
 
     by_step: dict[int, tuple[LegacyReply, ...]]
     matched: int
@@ -50,7 +50,7 @@ class MatchedReplies(Record):
 
 
 def read_replies(main_log: str) -> list[LegacyReply]:
-    """All replies in a main_log, in their order; none where it has another form."""
+    """All replies in a main_log in order; empty if it has another form."""
     starts = list(_BEGINNING.finditer(main_log))
     ends = [*(start.start() for start in starts[1:]), len(main_log)]
     return [_reply(main_log[start.end() : end]) for start, end in zip(starts, ends, strict=False)]
@@ -69,7 +69,7 @@ def _reply(entry: str) -> LegacyReply:
 
 
 def match_replies(replies: Sequence[LegacyReply], steps: Sequence[LegacyStep]) -> MatchedReplies:
-    """Bring each reply to the step that it asked for; an unreadable one to the step after it."""
+    """Match each reply with its step; an unreadable one with the step after it."""
     by_step: dict[int, list[LegacyReply]] = {}
     waiting: list[LegacyReply] = []
     position = matched = unmatched = 0
@@ -96,11 +96,11 @@ def match_replies(replies: Sequence[LegacyReply], steps: Sequence[LegacyStep]) -
 
 
 def _next_step(reply: LegacyReply, steps: Sequence[LegacyStep], position: int) -> int | None:
-    """The first step from a position on that the reply asks for; only own steps may lie between."""
+    """The first step of the reply's action from a position on, skipping steps without a reply."""
     for index in range(position, len(steps)):
         name = steps[index].action
         if name == reply.action:
             return index
-        if name not in MADE_BY_THE_AGENT_PROGRAM:
+        if name not in STEPS_WITHOUT_REPLY:
             return None
     return None

@@ -1,4 +1,4 @@
-"""Comparing a step with its replay: what it said, what it printed, and the files it changed.
+"""Compare a step with its replay: observation, output and changed files.
 
 Times, memory addresses and the directories of files are not compared. Numbers may differ by the
 tolerance, relative to the larger one; everything else must be the same.
@@ -14,18 +14,18 @@ from mlagentbench.runs.objects import ObjectStore
 from mlagentbench.runs.trees import Entry, changes
 
 LARGEST_TEXT = 20_000_000
-"""Bytes up to which files are compared as texts."""
-SHOWN = 100
+"""Larger files, in bytes, are not compared as texts."""
+LONGEST_QUOTE = 100
 SMALLEST = 1e-12
-"""Numbers that differ by less are the same, also next to 0."""
+"""Numbers that differ by less are the same, also near 0."""
 COMPILED = ".pyc"
-"""Files of this kind hold the time at which they were made."""
+"""These files contain the time of their creation."""
 
 TIME = "wall time"
 """The limit on a command's time."""
 
 Pair = tuple[Entry | None, Entry | None]
-"""The entry that the record has at a path, and the one that the replay has."""
+"""The entries at a path in the record and in the replay."""
 
 
 def worst(compared: list[Compared]) -> Agreement:
@@ -33,8 +33,8 @@ def worst(compared: list[Compared]) -> Agreement:
     return max((one.agreement for one in compared), key=RANK.__getitem__, default="same")
 
 
-class Comparing:
-    """Compares step after step; a file that differs is named once, not in every later step."""
+class StepComparer:
+    """Compares step after step; a differing file is reported once, not in every later step."""
 
     def __init__(self, tolerance: float, objects: ObjectStore) -> None:
         self._tolerance = tolerance
@@ -50,16 +50,16 @@ class Comparing:
             yield from self.texts("observation", then.text, now.text)
 
     def printed_in_time(self, then: str, now: str) -> Iterator[Compared]:
-        """What differs in what two commands printed until their time ended, as far as both came.
+        """Differences in the output of two commands that timed out, as far as both got.
 
-        The last two lines may be torn, or say that the time ended.
+        The last two lines may be incomplete, or about the timeout.
         """
         before, after = then.splitlines()[:-2], now.splitlines()[:-2]
         both = min(len(before), len(after))
         yield from self.texts("output", "\n".join(before[:both]), "\n".join(after[:both]))
 
     def texts(self, what: str, then: str, now: str) -> Iterator[Compared]:
-        """What differs between two texts; nothing when they are the same but for times."""
+        """Differences between two texts, ignoring times."""
         old, new = without_times(then), without_times(now)
         if old == new:
             return
@@ -82,7 +82,7 @@ class Comparing:
         return math.isclose(then, now, rel_tol=self._tolerance, abs_tol=SMALLEST)
 
     def files(self, then: str, now: str) -> Iterator[Compared]:
-        """Files that differ between two snapshots, unless they differed so before."""
+        """Files that differ between two snapshots, unless they differed the same way before."""
         differing = {
             change.path: (change.before, change.after)
             for change in changes(self._objects, then, now)
@@ -101,12 +101,12 @@ class Comparing:
             return
         texts = [self._text(then), self._text(now)]
         if texts[0] is None or texts[1] is None:
-            yield Compared(what=what, agreement="different", reason="other bytes")
+            yield Compared(what=what, agreement="different", reason="different bytes")
         else:
             yield from self.texts(what, texts[0], texts[1])
 
     def _text(self, entry: Entry) -> str | None:
-        """What a file holds, as a text; None when it is none, or too large."""
+        """A file as a text; None when it is not text or too large."""
         if entry.kind == "link":
             return entry.value
         if self._objects.size(entry.value) > LARGEST_TEXT:
@@ -118,7 +118,7 @@ class Comparing:
 
 
 def ended_by_time(then: Observation, now: Observation) -> bool:
-    """Whether both commands were ended by their time: how far one comes until then is chance."""
+    """Whether both commands timed out; how far they got by then is chance."""
     return then.limit == now.limit == TIME
 
 
@@ -127,12 +127,12 @@ def _share(then: float, now: float) -> float:
 
 
 def _without_numbers(text: str) -> tuple[str, int]:
-    """A text without its numbers, and how many they are."""
+    """A text without its numbers, and their count."""
     return normalised(text), len(numbers_in(text))
 
 
 def _contents(then: Entry | None, now: Entry | None) -> bool:
-    """Whether the difference is more than one of modes, or of what is in a directory."""
+    """Whether more differs than modes, or the contents of a directory."""
     kinds = {entry.kind for entry in (then, now) if entry is not None}
     if kinds == {"directory"}:
         return then is None or now is None
@@ -140,7 +140,7 @@ def _contents(then: Entry | None, now: Entry | None) -> bool:
 
 
 def _kind(entry: Entry | None) -> str:
-    return "not there" if entry is None else f"a {entry.kind}"
+    return "missing" if entry is None else f"a {entry.kind}"
 
 
 def _status(observation: Observation) -> str:
@@ -159,10 +159,10 @@ def _first_difference(then: str, now: str) -> str:
         return f"line {parted} was {_short(old[parted - 1])}, is {_short(new[parted - 1])}"
     more, what = (old, "is missing") if len(old) > len(new) else (new, "is new")
     place = min(len(old), len(new))
-    shown = f": {_short(more[place])}" if place < len(more) else ""
-    return f"line {place + 1} {what}{shown}"
+    quote = f": {_short(more[place])}" if place < len(more) else ""
+    return f"line {place + 1} {what}{quote}"
 
 
 def _short(line: str) -> str:
     line = line.strip()
-    return repr(line if len(line) <= SHOWN else f"{line[:SHOWN]}…")
+    return repr(line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}…")

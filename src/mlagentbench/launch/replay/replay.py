@@ -1,19 +1,19 @@
-"""`mlagentbench runs replay`: a run's recorded actions, repeated without a model and compared.
+"""`mlagentbench runs replay`: repeat a run's recorded actions without a model, and compare.
 
-    read_source       the run, its task, the very data, a python environment
+    read_source       the run, its task, the same data, a virtual environment
     open_run          a fresh workspace in a fresh sandbox, with the run's seed and no limits
-    Replayer          one step after the other; what an action asked a model then, it is told again
-    grade_run         where the run was graded, the replay is, too
-    Replay            how both compare, in replay.json of the replay's own run directory
+    Replayer          step by step; questions of actions to models get their recorded answers
+    grade_run         grades the replay at every step at which the run was graded
+    Replay            how both compare, in replay.json of the replay's run directory
 
-A replay lies below OUT/replays, or where --out says, and replaces an earlier one of the same run.
-Its record says that it is one: no table and no report counts it.
+A replay is in OUT/replays, or where --out says, and replaces an earlier one of the same run. Its
+record has the origin "replay": tables and reports do not count it.
 """
 
 import asyncio
 import hashlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -23,12 +23,17 @@ from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
 from mlagentbench.launch.out_directory import own_output
-from mlagentbench.launch.replay.compare import Comparing
-from mlagentbench.launch.replay.result import Replay, ScoreComparison, StepComparison
-from mlagentbench.launch.replay.setup import setup_differences
+from mlagentbench.launch.replay.compare import StepComparer
+from mlagentbench.launch.replay.result import (
+    Agreement,
+    Replay,
+    ScoreComparison,
+    SetupDifference,
+    StepComparison,
+)
 from mlagentbench.launch.replay.source import RecordedStep, ReplaySource, read_source
 from mlagentbench.launch.replay.steps import Replayer, recorded_model
-from mlagentbench.records import BudgetLimits, GradeRecord, Outcome, RunRecord
+from mlagentbench.records import BudgetLimits, Disclosure, GradeRecord, Json, Outcome, RunRecord
 from mlagentbench.runs.chain import chained, first_hash, payloads
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.disclosure import hardware, packages
@@ -37,9 +42,13 @@ from mlagentbench.runs.objects import JoinedObjects
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import find_run, read_grades
 from mlagentbench.sandbox.bwrap.prerequisites import isolation
+from mlagentbench.tasks.python_env.env import PythonEnv, python_env_with_hash
 
 REPLAYS = "replays"
-UNFINISHED = Outcome(kind="interrupted", detail="the run that is replayed did not end")
+SHORT_HASH = 12
+MEASURED = "speed_probe"
+"""A measured time, which always differs."""
+UNFINISHED = Outcome(kind="interrupted", detail="the replayed run did not end")
 
 Announce = Callable[[str], None]
 
@@ -58,9 +67,9 @@ def replay_run(path: Path, out: Path | None, tolerance: float, announce: Announc
 
 
 def _fresh_run(out: Path, source: ReplaySource) -> RunDirectory:
-    """The replay's own directory, with its record; an earlier replay of the run is removed."""
+    """The replay's directory, with its record; an earlier replay of the run is removed."""
     facts = source.record.disclosure
-    here = facts.model_copy(
+    disclosure = facts.model_copy(
         update={
             "sandbox": "bubblewrap",
             "isolation": isolation(),
@@ -76,11 +85,11 @@ def _fresh_run(out: Path, source: ReplaySource) -> RunDirectory:
         epoch=source.record.epoch,
         seed=source.record.seed,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        disclosure=here,
+        disclosure=disclosure,
         origin="replay",
         replay_of=str(source.run.path),
     )
-    # Of another place than the run's, even below the same OUT, and than other runs' replays.
+    # The path differs from that of the run, and from those of other runs' replays.
     name = f"replay of {settings_hash(facts)} in {source.run.path}"
     place = record.directory(hashlib.sha256(name.encode()).hexdigest())
     run = RunDirectory(out, Path(place))
@@ -93,7 +102,7 @@ def _fresh_run(out: Path, source: ReplaySource) -> RunDirectory:
 async def _replay(
     source: ReplaySource, run: RunDirectory, tolerance: float, announce: Announce
 ) -> Replay:
-    comparing = Comparing(tolerance, JoinedObjects(source.run.objects, run.objects))
+    comparing = StepComparer(tolerance, JoinedObjects(source.run.objects, run.objects))
     steps = await _replay_steps(source, run, comparing, announce)
     facts = source.record.disclosure
     return Replay(
@@ -109,33 +118,73 @@ async def _replay(
     )
 
 
+def setup_differences(then: Disclosure, python_env: PythonEnv) -> Iterator[SetupDifference]:
+    """What differs here: virtual environment, packages of the harness, hardware, isolation."""
+    yield from _of_python_env(then, python_env)
+    yield from _of_each("harness", then.packages, packages())
+    yield from _of_each("hardware", then.hardware, hardware())
+    if then.isolation != isolation():
+        yield SetupDifference(what="isolation", then=then.isolation, now=isolation())
+
+
+def _of_python_env(then: Disclosure, now: PythonEnv) -> Iterator[SetupDifference]:
+    """The packages are compared if the run kept them, or its environment exists here."""
+    if then.python_env == now.hash:
+        return
+    yield SetupDifference(
+        what="virtual environment", then=then.python_env[:SHORT_HASH], now=now.hash[:SHORT_HASH]
+    )
+    here = python_env_with_hash(then.python_env)
+    versions = then.python_packages or (here.versions if here is not None else {})
+    if versions:
+        yield from _of_each("package", versions, now.versions)
+
+
+def _of_each(
+    what: str, then: Mapping[str, Json], now: Mapping[str, Json]
+) -> Iterator[SetupDifference]:
+    for name in sorted((then.keys() | now.keys()) - {MEASURED}):
+        old, new = (str(side.get(name, "missing")) for side in (then, now))
+        if old != new:
+            yield SetupDifference(what=f"{what}: {name}", then=old, now=new)
+
+
 async def _replay_steps(
-    source: ReplaySource, run: RunDirectory, comparing: Comparing, announce: Announce
+    source: ReplaySource, run: RunDirectory, comparing: StepComparer, announce: Announce
 ) -> list[StepComparison]:
-    """Where the run was interrupted and gone on with, or branched, so is the replay."""
+    """Replay all steps; the replay is interrupted and resumed where the run was, or branched."""
     feedback = await source.feedback()
     compared: list[StepComparison] = []
     parts = _between_interruptions(source.steps) or [[]]
     for number, part in enumerate(parts, start=1):
         replayer = Replayer(source, comparing)
-        async with open_run(
-            source.task, run, source.data, source.python_env, BudgetLimits(),
-            source.actions(), seed=_seed(source, part), feedback=feedback, tool=source.tool,
-            models=recorded_model(source, run), ask_person=replayer.answer_as_then,
-        ) as environment:  # fmt: skip
+        opened = open_run(
+            source.task,
+            run,
+            source.data,
+            source.python_env,
+            BudgetLimits(),
+            source.actions(),
+            seed=_seed(source, part),
+            feedback=feedback,
+            tool=source.tool,
+            models=recorded_model(source, run),
+            ask_person=replayer.recorded_answer,
+        )
+        async with opened as environment:
             for step in part:
                 announce(f"step {step.n} of {len(source.steps)}: {step.begin.action.name}")
                 compared.append(await replayer.replay(environment, step))
             if number == len(parts):
-                taken_back = source.taken_back()
-                if taken_back is not None and taken_back <= len(environment.steps):
-                    environment.submit_step(environment.steps[taken_back - 1])
+                submitted = source.submitted_step()
+                if submitted is not None and submitted <= len(environment.steps):
+                    environment.submit_step(environment.steps[submitted - 1])
                 environment.finish(source.outcome.outcome if source.outcome else UNFINISHED)
     return compared
 
 
 def _seed(source: ReplaySource, part: list[RecordedStep]) -> int:
-    """The seed of some steps; one that is not known does not matter, for nothing is run then."""
+    """The seed of some steps; an unknown one does not matter, since nothing is executed then."""
     known = part[0].seed if part else None
     return source.record.seed if known is None else known
 
@@ -155,10 +204,10 @@ async def _scores(
     source: ReplaySource,
     run: RunDirectory,
     steps: list[StepComparison],
-    comparing: Comparing,
+    comparing: StepComparer,
     announce: Announce,
 ) -> list[ScoreComparison]:
-    """Grade the replay after each step after which the run was graded, by its newest grades."""
+    """Grade the replay at each step at which the run was graded; compare with its latest grades."""
     newest = {grade.step: grade for grade in read_grades(source.run)}
     if source.run.replies.is_file():
         kept = chained(payloads(source.run.replies), first_hash(run.replies))
@@ -167,9 +216,9 @@ async def _scores(
     last = len(read_journal(run.journal).steps)
     for number, then in sorted(newest.items()):
         if number > last:
-            compared.append(_not_graded(then, "the replay has ended before it"))
+            compared.append(_not_graded(then, "the replay ended before it"))
             continue
-        announce(f"grading as it was after step {number}")
+        announce(f"grading step {number}")
         try:
             now = await grade_run(run, number)
         except RunFailed as failure:
@@ -183,36 +232,28 @@ async def _scores(
 
 def _not_graded(then: GradeRecord, reason: str) -> ScoreComparison:
     return ScoreComparison(
-        step=then.step,
-        then=then.score,
-        now=None,
-        agreement="not replayable",
-        reason=reason,
+        step=then.step, then=then.score, now=None, agreement="not replayable", reason=reason
     )
 
 
 def compare_grades(
-    then: GradeRecord, now: GradeRecord, comparing: Comparing, *, timed: bool, taken_over: bool
+    then: GradeRecord, now: GradeRecord, comparing: StepComparer, *, timed: bool, taken_over: bool
 ) -> ScoreComparison:
     """How two grades of one step compare; of a timed task only whether both are valid."""
-    agreement, reason = "same", ""
+    agreement: Agreement = "same"
+    reason = ""
     if taken_over:
-        agreement, reason = "not replayable", "files were taken over from the record"
+        agreement, reason = "not replayable", "files were copied from the record"
     elif then.score is None or now.score is None:
         if then.valid != now.valid:
-            agreement, reason = (
-                "different",
-                f"{then.reason or 'valid'}; now {now.reason or 'valid'}",
-            )
+            agreement = "different"
+            reason = f"{then.reason or 'valid'}; now {now.reason or 'valid'}"
     elif timed:
-        reason = "measured time: only that both are valid is compared"
+        reason = "measured time: only validity is compared"
     elif not comparing.close(then.score, now.score):
         agreement, reason = "different", f"by {abs(now.score - then.score):.3g}"
     elif then.score != now.score:
         agreement = "within tolerance"
-    return ScoreComparison.model_validate(
-        {
-            "step": then.step, "then": then.score, "now": now.score,
-            "agreement": agreement, "reason": reason,
-        }
-    )  # fmt: skip
+    return ScoreComparison(
+        step=then.step, then=then.score, now=now.score, agreement=agreement, reason=reason
+    )

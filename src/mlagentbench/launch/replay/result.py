@@ -1,22 +1,22 @@
-"""What a replay says: whether a run's actions, carried out again, came to the same."""
+"""The result of a replay: how a run's actions compare when they are executed again."""
 
 from typing import Literal
 
 from mlagentbench.records import Action, Record
 
 Agreement = Literal["same", "within tolerance", "different", "not replayable"]
-"""not replayable: it was not the environment's to carry out, or cannot be without a model."""
+"""not replayable: the environment did not execute it, or cannot without a model."""
 RANK: dict[Agreement, int] = {
     "same": 0,
     "within tolerance": 1,
     "different": 2,
     "not replayable": 3,
 }
-"""From the best to what says least about the run."""
+"""From the best agreement to none."""
 
 
 class Compared(Record):
-    """One thing that was compared, such as an observation or a file, and what differs in it."""
+    """A difference in one thing, such as an observation or a file."""
 
     what: str
     agreement: Agreement
@@ -24,9 +24,9 @@ class Compared(Record):
 
 
 class StepComparison(Record):
-    """A step and its replay; `compared` names only what is not the same.
+    """A step and its replay; `compared` lists the differences.
 
-    `taken_over` says that its changes to the workspace were copied from the record.
+    `taken_over`: its changes to the workspace were copied from the record.
     """
 
     step: int
@@ -38,7 +38,7 @@ class StepComparison(Record):
 
 
 class ScoreComparison(Record):
-    """The grade of a step and that of its replay; no score is `None`."""
+    """The scores of a step and of its replay; None without a score."""
 
     step: int
     then: float | None
@@ -48,7 +48,7 @@ class ScoreComparison(Record):
 
 
 class SetupDifference(Record):
-    """Something that the run stood on and that is different here."""
+    """A property of the run's software or machine that differs here."""
 
     what: str
     then: str
@@ -71,7 +71,7 @@ class Replay(Record):
 
     @property
     def agrees(self) -> bool:
-        """Whether everything was carried out again and came to the same, within the tolerance."""
+        """Whether everything was replayed and is the same, within the tolerance."""
         return all(RANK[one.agreement] <= RANK["within tolerance"] for one in self.all_compared)
 
     @property
@@ -79,5 +79,5 @@ class Replay(Record):
         return (*self.steps, *self.scores)
 
     def count(self, agreement: Agreement) -> int:
-        """How many steps agree so far."""
+        """The number of steps with this agreement."""
         return sum(one.agreement == agreement for one in self.steps)

@@ -1,4 +1,4 @@
-"""What a replay starts from: a recorded run, step by step, and all that it stood on."""
+"""The recorded run that a replay starts from, with its task, data and environment."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -46,9 +46,9 @@ class RecordedStep:
     end: EndLine
     replies: tuple[ReplyLine, ...]
     resumed: bool
-    """Whether the run was interrupted, and gone on with, since the step before."""
+    """Whether the run was interrupted and resumed since the step before."""
     seed: int | None
-    """None when it belongs to a run that was branched from and is not here any more."""
+    """None when the step belongs to an ancestor that is missing."""
     edited: bool
     """Whether its observation was edited for a branch."""
     before: str
@@ -63,7 +63,7 @@ class RecordedStep:
         return self.end.observation.status
 
     def observation(self, objects: ObjectStore) -> Observation:
-        """All that the agent was shown; ObjectLost when it was long and is not there any more."""
+        """The full observation; ObjectLost when its text is missing."""
         if self.end.text is None:
             return self.end.observation
         text = objects.read(self.end.text, f"what step {self.n} showed").decode()
@@ -72,7 +72,7 @@ class RecordedStep:
 
 @dataclass(frozen=True)
 class ReplaySource:
-    """A recorded run whose task, data and python environment are here."""
+    """A recorded run whose task, data and virtual environment exist here."""
 
     run: RunDirectory
     record: RunRecord
@@ -86,7 +86,7 @@ class ReplaySource:
     objects: ObjectStore
 
     def actions(self) -> tuple[ActionSpec, ...]:
-        """What could be done in the run; an agent that took it over may have had other actions."""
+        """The actions of the run, also of an agent that took it over."""
         known = {spec.name for spec in ALL_ACTIONS}
         done = (step.begin.action.name for step in self.steps if step.status == "ok")
         return choose_actions(
@@ -94,32 +94,32 @@ class ReplaySource:
         )
 
     async def feedback(self) -> Feedback | None:
-        """What the run's agent was told of held-out data."""
+        """The feedback on held-out data that the run's agent got."""
         settings = RunSettings(feedback=self.record.disclosure.feedback)
         calls = settings.feedback_calls()
         if not calls:
             return None
         return await hold_out(self.task, self.data, self.python_env, call_task, calls)
 
-    def taken_back(self) -> int | None:
-        """The earlier step whose workspace the agent handed in; None when it was the last one."""
-        handed_in = None if self.outcome is None else self.outcome.snapshot
-        if not self.steps or handed_in in (None, self.steps[-1].end.snapshot):
+    def submitted_step(self) -> int | None:
+        """The earlier step whose workspace was submitted; None for the last one."""
+        submitted = None if self.outcome is None else self.outcome.snapshot
+        if not self.steps or submitted in (None, self.steps[-1].end.snapshot):
             return None
-        same = (step.n for step in reversed(self.steps) if step.end.snapshot == handed_in)
+        same = (step.n for step in reversed(self.steps) if step.end.snapshot == submitted)
         return next(same, None)
 
 
 class Lineage:
-    """The runs that a run was branched from: its first steps are theirs, under their seeds."""
+    """The ancestors of a branched run: its first steps are theirs, with their seeds."""
 
     def __init__(self, run: RunDirectory, record: RunRecord) -> None:
         self.runs = [run]
-        """The run, and those of its ancestors that are here."""
+        """The run, and its ancestors that exist here."""
         self.edited: set[int] = set()
         """Steps whose observations were edited."""
         self._seeds: list[tuple[int, int | None]] = []
-        """The step after which a seed holds, and the seed; the newest first."""
+        """The step after which a seed applies, and the seed; the latest first."""
         seen = {run.relative.as_posix()}
         while (point := record.branched_from) is not None:
             self._seeds.append((point.step, record.seed))
@@ -142,7 +142,7 @@ class Lineage:
 
 
 def read_source(run: RunDirectory) -> ReplaySource:
-    """Read a run that is to be replayed; a UsageError says what is missing for that."""
+    """Read a run to replay; a UsageError says what is missing."""
     record = read_record(run)
     if record.origin == "legacy":
         raise UsageError(
@@ -180,7 +180,7 @@ def read_source(run: RunDirectory) -> ReplaySource:
 
 
 def _tool(record: RunRecord, task: Task, lineage: Lineage) -> ToolModel | None:
-    """What answers the programs that are run again: what was said then, where that is kept."""
+    """The model for programs that are run again: recorded replies, if there are any."""
     run = lineage.runs[0]
     name = tool_model_name(task, record.disclosure.roles, record.disclosure.model)
     if name is None:
@@ -223,6 +223,6 @@ def _steps(lines: Sequence[AnyLine], first: RunLine, lineage: Lineage) -> Iterat
 
 
 def last_end(run: RunDirectory) -> EndLine:
-    """How the newest step of a run ended."""
+    """The end of a run's last step."""
     ends = (line for line in reversed(read_lines(run.journal)) if isinstance(line, EndLine))
     return next(ends)

@@ -1,4 +1,4 @@
-"""Carrying out recorded steps again, one by one."""
+"""Execute recorded steps again, one by one."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -10,7 +10,7 @@ from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.research_log import LOG
 from mlagentbench.environment.services.tool_model import RecordedTool
 from mlagentbench.errors import ActionError, RunEnded, RunFailed
-from mlagentbench.launch.replay.compare import TIME, Comparing, ended_by_time, worst
+from mlagentbench.launch.replay.compare import TIME, StepComparer, ended_by_time, worst
 from mlagentbench.launch.replay.result import Compared, StepComparison
 from mlagentbench.launch.replay.source import RecordedStep, ReplaySource, last_end
 from mlagentbench.models.recording import record_replies, write_recording
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from inspect_ai.model import Model
 
 RECORDING = "replay-replies.jsonl"
-MOST_PATIENT = float("inf")
+NO_TIMEOUT = float("inf")
 
 
-class Noted(NamedTuple):
-    """Why a step is not carried out again; `nothing_done` says that it never was."""
+class NotExecuted(NamedTuple):
+    """Why a step is not executed again; `nothing_done` if it never was."""
 
     reason: str
     nothing_done: bool = False
 
 
 def recorded_model(source: ReplaySource, run: RunDirectory) -> "Mapping[str, Model]":
-    """What stands for every model: it says what the actions of the run were told then."""
+    """A model for all roles that repeats the recorded replies to the run's actions."""
     from inspect_ai.model import get_model
 
     replies = [line for step in source.steps for line in step.replies]
@@ -49,40 +49,40 @@ def recorded_model(source: ReplaySource, run: RunDirectory) -> "Mapping[str, Mod
 
 
 class Replayer:
-    """Carries out the steps of a run again and compares each with what the journal says."""
+    """Executes the steps of a run again and compares each with the journal."""
 
-    def __init__(self, source: ReplaySource, comparing: Comparing) -> None:
+    def __init__(self, source: ReplaySource, comparing: StepComparer) -> None:
         self._source = source
         self._comparing = comparing
         self._step: RecordedStep | None = None
 
     async def replay(self, environment: Environment, step: RecordedStep) -> StepComparison:
-        """Carry out one step, or note why not, and compare."""
+        """Execute one step, or record why not, and compare."""
         self._step = step
         if isinstance(self._source.tool, RecordedTool):
             self._source.tool.select_step(step.begin.at, step.end.at)
         noted = _why_not(environment, step)
         if noted is None:
-            await self._lay_in_research_log(environment, step)
+            await self._copy_research_log(environment, step)
             try:
                 return self._compared(step, await self._execute(environment, step), environment)
             except RunFailed as failure:
                 if failure.cause != "model":
                     raise
-                noted = Noted(f"a model is asked for more than then: {failure.detail}")
+                noted = NotExecuted(f"a model is asked more than was recorded: {failure.detail}")
         return await self._take_over(environment, step, noted)
 
-    async def answer_as_then(self, _request: str) -> str:
-        """What a person answered in the step that is being replayed."""
+    async def recorded_answer(self, _request: str) -> str:
+        """What a person answered in the replayed step."""
         if self._step is None:
             return ""
         text = self._step.observation(self._source.objects).text
         return text.removeprefix(ANSWER) if text.startswith(ANSWER) else ""
 
     async def _execute(self, environment: Environment, step: RecordedStep) -> Observation:
-        """A command that was ended by its time is given as long again."""
+        """Execute the step; a command that timed out gets as much time again."""
         timed_out = step.end.observation.limit == TIME
-        patience = step.end.seconds if timed_out else MOST_PATIENT
+        patience = step.end.seconds if timed_out else NO_TIMEOUT
         try:
             return await environment.execute(step.begin.action, patience=patience)
         except RunEnded:
@@ -109,7 +109,7 @@ class Replayer:
     def _differences(
         self, step: RecordedStep, now: Observation, environment: Environment
     ) -> Iterator[Compared]:
-        """All that differs; ObjectLost when what it is compared with is not there any more."""
+        """All differences; ObjectLost when a recorded object is missing."""
         yield from self._comparing.files(step.end.snapshot, environment.steps[-1].snapshot)
         if not step.edited:
             then = step.observation(self._source.objects)
@@ -119,12 +119,12 @@ class Replayer:
     def _outputs(
         self, step: RecordedStep, then: Observation, now: Observation, environment: Environment
     ) -> Iterator[Compared]:
-        """What differs in all that a command printed, where its observation shows only a part."""
+        """Differences in the full output of a command whose observation shows only a part."""
         timed_out = ended_by_time(then, now)
         if step.end.output is None and not timed_out:
             return
-        printed = _whole_output(self._source.objects, step.end)
-        printed_now = _whole_output(environment.store, last_end(environment.run))
+        printed = _full_output(self._source.objects, step.end)
+        printed_now = _full_output(environment.store, last_end(environment.run))
         if timed_out:
             yield from self._comparing.printed_in_time(
                 then.text if printed is None else printed,
@@ -134,41 +134,39 @@ class Replayer:
             yield from self._comparing.texts("output", printed, printed_now)
 
     async def _take_over(
-        self, environment: Environment, step: RecordedStep, noted: Noted
+        self, environment: Environment, step: RecordedStep, noted: NotExecuted
     ) -> StepComparison:
-        """Count the step without doing it; what it did to the workspace is copied."""
-        laid_in = 0
+        """Record the step without executing it, and copy its changes to the workspace."""
+        copied = 0
         objects = self._source.objects
         if environment.ended is not None:
             return _not_done(step, noted)
         try:
             for change in changes(objects, step.before, step.end.snapshot):
-                await _lay_in(environment.sandbox, objects, change.path, change.after)
-                laid_in += 1
+                await _copy_entry(environment.sandbox, objects, change.path, change.after)
+                copied += 1
         except ObjectLost as lost:
-            noted = Noted(f"{noted.reason}; what it changed is not here: {lost.detail}")
+            noted = NotExecuted(f"{noted.reason}; its changes are missing: {lost.detail}")
         await environment.note_step(step.begin.action, step.end.observation)
-        taken_over = laid_in > 0 and not noted.nothing_done
+        taken_over = copied > 0 and not noted.nothing_done
         return _not_done(step, noted).model_copy(update={"taken_over": taken_over})
 
-    async def _lay_in_research_log(self, environment: Environment, step: RecordedStep) -> None:
-        """An agent that keeps a research log writes it between its steps."""
+    async def _copy_research_log(self, environment: Environment, step: RecordedStep) -> None:
+        """Copy a research log that the agent wrote between its steps."""
         if step.begin.action.name == append_summary_to_research_log.name:
             return
         objects = self._source.objects
-        with suppress(
-            ObjectLost
-        ):  # the comparison of this step's files, or the last one's, says so
+        with suppress(ObjectLost):  # comparing the files reports it
             entry = entry_at(objects, step.end.snapshot, LOG)
             if entry is not None and entry != entry_at(objects, step.before, LOG):
-                await _lay_in(environment.sandbox, objects, LOG, entry)
+                await _copy_entry(environment.sandbox, objects, LOG, entry)
 
 
-def _whole_output(objects: ObjectStore, end: EndLine) -> str | None:
+def _full_output(objects: ObjectStore, end: EndLine) -> str | None:
     return None if end.output is None else objects.read(end.output).decode("utf-8", "replace")
 
 
-def _not_done(step: RecordedStep, noted: Noted) -> StepComparison:
+def _not_done(step: RecordedStep, noted: NotExecuted) -> StepComparison:
     return StepComparison(
         step=step.n,
         action=step.begin.action,
@@ -177,26 +175,28 @@ def _not_done(step: RecordedStep, noted: Noted) -> StepComparison:
     )
 
 
-def _why_not(environment: Environment, step: RecordedStep) -> Noted | None:
-    """Why a step cannot be carried out again; None when it can."""
+def _why_not(environment: Environment, step: RecordedStep) -> NotExecuted | None:
+    """Why a step cannot be executed again; None when it can."""
     if environment.ended is not None:
-        return Noted("the replay has ended before it")
+        return NotExecuted("the replay ended before it")
     if step.seed is None:
-        return Noted("the run that it was branched from is not here, and so is not its seed")
+        return NotExecuted("the run that it was branched from is missing, and so is its seed")
     if step.begin.action.name == UNUSABLE_REPLY.name:
-        return Noted("an unusable reply: nothing was carried out", nothing_done=True)
+        return NotExecuted("an unusable reply: nothing was executed", nothing_done=True)
     if step.status == "interrupted":
-        return Noted("it was interrupted", nothing_done=step.end.snapshot == step.before)
+        return NotExecuted("it was interrupted", nothing_done=step.end.snapshot == step.before)
     try:
         environment.actions.find(step.begin.action.name)
     except ActionError:
         if step.status == "ok":
-            return Noted("a foreign agent did it by itself")
+            return NotExecuted("an external agent did it outside of the environment")
     return None
 
 
-async def _lay_in(sandbox: Sandbox, objects: ObjectStore, path: str, entry: Entry | None) -> None:
-    """Make a path of the workspace what the record has there, as the sandbox's own user."""
+async def _copy_entry(
+    sandbox: Sandbox, objects: ObjectStore, path: str, entry: Entry | None
+) -> None:
+    """Copy a recorded entry to the workspace, as the sandbox's user."""
     if entry is None or entry.kind == "link":
         await sandbox.run(["rm", "-rf", "--", path])
     if entry is None:

@@ -1,7 +1,7 @@
-"""Plots for papers, as SVG and PDF: the same series that the site draws, with matplotlib.
+"""Plots for papers as SVG and PDF: the series of the site, drawn with matplotlib.
 
-The same figures give the same files: no dates, no random names. Text stays text, so that a paper's
-own fonts can take its place.
+The same numbers give the same files: no dates, no random names. Text stays text, so that a paper's
+fonts apply to it.
 """
 
 import io
@@ -10,15 +10,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlagentbench.analysis.run_summary import RunSummary
-from mlagentbench.errors import UsageError
-from mlagentbench.fs import write_atomically
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.report.site.charts import round_tokens
-from mlagentbench.report.site.heat_colours import SCHEMES, colours, shade_of
+from mlagentbench.report.site.heat_colours import SCHEMES, shade_colours, shade_of
 from mlagentbench.report.site.series import (
     CURVE_TITLES,
     Curve,
@@ -26,20 +23,15 @@ from mlagentbench.report.site.series import (
     profiles,
     score_curve,
     trade_offs,
-    who_ran,
 )
-from mlagentbench.statistics.curves import Axis
 from mlagentbench.statistics.leaderboard import Leaderboard
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-NEEDS_MATPLOTLIB = "--plots needs matplotlib; install it with: pip install 'mlagentbench[plots]'"
 WITHOUT_DATES: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-COLOURS = (
-    "#0b6b64", "#b3502e", "#3f5fb0", "#8a6100", "#8b3a83", "#4d6b1f", "#a02c4e", "#5a6570",
-)  # fmt: skip
+COLOURS = ["#0b6b64", "#b3502e", "#3f5fb0", "#8a6100", "#8b3a83", "#4d6b1f", "#a02c4e", "#5a6570"]
 MARKERS = ("o", "s", "^", "D")
 DASHES = ("-", "--", ":", "-.")
 SETTINGS: Any = {
@@ -54,7 +46,7 @@ SETTINGS: Any = {
     "figure.constrained_layout.use": True,
 }
 MOST_CURVES = 200
-"""Runs whose curves are drawn for a task."""
+"""Runs of a task whose curves are drawn."""
 
 
 @dataclass(frozen=True)
@@ -65,34 +57,22 @@ class Plot:
     figure: "Figure"
 
 
-def require_matplotlib() -> None:
-    """UsageError, before any work is done, when no plots can be made here."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise UsageError(NEEDS_MATPLOTLIB) from error
-
-
-def write_plots(data: ReportData, folder: Path) -> list[Path]:
-    """Write all plots of a report, each as SVG and as PDF; gives back the files."""
-    require_matplotlib()
+def plot_files(data: ReportData) -> Iterator[tuple[str, bytes]]:
+    """All plots of a report, each as SVG and as PDF."""
     from matplotlib import rc_context
 
-    written = []
     with rc_context(SETTINGS):
         for plot in _plots(data):
             for kind, metadata in WITHOUT_DATES.items():
                 contents = io.BytesIO()
                 plot.figure.savefig(contents, format=kind, metadata=metadata)
-                written.append(folder / f"{plot.name}.{kind}")
-                write_atomically(written[-1], contents.getvalue())
-    return written
+                yield f"{plot.name}.{kind}", contents.getvalue()
 
 
 def _plots(data: ReportData) -> Iterator[Plot]:
     several = len(data.leaderboards) > 1
     for number, leaderboard in enumerate(data.leaderboards, start=1):
-        name = f"board-{number}-" if several else ""
+        name = f"leaderboard-{number}-" if several else ""
         yield Plot(f"{name}success", _heatmap(leaderboard))
         if any(point.tokens for point in trade_offs(leaderboard)):
             yield Plot(f"{name}trade-off", _trade_off(leaderboard))
@@ -147,11 +127,11 @@ def _heatmap(leaderboard: Leaderboard) -> "Figure":
 
 
 def _shades(rate: float) -> tuple[str, str]:
-    return colours(SCHEMES[0], shade_of(rate) or 0)
+    return shade_colours(SCHEMES[0], shade_of(rate) or 0)
 
 
 def _trade_off(leaderboard: Leaderboard) -> "Figure":
-    """Tokens a run against the success rate; agents that use none stand at the left."""
+    """Tokens a run against the success rate; agents without a model are at the left."""
     figure, axes = _figure(5.2, 4.0)
     points = trade_offs(leaderboard)
     used = [point.tokens for point in points if point.tokens > 0]
@@ -161,10 +141,8 @@ def _trade_off(leaderboard: Leaderboard) -> "Figure":
         x = point.tokens if point.tokens > 0 else least
         if point.interval is not None:
             axes.plot([x, x], [point.interval.low, point.interval.high], color=_colour(number))
-        axes.plot(
-            [x], [point.rate], MARKERS[number % len(MARKERS)], color=_colour(number),
-            label=point.name, linestyle="none",
-        )  # fmt: skip
+        marker = MARKERS[number % len(MARKERS)]
+        axes.plot([x], [point.rate], marker, color=_colour(number), label=point.name)
     axes.set_xscale("log")
     axes.set_xlim(least / 2, max(used) * 3)
     ticks = [10.0**power for power in range(12) if first <= 10.0**power < max(used) * 3]
@@ -181,23 +159,17 @@ def _trade_off(leaderboard: Leaderboard) -> "Figure":
 
 def _profile(leaderboard: Leaderboard) -> "Figure":
     figure, axes = _figure(5.2, 4.0)
-    _draw_steps(axes, profiles(leaderboard))
+    for number, curve in enumerate(profiles(leaderboard)):
+        _draw_curve(axes, curve, DASHES[number % len(DASHES)], color=_colour(number))
     axes.set_xlabel("normalised score of at least")
     axes.set_ylabel("share of runs, mean over tasks")
     _legend(figure, axes)
     return figure
 
 
-def _draw_steps(axes: "Axes", curves: Sequence[Curve]) -> None:
-    for number, curve in enumerate(curves):
-        axes.step(
-            [point.x for point in curve.points],
-            [point.y for point in curve.points],
-            DASHES[number % len(DASHES)],
-            where="post",
-            color=_colour(number),
-            label=curve.name,
-        )
+def _draw_curve(axes: "Axes", curve: Curve, *style: str, **options: Any) -> None:
+    xs, ys = [point.x for point in curve.points], [point.y for point in curve.points]
+    axes.step(xs, ys, *style, where="post", label=curve.name, **options)
 
 
 def _error_modes(summaries: Sequence[RunSummary]) -> "Figure":
@@ -218,29 +190,18 @@ def _error_modes(summaries: Sequence[RunSummary]) -> "Figure":
 
 
 def _scores(summaries: Sequence[RunSummary]) -> "Figure":
-    """The score of the workspace as it stood, against each thing that runs use."""
+    """The score of the workspace against each resource that runs use."""
     from matplotlib.figure import Figure
 
-    known = [axis for axis in CURVE_TITLES if _is_known(summaries, axis)]
+    curves = {axis: [score_curve(one, axis) for one in summaries] for axis in CURVE_TITLES}
+    known = {axis: list(filter(None, found)) for axis, found in curves.items() if any(found)}
+    names = sorted({curve.name for found in known.values() for curve in found})
+    colours = dict(zip(names, cycle(COLOURS), strict=False))
     figure = Figure(figsize=(3.0 * len(known), 3.4))
-    styles = dict(zip(sorted({who_ran(one) for one in summaries}), cycle(COLOURS), strict=False))
-    for place, axis in enumerate(known, start=1):
+    for place, (axis, found) in enumerate(known.items(), start=1):
         axes = figure.add_subplot(1, len(known), place)
-        labelled: set[str] = set()
-        for summary in summaries:
-            curve = score_curve(summary, axis)
-            if curve is None:
-                continue
-            name = curve.name
-            axes.step(
-                [point.x for point in curve.points],
-                [point.y for point in curve.points],
-                where="post",
-                color=styles[name],
-                alpha=0.7,
-                label=None if name in labelled else name,
-            )
-            labelled.add(name)
+        for curve in found:
+            _draw_curve(axes, curve, color=colours[curve.name], alpha=0.7)
         axes.axhline(0, color="0.6", linestyle=":", linewidth=1)
         axes.locator_params(axis="x", nbins=5)
         axes.axhline(1, color="0.6", linestyle=":", linewidth=1)
@@ -254,11 +215,8 @@ def _scores(summaries: Sequence[RunSummary]) -> "Figure":
 def _legend(figure: "Figure", axes: "Axes", columns: int = 2) -> None:
     """Below the figure, where it covers nothing."""
     handles, names = axes.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower left", ncols=columns)
-
-
-def _is_known(summaries: Sequence[RunSummary], axis: Axis) -> bool:
-    return any(score_curve(summary, axis) for summary in summaries)
+    lines = dict(zip(names, handles, strict=True))
+    figure.legend(lines.values(), lines.keys(), loc="outside lower left", ncols=columns)
 
 
 def _colour(number: int) -> str:

@@ -2,12 +2,12 @@
 
     TO/
       index.html agents.html process.html efficiency.html runs.html
-      tasks/TASK.html              what a task's scores mean, and where agents stand
+      tasks/TASK.html              what a task's scores mean, and each agent's scores
       runs/NAME.html               one run, step by step
       assets/                      the style sheet and the script
-      manifest.json                what each run's page was made from
+      manifest.json                the fingerprint of each run's page
 
-A run's page is written again only when the run, or the look of pages, has changed.
+A run's page is written again only when the run or our code has changed.
 """
 
 import hashlib
@@ -40,12 +40,12 @@ PAGES = (
 )
 MANIFEST = "manifest.json"
 MOST_UNREADABLE = 200
-"""Unreadable runs that are listed one by one."""
+"""Unreadable runs that are listed individually."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What every page has around its contents."""
+    """What all pages share."""
 
     generated_at: str
     command: str
@@ -69,34 +69,27 @@ class Frame:
 
 
 def build_site(data: ReportData, to: Path) -> Path:
-    """Write the site below `to`, or bring it up to date; returns its first page."""
+    """Write or update the site below `to`; returns its first page."""
     frame = Frame(data.generated_at, data.command, data.logs_bundle)
     write_run_pages(data.collection.runs, to, frame)
     write_atomically(to / "assets" / rendering.STYLES, rendering.style_sheet().encode())
     write_atomically(to / "assets" / rendering.SCRIPTS, rendering.script().encode())
-    for view in task_page.task_views(data):
-        address = f"tasks/{rendering.task_page(view.task)}"
-        frame.write(to, address, task_page.TEMPLATE, view=view)
+    for task in task_page.task_views(data):
+        frame.write(to, f"tasks/{rendering.task_page(task.task)}", task_page.TEMPLATE, view=task)
     frame.write(to, "runs.html", runs_page.TEMPLATE, view=runs_page.runs_view(data))
-    frame.write(
-        to, "efficiency.html", efficiency_page.TEMPLATE, view=efficiency_page.efficiency_view(data)
-    )
+    efficiency = efficiency_page.efficiency_view(data)
+    frame.write(to, "efficiency.html", efficiency_page.TEMPLATE, view=efficiency)
     frame.write(to, "process.html", process_page.TEMPLATE, view=process_page.process_view(data))
     frame.write(to, "agents.html", agents_page.TEMPLATE, view=agents_page.agents_view(data))
-    frame.write(
-        to,
-        "index.html",
-        overview_page.TEMPLATE,
-        view=overview_page.overview_view(data),
-        most=MOST_UNREADABLE,
-    )
+    overview = overview_page.overview_view(data)
+    frame.write(to, "index.html", overview_page.TEMPLATE, view=overview, most=MOST_UNREADABLE)
     return to / "index.html"
 
 
 def write_run_pages(collected: tuple[CollectedRun, ...], to: Path, frame: Frame) -> int:
     """Write the pages of runs that are new or changed, remove those of runs that are gone.
 
-    The manifest is written last: what a crash leaves behind is written again.
+    The manifest is written last, so that after a crash the pages are written again.
     """
     manifest = to / MANIFEST
     before = _read_manifest(manifest)
@@ -125,23 +118,17 @@ def _run_page(one: CollectedRun, family: Family | None, frame: Frame) -> bytes:
 
 
 def _page_fingerprint(one: CollectedRun, family: Family | None, frame: Frame) -> str:
-    """Changes with the run, its family, what judges said of it, and with the look of pages."""
-    parts = [one.fingerprint, package_hash(), frame.bundle or "", str(one.directory)]
-    parts.append(repr(family))
-    try:
-        status = (one.directory / judge_votes.FILE).stat()
-        parts.append(f"{status.st_size} {status.st_mtime_ns}")
-    except OSError:
-        parts.append("not judged")
+    """A hash that changes with the run and its judgements, its family, and our code."""
+    parts = [one.fingerprint, package_hash(), frame.bundle or "", str(one.directory), repr(family)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
 def _read_manifest(file: Path) -> dict[str, str]:
-    """What pages were made from; nothing when that is not known, so that all are made again."""
+    """The fingerprint of each page; empty when unknown, so that all pages are written again."""
     try:
         found = json.loads(file.read_bytes())
     except (OSError, ValueError):
         return {}
     if not isinstance(found, dict):
         return {}
-    return {name: made for name, made in found.items() if isinstance(made, str)}
+    return {name: value for name, value in found.items() if isinstance(value, str)}

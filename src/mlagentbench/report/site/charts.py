@@ -1,7 +1,7 @@
-"""Drawings for the site: places in pixels, which the template `charts.html` turns into SVG.
+"""Charts for the site, laid out in pixels; the template `charts.html` turns them into SVG.
 
-Colours come from the style sheet by a series' number, so that both schemes are right; each number
-has a marker and a dash of its own, so that nobody needs the colours.
+Colours come from the style sheet by a series' number, for light and dark. Each number also has its
+marker and its dash, so that charts can be read without colours.
 """
 
 import math
@@ -14,7 +14,7 @@ from mlagentbench.report.site.series import Curve, ModeCounts, TradeOff
 from mlagentbench.statistics.curves import Axis
 
 STYLES = 8
-"""How many series look different; more of them begin again."""
+"""The number of series styles; further series start over."""
 WIDTH, HEIGHT, WIDE = 720.0, 340.0, 860.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 20.0, 18.0, 46.0
 LABELS = 250.0
@@ -40,7 +40,7 @@ class Rule:
     text: str
     upright: bool
     row: int = 0
-    """Texts of rules that are close stand in different rows."""
+    """The row of its text, so that texts of close rules do not overlap."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,10 @@ class Dot:
     y: float
     style: int
     name: str
-    """What it says when pointed at."""
+    """Its tooltip."""
     low: float | None = None
     high: float | None = None
-    """The ends of its interval, along the axis that the chart says."""
-    label: str = ""
-    label_left: bool = False
+    """The ends of its interval on the y axis."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +83,10 @@ class Key:
 
 @dataclass(frozen=True)
 class Chart:
-    """All that is drawn, in pixels from the upper left corner."""
+    """Everything that is drawn, in pixels from the upper left corner."""
 
     name: str
-    """What the drawing shows, for those who cannot see it."""
+    """A description for screen readers."""
     x_title: str
     y_title: str
     x_ticks: tuple[Tick, ...]
@@ -133,7 +131,7 @@ class Scale:
 
 
 def nice_ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers from low to high, about so many."""
+    """About this many round numbers from low to high."""
     raw = (high - low) / about
     size = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * size for factor in (1, 2, 2.5, 5, 10) if factor * size >= raw * 0.999)
@@ -143,7 +141,7 @@ def nice_ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def plain(value: float) -> str:
-    """A tick's number, without noise of its last bits."""
+    """A tick's number, without floating-point noise."""
     return f"{value:,.10g}" if abs(value) < 1e6 else f"{value:.3g}"
 
 
@@ -161,9 +159,9 @@ def curve_chart(
     dotted: bool = False,
     hold: bool = False,
 ) -> Chart:
-    """Step functions: each value holds until the next, with `hold` the last one for good.
+    """Step functions: each value holds until the next; with `hold`, the last one to the right edge.
 
-    `levels` are lines to measure them by.
+    `levels` are horizontal reference lines.
     """
     width, height = size
     right = LEVEL_NAMES if levels else RIGHT
@@ -215,12 +213,12 @@ def axis_text(value: float, axis: Axis | None) -> str:
 
 
 def round_tokens(value: float) -> str:
-    """A round number of tokens, without the zeros behind its point."""
+    """A round number of tokens, without trailing zeros."""
     return re.sub(r"\.0+(?=[kMG])", "", tokens_text(value))
 
 
 def short_name(name: str) -> str:
-    """A name that fits beside a chart; its whole is in the table below."""
+    """A name shortened to fit beside a chart; the table below has it in full."""
     return name if len(name) <= NAME_LETTERS else f"{name[: NAME_LETTERS - 1]}…"
 
 
@@ -281,11 +279,10 @@ def trade_off_chart(points: Sequence[TradeOff]) -> Chart:
 
 @dataclass(frozen=True)
 class DotRow:
-    """A name with its values, and their mean where there is one."""
+    """A name with its values."""
 
     name: str
     values: tuple[float, ...]
-    mean: float | None = None
 
 
 def dot_rows_chart(
@@ -296,7 +293,7 @@ def dot_rows_chart(
     *,
     log: bool = False,
 ) -> Chart:
-    """Values as dots, a row for each name, between upright lines to measure them by."""
+    """Values as dots, a row for each name, with vertical reference lines."""
     left, row_height, top = LABELS, 30.0, 26.0 + 15.0 * min(len(rules), 4)
     height = top + row_height * len(rows) + BOTTOM
     values = [value for row in rows for value in row.values] + [at for at, _ in rules]

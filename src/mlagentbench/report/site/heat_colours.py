@@ -1,7 +1,7 @@
-"""The colours of heatmap cells, with text that can be read on each of them.
+"""The colours of heatmap cells, with legible text on each of them.
 
-Shades have a number each: 0 is nothing, 10 all that is wanted; -1 to -5 lie below the floor. The
-text's colour is the one of two that stands out more from the shade, in either scheme.
+Shades are numbered: 0 is the floor, 10 the full score, -1 to -5 are below the floor. The text is
+dark or light, whichever has more contrast with the shade.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ SCHEMES = (
 
 
 def shade_of(share: float | None) -> int | None:
-    """The shade of a share, 1 being all of it; negative ones lie below the floor."""
+    """The shade of a share; 1 is the full score, negative shares are below the floor."""
     return None if share is None else max(BOTTOM, min(TOP, round(10 * share)))
 
 
@@ -44,7 +44,7 @@ def heat_class(share: float | None) -> str:
     return f"heat-{shade}" if shade >= 0 else f"heat-below-{-shade}"
 
 
-def colours(scheme: Scheme, shade: int) -> tuple[str, str]:
+def shade_colours(scheme: Scheme, shade: int) -> tuple[str, str]:
     """Background and text of a shade."""
     end, share = (scheme.full, shade / TOP) if shade >= 0 else (scheme.below, shade / BOTTOM)
     background = _mixed(scheme.none, end, share)
@@ -62,7 +62,9 @@ def heat_css() -> str:
     """A rule for each shade, for both schemes."""
     rules = []
     for shade in range(BOTTOM, TOP + 1):
-        (light, light_text), (dark, dark_text) = (colours(scheme, shade) for scheme in SCHEMES)
+        (light, light_text), (dark, dark_text) = (
+            shade_colours(scheme, shade) for scheme in SCHEMES
+        )
         rules.append(
             f".{heat_class(shade / 10)} {{ background-color: light-dark({light}, {dark}); "
             f"color: light-dark({light_text}, {dark_text}); }}\n"

@@ -1,4 +1,4 @@
-"""The templates of the site: compiled once, everything escaped, nothing undefined."""
+"""The site's Jinja templates: compiled once, everything escaped, undefined names are errors."""
 
 import re
 from functools import cache
@@ -29,7 +29,7 @@ def environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
-        finalize=_shown,
+        finalize=_displayed,
     )
     jinja.filters |= {
         "preview": preview,
@@ -51,8 +51,8 @@ def environment() -> "Environment":
     return jinja
 
 
-def _shown(value: object) -> object:
-    """What stands on a page of a value: of plain texts, also what cannot be seen."""
+def _displayed(value: object) -> object:
+    """A value as it appears on a page; invisible characters of plain text become visible."""
     return visible(value) if type(value) is str else value
 
 
@@ -65,7 +65,7 @@ def thousands(number: int) -> str:
 
 
 def px(length: float) -> str:
-    """A length in a drawing, as short as can be."""
+    """A length in a drawing, rounded to a tenth."""
     return f"{length:.1f}".removesuffix(".0")
 
 
@@ -75,7 +75,7 @@ def task_page(task: str) -> str:
 
 
 def finding_name(finding: Finding) -> str:
-    """A finding's kind in words, with its level or form."""
+    """A finding's kind as a text, with its level or form."""
     detail = finding.level or finding.form
     name = finding.kind.replace("-", " ")
     return f"{name}: {detail}" if detail else name

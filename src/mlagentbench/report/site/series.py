@@ -1,6 +1,6 @@
-"""What plots show, as numbers: the site draws them as SVG, and `--plots` for papers."""
+"""The numbers behind the plots: the site draws them as SVG, `--plots` with matplotlib."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -18,7 +18,7 @@ CURVE_TITLES: dict[Axis, str] = {
     "tokens": "tokens",
     "dollars": "dollars",
 }
-"""What a score is drawn against, as a reader calls it."""
+"""The x axes of score curves, with their titles."""
 ERROR_MODES: tuple[ErrorMode, ...] = get_args(ErrorMode)
 
 
@@ -44,46 +44,45 @@ class TradeOff:
     tokens: float
     rate: float
     interval: Interval | None
-    is_reference_agent: bool
 
 
 @dataclass(frozen=True)
 class ModeCounts:
-    """How many unsuccessful runs of an agent show each error mode, and where it came first."""
+    """The error modes of an agent's unsuccessful runs."""
 
     name: str
     unsuccessful: int
     runs: int
     first: tuple[tuple[ErrorMode, int], ...]
-    """By the first cause in time: each run once."""
+    """Runs by their first error mode; each run counts once."""
     held: tuple[tuple[ErrorMode, int], ...]
-    """A run counts for every mode that it shows."""
+    """Runs by all of their error modes; a run can count several times."""
 
 
-def who_ran(summary: RunSummary) -> str:
+def agent_of_summary(summary: RunSummary) -> str:
     facts = summary.result.record.disclosure
     return agent_with_model(agent_text(facts.agent, facts.agent_settings), facts.model)
 
 
+def by_agent(summaries: Iterable[RunSummary]) -> dict[str, list[RunSummary]]:
+    """The runs of each agent with its model, sorted by name."""
+    groups: dict[str, list[RunSummary]] = defaultdict(list)
+    for summary in summaries:
+        groups[agent_of_summary(summary)].append(summary)
+    return dict(sorted(groups.items()))
+
+
 def trade_offs(leaderboard: Leaderboard) -> list[TradeOff]:
-    """Tokens a run against the mean success rate; agents that use no tokens stand at 0."""
-    found = []
-    for row in leaderboard.rows:
-        if row.success.mean is not None and row.counted and row.tokens is not None:
-            found.append(
-                TradeOff(
-                    name=row.name,
-                    tokens=row.tokens / row.counted,
-                    rate=row.success.mean,
-                    interval=row.success.on_these_tasks,
-                    is_reference_agent=row.is_reference_agent,
-                )
-            )
-    return found
+    """Tokens a run against the mean success rate; agents without a model are at 0."""
+    return [
+        TradeOff(row.name, row.tokens / row.counted, row.success.mean, row.success.on_these_tasks)
+        for row in leaderboard.rows
+        if row.success.mean is not None and row.counted and row.tokens is not None
+    ]
 
 
 def profiles(leaderboard: Leaderboard) -> list[Curve]:
-    """For each row, the share of tasks and runs with at least a normalised score."""
+    """For each row, the share of runs that reach each normalised score."""
     return [
         Curve(row.name, tuple(Point(at.at_least, at.share) for at in row.profile))
         for row in leaderboard.rows
@@ -92,9 +91,9 @@ def profiles(leaderboard: Leaderboard) -> list[Curve]:
 
 
 def score_curve(summary: RunSummary, axis: Axis) -> Curve | None:
-    """The normalised score of the workspace as it stood, against what had been used by then."""
+    """The normalised score after each graded step, against what had been used by then."""
     found = run_curve(summary, axis)
-    return None if found is None else _curve(who_ran(summary), found)
+    return None if found is None else _curve(agent_of_summary(summary), found)
 
 
 def mean_score_curves(
@@ -103,15 +102,13 @@ def mean_score_curves(
     of_run: Callable[[ScoreCurve], ScoreCurve] = lambda curve: curve,
 ) -> list[Curve]:
     """For each agent, the mean over its runs whose steps were graded, `of_run` applied first."""
-    groups: dict[str, list[ScoreCurve]] = {}
-    for summary in summaries:
-        found = run_curve(summary, axis)
-        if found is not None:
-            groups.setdefault(who_ran(summary), []).append(of_run(found))
-    return [
-        _curve(f"{name}, mean of {len(curves)}" if len(curves) > 1 else name, mean_curve(curves))
-        for name, curves in groups.items()
-    ]
+    means = []
+    for agent, runs in by_agent(summaries).items():
+        curves = [of_run(found) for run in runs if (found := run_curve(run, axis)) is not None]
+        if curves:
+            name = f"{agent}, mean of {len(curves)}" if len(curves) > 1 else agent
+            means.append(_curve(name, mean_curve(curves)))
+    return means
 
 
 def _curve(name: str, found: ScoreCurve) -> Curve:
@@ -120,19 +117,16 @@ def _curve(name: str, found: ScoreCurve) -> Curve:
 
 def mode_counts(summaries: Iterable[RunSummary]) -> list[ModeCounts]:
     """The error modes of each agent's unsuccessful runs."""
-    groups: dict[str, list[RunSummary]] = {}
-    for summary in summaries:
-        groups.setdefault(who_ran(summary), []).append(summary)
-    return [_mode_counts(name, groups[name]) for name in sorted(groups)]
+    return [_mode_counts(name, runs) for name, runs in by_agent(summaries).items()]
 
 
 def _mode_counts(name: str, summaries: Sequence[RunSummary]) -> ModeCounts:
-    shown = [one.process for one in summaries if one.process.error_modes]
-    first = Counter(process.first_cause for process in shown)
-    held = Counter(mode for process in shown for mode in {one.mode for one in process.error_modes})
+    failed = [one.process for one in summaries if one.process.error_modes]
+    first = Counter(process.first_cause for process in failed)
+    held = Counter(mode for process in failed for mode in {one.mode for one in process.error_modes})
     return ModeCounts(
         name=name,
-        unsuccessful=len(shown),
+        unsuccessful=len(failed),
         runs=len(summaries),
         first=tuple((mode, first[mode]) for mode in ERROR_MODES),
         held=tuple((mode, held[mode]) for mode in ERROR_MODES),

@@ -1,7 +1,7 @@
-"""Finding a file in a directory of the person's: beside others, one level down, or in an archive.
+"""Find a file in the user's directory: at the top, one level down, or in an archive.
 
-Nothing is ever unpacked as a whole: one named regular file is read out of an archive, so its paths
-and links cannot lead anywhere. The directory itself is never written to.
+Archives are never unpacked as a whole. Only named regular files are read, so that paths and links
+in them are harmless. The directory is never written to.
 """
 
 import lzma
@@ -24,7 +24,7 @@ _DAMAGE = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMA
 
 
 class FilePlace(Record):
-    """A file, a folder, or a member of an archive; `ours` when it may be linked and removed."""
+    """A file, a folder, or a member of an archive; `ours` if it may be linked and removed."""
 
     file: Path
     size: int
@@ -140,7 +140,7 @@ def _find_member(archive: Path, name: str) -> FilePlace | None:
 def _members(archive: Path, _version: tuple[int, int]) -> dict[tuple[str, ...], FilePlace]:
     """The members by their path, also by their path below the top folder.
 
-    Remembered as long as the archive stays the same: large ones take long to list.
+    Cached while the archive is unchanged, since large ones take long to list.
     """
     listed = _zip_members(archive) if _is_zip(archive) else _tar_members(archive)
     found: dict[tuple[str, ...], FilePlace] = {}
@@ -167,7 +167,7 @@ def _tar_members(archive: Path) -> dict[str, int]:
 
 
 def _regular_files(archive: Path) -> Iterator[tuple[str, Callable[[], IO[bytes]]]]:
-    """The names of an archive's files, each with what opens it while it is the present one."""
+    """The names of an archive's files, each with a function that opens it during iteration."""
     if _is_zip(archive):
         with zipfile.ZipFile(archive) as zipped:
             for member in zipped.infolist():

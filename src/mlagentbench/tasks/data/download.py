@@ -1,4 +1,4 @@
-"""Files over HTTP: resumed where they stopped, retried when the network fails."""
+"""Downloads over HTTP: resumed where they stopped, retried when the network fails."""
 
 import asyncio
 import os
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     import httpx
 
 ATTEMPTS = 5
-"""How often in a row a download may fail without a single new byte."""
+"""How often in a row a download may fail without any new bytes."""
 PAUSE = 1.0
-"""Seconds before the second attempt; before every further one twice as long."""
+"""Seconds before the second attempt; doubled before each further one."""
 
-_WORTH_A_RETRY = {408, 425, 429, 500, 502, 503, 504}
+_RETRIED = {408, 425, 429, 500, 502, 503, 504}
 
 
 class DownloadRefused(UsageError):
-    """The source answered, and will not give the file."""
+    """The source refused to send the file."""
 
 
-class NotThere(DownloadRefused):
-    """The source answered, and has no such file."""
+class FileNotInSource(DownloadRefused):
+    """The source does not have the file."""
 
 
 def http_client(timeout: float) -> "httpx.AsyncClient":
-    """A client that trusts what the system trusts and follows redirects."""
+    """A client that uses the system's certificates and follows redirects."""
     import httpx
 
     context = ssl.create_default_context()
@@ -53,8 +53,8 @@ async def size_of(client: "httpx.AsyncClient", url: str) -> int | None:
     return int(length) if reply.is_success and length.isdigit() else None
 
 
-async def answers(client: "httpx.AsyncClient", url: str) -> bool:
-    """Whether the page is there, within the client's timeout."""
+async def is_reachable(client: "httpx.AsyncClient", url: str) -> bool:
+    """Whether the page responds within the client's timeout."""
     import httpx
 
     try:
@@ -66,11 +66,11 @@ async def answers(client: "httpx.AsyncClient", url: str) -> bool:
 async def download(
     url: str, target: Path, progress: Progress, *, client: "httpx.AsyncClient | None" = None
 ) -> None:
-    """Fetch `url` into `target`; until it is whole, it is collected in `target`.part.
+    """Download `url` to `target`, through `target`.part until it is complete.
 
-    Goes on where an earlier call stopped, provided that the server still has the same file. Raises
-    DownloadRefused when the server refuses, and UsageError when the network fails ATTEMPTS times
-    in a row; what arrived is kept.
+    Resumes an earlier download if the server still has the same file. Raises DownloadRefused when
+    the server refuses, and UsageError when the network fails ATTEMPTS times in a row; the partial
+    file is kept.
     """
     if client is not None:
         return await _download(client, _Part(target, url), progress)
@@ -88,37 +88,37 @@ async def _download(client: "httpx.AsyncClient", part: "_Part", progress: Progre
             await part.fetch(client, progress)
             return part.finish()
         except (httpx.TransportError, _Refusal) as error:
-            if isinstance(error, _Refusal) and not error.passing:
-                kind = NotThere if error.status in (404, 410) else DownloadRefused
+            if isinstance(error, _Refusal) and not error.is_temporary:
+                kind = FileNotInSource if error.status in (404, 410) else DownloadRefused
                 raise kind(f"{part.url}: the server answered {error}") from error
             failures, pause = (1, PAUSE) if part.size > before else (failures + 1, pause * 2)
             if failures >= ATTEMPTS:
                 reason = str(error) or type(error).__name__
                 raise UsageError(
-                    f"cannot download {part.url}: {reason}; what has arrived is kept, and the same "
-                    "command goes on from there"
+                    f"cannot download {part.url}: {reason}; the partial file is kept, run the same "
+                    "command again to resume"
                 ) from error
         await asyncio.sleep(pause)
 
 
 class _Refusal(Exception):
-    """The server answered, but not with the file."""
+    """The server answered without the file."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(f"{status} {words}")
         self.status = status
-        self.passing = status in _WORTH_A_RETRY
+        self.is_temporary = status in _RETRIED
 
 
 class _Origin(Record):
-    """Which file a part belongs to: its address, and what the server calls this version of it."""
+    """The URL of a partial file, and the server's validator of its version."""
 
     url: str
     validator: str | None
 
 
 class _Part:
-    """The beginning of a file, with a note beside it of what it is the beginning of."""
+    """A partial download, with its origin in a JSON file beside it."""
 
     def __init__(self, target: Path, url: str) -> None:
         self.target = target
@@ -132,7 +132,7 @@ class _Part:
         return self.file.stat().st_size if self.file.is_file() else 0
 
     async def fetch(self, client: "httpx.AsyncClient", progress: Progress) -> None:
-        """Ask for what is missing and append it; starts anew when the server's file has changed."""
+        """Request what is missing and append it; starts over when the server's file has changed."""
         validator = self._validator()
         if validator is None:
             self.file.unlink(missing_ok=True)
@@ -152,17 +152,16 @@ class _Part:
             total = start + int(length) if length.isdigit() else None
             self._remember(reply)
             with self.file.open("ab") as handle:
-                await self._append(reply, handle, start, total, progress)
+                await self._append(reply, handle, total, progress)
 
     def finish(self) -> None:
         self.file.replace(self.target)
         self.note.unlink()
 
     async def _append(
-        self, reply: "httpx.Response", handle: IO[bytes], start: int, total: int | None,
-        progress: Progress,
-    ) -> None:  # fmt: skip
-        done = start
+        self, reply: "httpx.Response", handle: IO[bytes], total: int | None, progress: Progress
+    ) -> None:
+        done = handle.tell()
         async for chunk in reply.aiter_raw():
             handle.write(chunk)
             done += len(chunk)
@@ -171,7 +170,7 @@ class _Part:
         os.fsync(handle.fileno())
 
     def _continues(self, reply: "httpx.Response", start: int, validator: str | None) -> bool:
-        """Whether the reply goes on exactly where the part ends."""
+        """Whether the reply starts exactly where the partial file ends."""
         if reply.status_code != 206:
             return start == 0 or reply.status_code not in (200, 206)
         begins = re.match(r"bytes (\d+)-", reply.headers.get("Content-Range", ""))
@@ -190,7 +189,7 @@ class _Part:
 
 
 def _validator_of(reply: "httpx.Response") -> str | None:
-    """A strong name of this version of the file: only such a one may be used to resume."""
+    """A strong validator of this version of the file; only such a one allows resuming."""
     etag: str | None = reply.headers.get("ETag")
     if etag is not None and not etag.startswith("W/"):
         return etag

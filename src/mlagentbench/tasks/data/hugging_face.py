@@ -1,4 +1,4 @@
-"""The Hugging Face hub, at a pinned revision: `ref` is [datasets/]OWNER/NAME@REVISION."""
+"""Downloads from the Hugging Face hub; `ref` is [datasets/]OWNER/NAME@REVISION."""
 
 import importlib.util
 import json
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
-from mlagentbench.tasks.data.download import NotThere
+from mlagentbench.tasks.data.download import FileNotInSource
 from mlagentbench.tasks.data.progress import Progress
 from mlagentbench.tasks.spec import Source, SourceFile
 from mlagentbench.tasks.subprocesses import run_command
@@ -24,7 +24,7 @@ _NO_NETWORK = r"LocalEntryNotFound|ConnectionError|ConnectError|NameResolution|T
 
 
 async def fetch(source: Source, file: SourceFile, target: Path, progress: Progress) -> None:
-    """Bring one file to `target`; the hub's client goes on with an interrupted download."""
+    """Download one file to `target`; the hub's client resumes an interrupted download."""
     match = _REF.fullmatch(source.ref)
     if match is None:
         raise UsageError(f"sources.ref: {source.ref!r} is not of the form OWNER/NAME@REVISION")
@@ -48,15 +48,15 @@ async def fetch(source: Source, file: SourceFile, target: Path, progress: Progre
     progress.transfer(file.path, target.stat().st_size, file.bytes)
 
 
-def _explained(source: Source, file: SourceFile, said: str, last: str) -> UsageError:
+def _explained(source: Source, file: SourceFile, output: str, last: str) -> UsageError:
     again = "then run the same command again"
-    if re.search(_NO_NETWORK, said):
-        return UsageError(f"Hugging Face cannot be reached; mend the network connection, {again}")
-    if re.search(_NOT_ALLOWED, said):
+    if re.search(_NO_NETWORK, output):
+        return UsageError(f"Hugging Face cannot be reached; check your network connection, {again}")
+    if re.search(_NOT_ALLOWED, output):
         return UsageError(
             f"Hugging Face does not let you download {source.ref}; accept its conditions on its "
             f"page, sign in with `hf auth login` or set HF_TOKEN, {again}"
         )
-    if re.search(_NOT_THERE, said):
-        return NotThere(f"Hugging Face has no {file.path} in {source.ref}")
+    if re.search(_NOT_THERE, output):
+        return FileNotInSource(f"Hugging Face has no {file.path} in {source.ref}")
     return UsageError(f"huggingface_hub failed: {last}")

@@ -1,4 +1,4 @@
-"""Kaggle, through its official client, without a single key press."""
+"""Downloads from Kaggle through its official client."""
 
 import asyncio
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mlagentbench.errors import UsageError
 from mlagentbench.tasks.data.archives import find_in_directory
-from mlagentbench.tasks.data.download import NotThere
+from mlagentbench.tasks.data.download import FileNotInSource
 from mlagentbench.tasks.data.progress import Progress
 from mlagentbench.tasks.spec import Source, SourceFile
 from mlagentbench.tasks.subprocesses import run_command
@@ -28,7 +28,7 @@ def page(ref: str, part: str) -> str:
 
 
 async def fetch(source: Source, file: SourceFile, target: Path, progress: Progress) -> None:
-    """Bring one file to `target`. An interrupted download is gone on with by the client itself."""
+    """Download one file to `target`; the client resumes an interrupted download."""
     collected = target.parent / ".kaggle" / re.sub(r"\W", "_", file.path)
     collected.mkdir(parents=True, exist_ok=True)
     kind, option = ("datasets", "-d") if "/" in source.ref else ("competitions", "-c")
@@ -39,9 +39,7 @@ async def fetch(source: Source, file: SourceFile, target: Path, progress: Progre
         raise _explained(source, file, done.stdout + done.stderr, done.last_lines(3))
     place = find_in_directory(collected, Path(file.path).name)
     if place is None:
-        raise UsageError(
-            f"the Kaggle client ended well but left no {file.path}: {done.last_lines()}"
-        )
+        raise UsageError(f"the Kaggle client succeeded without {file.path}: {done.last_lines()}")
     part = target.with_name(f"{target.name}.part")
     with place.open() as reader, part.open("wb") as writer:
         shutil.copyfileobj(reader, writer, 1 << 20)
@@ -58,30 +56,30 @@ def _client() -> str:
     return client
 
 
-def _explained(source: Source, file: SourceFile, said: str, last: str) -> UsageError:
-    """The client's failure, as the next step to take."""
+def _explained(source: Source, file: SourceFile, output: str, last: str) -> UsageError:
+    """The client's failure as an error with the next step."""
     again = "then run the same command again"
-    if re.search(_NO_NETWORK, said):
-        return UsageError(f"Kaggle cannot be reached; mend the network connection, {again}")
-    if re.search(_NO_TOKEN, said):
+    if re.search(_NO_NETWORK, output):
+        return UsageError(f"Kaggle cannot be reached; check your network connection, {again}")
+    if re.search(_NO_TOKEN, output):
         return UsageError(
-            'Kaggle wants a token; make one at https://www.kaggle.com/settings/api ("Generate New '
-            'Token"), save it as ~/.kaggle/access_token or set KAGGLE_API_TOKEN to it '
-            f"(clients before 2.0: ~/.kaggle/kaggle.json), {again}"
+            "Kaggle needs a token; create one at https://www.kaggle.com/settings/api "
+            '("Generate New Token"), save it as ~/.kaggle/access_token or set KAGGLE_API_TOKEN to '
+            f"it (clients before 2.0: ~/.kaggle/kaggle.json), {again}"
         )
-    if re.search(_NOT_ALLOWED, said):
+    if re.search(_NOT_ALLOWED, output):
         return UsageError(
             f"Kaggle does not let you download {source.ref}; accept its rules at "
             f"{page(source.ref, 'rules')} (with the account that the token belongs to), {again}"
         )
-    if re.search(_NOT_THERE, said):
-        return NotThere(f"Kaggle has no {file.path} in {source.ref}")
+    if re.search(_NOT_THERE, output):
+        return FileNotInSource(f"Kaggle has no {file.path} in {source.ref}")
     return UsageError(f"the Kaggle client failed: {last}")
 
 
 @asynccontextmanager
 async def _watched(directory: Path, file: SourceFile, progress: Progress) -> AsyncIterator[None]:
-    """Tell how much has arrived; the client's own bar is made for people."""
+    """Report how much has arrived, which the client does not do for programs."""
 
     async def watch() -> None:
         while True:

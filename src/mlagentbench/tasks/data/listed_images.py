@@ -1,8 +1,8 @@
-"""Images that are fetched one by one, from the addresses that a file of the source lists.
+"""Images downloaded one by one, from the URLs that a file of the source lists.
 
-HOME/downloads/TASK/vN/FOLDER/ keeps what has arrived, so that the same command, typed again, asks
-only for the rest. What cannot be had is listed in raw/FOLDER_missing.csv, for the task's prepare()
-to leave out; too much of it is an error.
+HOME/downloads/TASK/vN/FOLDER/ keeps what has arrived, so that running the same command again
+downloads only the rest. Images that cannot be downloaded are listed in raw/FOLDER_missing.csv, for
+the task's prepare() to leave out; too many of them are an error.
 """
 
 import asyncio
@@ -26,31 +26,31 @@ if TYPE_CHECKING:
     import httpx
 
 AT_ONCE = 8
-"""How many images are fetched at the same time."""
+"""Images downloaded at the same time."""
 TRIES = 2
-"""How often an image is fetched that arrives damaged."""
+"""Downloads of an image that arrives damaged."""
 REPORTS = 20
 
-_BEGINNINGS = {b"\x89PNG\r\n\x1a\n": b"IEND\xaeB`\x82", b"\xff\xd8\xff": b"\xff\xd9"}
-"""How PNG and JPEG files begin and end; some cameras write a little after a JPEG's end."""
+_FIRST_AND_LAST_BYTES = {b"\x89PNG\r\n\x1a\n": b"IEND\xaeB`\x82", b"\xff\xd8\xff": b"\xff\xd9"}
+"""The first and last bytes of PNG and JPEG files; some cameras append a little to a JPEG."""
 _TAIL = 1024
 
 
 class TooManyMissing(UsageError):
-    """A larger share of the images cannot be had than the task allows."""
+    """More images are missing than the task allows."""
 
 
-class Listed(NamedTuple):
+class ListedImage(NamedTuple):
     """An image of the listing."""
 
     name: str
     url: str
 
 
-async def bring_images(
+async def gather_images(
     task: Task, images: ListedImages, raw: Path, *, from_dir: Path | None, progress: Progress
 ) -> None:
-    """Bring the listed images into raw/FOLDER: from the person's directory, else by the network."""
+    """Collect the listed images in raw/FOLDER, from the user's directory or the network."""
     wanted = read_listing(task, raw / images.listing)
     folder = raw / images.folder
     folder.mkdir(parents=True)
@@ -76,11 +76,13 @@ async def bring_images(
     _report(task, images, missing, raw, progress)
 
 
-def read_listing(task: Task, listing: Path) -> list[Listed]:
+def read_listing(task: Task, listing: Path) -> list[ListedImage]:
     """The images that a COCO file lists, each under the name of its file."""
     try:
         entries = json.loads(listing.read_text(encoding="utf-8"))["images"]
-        found = [Listed(_plain_name(one["file_name"]), str(one["coco_url"])) for one in entries]
+        found = [
+            ListedImage(_plain_name(one["file_name"]), str(one["coco_url"])) for one in entries
+        ]
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"{task.id}: {listing.name} is not a COCO file with file_name and coco_url of each "
@@ -92,12 +94,12 @@ def read_listing(task: Task, listing: Path) -> list[Listed]:
 def _plain_name(path: str) -> str:
     name = PurePosixPath(path).name
     if name in ("", ".."):
-        raise ValueError(f"{path!r} is no file name")
+        raise ValueError(f"{path!r} is not a file name")
     return name
 
 
 class _Fetching:
-    """The images of one listing, on their way into the downloads."""
+    """Downloads the images of one listing."""
 
     def __init__(self, task: Task, images: ListedImages, total: int, progress: Progress) -> None:
         self.task = task
@@ -108,14 +110,14 @@ class _Fetching:
         self.missing: dict[str, str] = {}
         self.folder = downloads_dir(task.original_id, task.spec.version) / images.folder
 
-    def place(self, image: Listed) -> Path:
+    def place(self, image: ListedImage) -> Path:
         return self.folder / image.name
 
-    def has(self, image: Listed) -> bool:
-        return self.place(image).is_file() and is_whole_image(self.place(image))
+    def has(self, image: ListedImage) -> bool:
+        return self.place(image).is_file() and is_complete_image(self.place(image))
 
-    async def fetch(self, images: list[Listed]) -> dict[str, str]:
-        """Fetch them all, several at once; returns why those are missing that are."""
+    async def fetch(self, images: list[ListedImage]) -> dict[str, str]:
+        """Download all, several at once; returns the reason for each that is missing."""
         there = sum(map(self.has, images))
         self.progress.say(
             f"{self.task.id}: fetching {len(images) - there:,} images"
@@ -132,7 +134,7 @@ class _Fetching:
         return self.missing
 
     async def _work(
-        self, queue: Iterator[tuple[int, Listed]], count: int, client: "httpx.AsyncClient"
+        self, queue: Iterator[tuple[int, ListedImage]], count: int, client: "httpx.AsyncClient"
     ) -> None:
         for number, image in queue:
             why = await self._fetch_one(image, client)
@@ -142,8 +144,8 @@ class _Fetching:
             if number % max(1, count // REPORTS) == 0:
                 self.progress.say(f"{self.task.id}: {number:,} of {count:,} images")
 
-    async def _fetch_one(self, image: Listed, client: "httpx.AsyncClient") -> str | None:
-        """Fetch an image from its address or a mirror of it; returns why that cannot be."""
+    async def _fetch_one(self, image: ListedImage, client: "httpx.AsyncClient") -> str | None:
+        """Download an image from its URL or a mirror; returns the reason when that fails."""
         why = ""
         for url in self._addresses(image.url):
             for _ in range(TRIES):
@@ -152,10 +154,10 @@ class _Fetching:
                 except DownloadRefused as error:
                     why = str(error)
                     break
-                if is_whole_image(self.place(image)):
+                if is_complete_image(self.place(image)):
                     return None
                 self.place(image).unlink()
-                why = f"{url}: what arrives is no whole PNG or JPEG file"
+                why = f"{url}: what arrives is not a complete PNG or JPEG file"
         return why
 
     def _addresses(self, url: str) -> Iterator[str]:
@@ -165,16 +167,16 @@ class _Fetching:
                 yield other + url.removeprefix(beginning)
 
     def require_few(self, missing: dict[str, str]) -> None:
-        """Raise the UsageError that says what to do when too many images are missing."""
+        """Raise a UsageError with the next step when too many images are missing."""
         if len(missing) <= self.images.most_missing * self.total:
             return
         name, why = next(iter(missing.items()))
         raise TooManyMissing(
             f"{self.task.id}: {len(missing):,} or more of the {self.total:,} images in "
-            f"{self.images.listing} cannot be had, which is over "
+            f"{self.images.listing} cannot be downloaded, which is over "
             f"{100 * self.images.most_missing:g} %; first: {name}: {why}\n"
-            "Run the same command again when the server is well: what has arrived is kept. Or lay "
-            f"the images into DIR/{self.images.folder}/, beside the other files of the source, and "
+            "Run the same command again later: what has arrived is kept. Or put the images into "
+            f"DIR/{self.images.folder}/, beside the other files of the source, and "
             f"run: mlagentbench tasks prepare {self.task.address} --tier full --from DIR"
         )
 
@@ -197,13 +199,15 @@ class _Tally:
         self.progress.transfer(self.name, self.bytes, None)
 
 
-def is_whole_image(file: Path) -> bool:
-    """Whether a file begins and ends as a PNG or JPEG file does."""
+def is_complete_image(file: Path) -> bool:
+    """Whether a file begins and ends like a PNG or JPEG file."""
     with file.open("rb") as handle:
         start = handle.read(8)
         handle.seek(max(0, file.stat().st_size - _TAIL))
         tail = handle.read()
-    return any(start.startswith(head) and end in tail for head, end in _BEGINNINGS.items())
+    return any(
+        start.startswith(head) and end in tail for head, end in _FIRST_AND_LAST_BYTES.items()
+    )
 
 
 def _report(

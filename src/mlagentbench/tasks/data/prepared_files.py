@@ -1,7 +1,7 @@
-"""Prepared files as they are kept: written anew, so that they tell no more than they say.
+"""Prepared files without telling metadata.
 
-Order of creation, modes and times of what a task's prepare() wrote could give answers away. So
-every file is copied in random order, with mode 0644 and time 0.
+The creation order, modes and times of the files that a task's prepare() wrote could reveal
+answers. So every file is copied in random order, with mode 0644 and time 0.
 """
 
 import hashlib
@@ -16,24 +16,24 @@ from mlagentbench.guest.mlagentbench_task import CANARY, CANARY_LINE
 from mlagentbench.records import Record
 
 SEED_FILE = ".mini_seed"
-"""Holds a secret mini seed, in private/; not part of the data and of its hash."""
+"""Contains a secret mini seed, in private/; not part of the data hash."""
 
 CANARY_FILE = "CANARY.txt"
-"""Beside answers that cannot hold a line of text, such as arrays."""
+"""Beside answers that are not text, such as arrays."""
 
 _CHUNK = 1 << 20
 
 
 class FileFacts(Record):
-    """What a data hash knows of a file."""
+    """A file as the data hash covers it."""
 
     path: str
     sha256: str
     bytes: int
 
 
-def write_anew(source: Path, target: Path) -> list[FileFacts]:
-    """Move all files below `source` into the new directory `target`; returns what they are.
+def move_anonymously(source: Path, target: Path) -> list[FileFacts]:
+    """Move all files below `source` to the new directory `target`; returns their facts.
 
     Raises RunFailed("task") when there is anything but regular files and directories.
     """
@@ -48,16 +48,16 @@ def write_anew(source: Path, target: Path) -> list[FileFacts]:
     for file in files:
         facts.append(_copy(source / file, target / file, file))
         (source / file).unlink()
-    for file in files:  # after all are written: one by one would cost a commit of the disk each
-        _make_last(target / file)
+    for file in files:  # after all are written: syncing one by one is slow
+        _sync(target / file)
     for directory in sorted(directories, key=lambda path: -len(path.parts)):
-        _settle(target / directory)
-    _settle(target)
+        _finish_directory(target / directory)
+    _finish_directory(target)
     return facts
 
 
 def mark_answers(private: Path) -> None:
-    """Put the canary into all answers: the first line of each table, and a file beside the rest."""
+    """Put the canary into all answers: as first line of each table, and as a file beside others."""
     for entry in sorted(private.iterdir()):
         if entry.suffix == ".csv":
             entry.write_bytes(f"{CANARY_LINE}\n".encode() + entry.read_bytes())
@@ -75,7 +75,7 @@ def data_hash(public: list[FileFacts], private: list[FileFacts]) -> str:
 
 
 def read_facts(directory: Path) -> list[FileFacts]:
-    """The same facts of a directory that was written before."""
+    """The facts of the files in a prepared directory."""
     facts = []
     for file in _entries(directory)[1]:
         if file != Path(SEED_FILE):
@@ -119,12 +119,12 @@ def _copy(source: Path, target: Path, name: Path) -> FileFacts:
     return FileFacts(path=name.as_posix(), sha256=digest.hexdigest(), bytes=size)
 
 
-def _make_last(file: Path) -> None:
+def _sync(file: Path) -> None:
     with file.open("rb") as handle:
         os.fsync(handle.fileno())
 
 
-def _settle(directory: Path) -> None:
+def _finish_directory(directory: Path) -> None:
     directory.chmod(0o755)
     os.utime(directory, ns=(0, 0))
     fsync_directory(directory)

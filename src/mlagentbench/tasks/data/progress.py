@@ -1,23 +1,66 @@
-"""How long work tells what it is doing; whoever starts it decides how that looks."""
+"""How downloads and preparation report their progress, and how it looks on a terminal."""
 
-from typing import Protocol
+from typing import Protocol, Self
+
+from rich import progress as rich_progress
+from rich.console import Console
 
 
 class Progress(Protocol):
-    """Told what happens, and how many bytes of a file are there."""
+    """Receives the stages of long work, and the bytes of its transfers."""
 
     def say(self, text: str) -> None:
-        """A new stage began, or something worth a line happened."""
+        """Report a new stage, or an event worth a line."""
         ...
 
     def transfer(self, name: str, done: int, total: int | None) -> None:
-        """`done` bytes of `name` are there, of `total` if that is known."""
+        """Report that `done` bytes of `name` have arrived, of `total` if that is known."""
         ...
 
 
 class Silent:
-    """A Progress for callers who do not want to know."""
+    """A Progress that reports nothing."""
 
     def say(self, text: str) -> None: ...
 
     def transfer(self, name: str, done: int, total: int | None) -> None: ...
+
+
+class TerminalProgress:
+    """Prints lines, and on a terminal also bars with bytes, speed and remaining time.
+
+    Elsewhere it prints one line for each finished file.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bars = rich_progress.Progress(
+            rich_progress.TextColumn("{task.description}"),
+            rich_progress.BarColumn(),
+            rich_progress.DownloadColumn(),
+            rich_progress.TransferSpeedColumn(),
+            rich_progress.TimeRemainingColumn(),
+            console=console,
+            transient=True,
+        )
+        self._known: dict[str, rich_progress.TaskID] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._known:
+            self._bars.stop()
+
+    def say(self, text: str) -> None:
+        self._console.print(text, markup=False, soft_wrap=True)
+
+    def transfer(self, name: str, done: int, total: int | None) -> None:
+        if not self._console.is_terminal:
+            if done == total:
+                self.say(f"  {name}: {done / 1e6:,.1f} MB")
+            return
+        if name not in self._known:
+            self._bars.start()
+            self._known[name] = self._bars.add_task(name, total=total)
+        self._bars.update(self._known[name], completed=done, total=total)

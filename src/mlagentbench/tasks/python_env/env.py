@@ -1,15 +1,15 @@
-"""One venv per set of requirements, built once and shared between tasks.
+"""Virtual environments, one per set of requirements, built once and shared between tasks.
 
-A foreign agent that lives inside the sandbox adds packages of its own to those of the task.
+An in-sandbox agent adds its packages to those of the task.
 
 HOME/envs/
-  index/KEY.json     requested requirements + base interpreter -> directory; no network needed twice
-  HASH-BASE/         the venv; HASH covers the resolved packages and the python version
+  index/KEY.json     requirements + base interpreter -> directory; a second call needs no network
+  HASH-BASE/         the virtual environment; HASH covers the packages and the Python version
     requirements.lock   exact versions and checksums
-    env.json            the PythonEnv; written last, so a venv without it is half-made
+    env.json            the PythonEnv; written last, so an environment without it is incomplete
 
-A venv cannot be moved, so it is built at its final place under a lock; a half-made one is wiped by
-the next call.
+A virtual environment cannot be moved, so it is built in place under a lock; the next call removes
+an incomplete one.
 """
 
 import hashlib
@@ -17,7 +17,6 @@ import json
 import os
 import platform
 import re
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from shutil import rmtree
@@ -40,7 +39,7 @@ _ENV_FILE = "env.json"
 
 
 class PythonEnv(Record):
-    """A venv that is ready: `directory/bin/python`, with the packages that were locked into it."""
+    """A finished virtual environment with its locked packages."""
 
     directory: Path
     hash: str
@@ -53,25 +52,25 @@ class PythonEnv(Record):
 
     @property
     def versions(self) -> dict[str, str]:
-        """Of its Python, and of all packages in it."""
+        """The versions of Python and of all packages."""
         return {"python": self.python_version, **self.packages}
 
 
 class AddedPackages(Record):
-    """What an agent brings into a task's environment."""
+    """The packages that an agent adds to a task's environment."""
 
     requirements: tuple[str, ...] = ()
     without_dependencies: tuple[str, ...] = ()
-    """Packages whose own requirements are not followed, because they pin other versions."""
+    """Packages installed without their dependencies, because these pin other versions."""
     removed: tuple[str, ...] = ()
-    """What of them must not be there, below site-packages: data in which answers could be found."""
+    """Folders below site-packages to remove: data in which answers could be found."""
 
     def __bool__(self) -> bool:
         return bool(self.requirements or self.without_dependencies)
 
     @property
     def marks(self) -> list[str]:
-        """What tells an environment with these from others, beside its requirements."""
+        """What distinguishes such an environment from others, besides its requirements."""
         bare = sorted(f"{name} without dependencies" for name in self.without_dependencies)
         return [*bare, *sorted(f"without {path}" for path in self.removed)]
 
@@ -91,7 +90,7 @@ def find_python_env(
     *,
     python: Path | None = None,
 ) -> PythonEnv | None:
-    """The environment built earlier for these requirements, if it still works."""
+    """The environment built earlier for these requirements, if it still exists."""
     file = _index_file(requirements, added, python or base_python())
     if not file.is_file():
         return None
@@ -100,18 +99,18 @@ def find_python_env(
 
 
 def require_python_env(task: Task) -> PythonEnv:
-    """The environment of a task; a UsageError with the command to type when there is none."""
+    """The environment of a task; a UsageError with the command to run when there is none."""
     found = find_python_env(task.spec.python.requirements)
     if found is None:
         raise UsageError(
-            f"{task.id}: its python environment is not here; "
+            f"{task.id}: its virtual environment is not built; "
             f"run: mlagentbench tasks prepare {task.address}"
         )
     return found
 
 
 def python_env_with_hash(env_hash: str) -> PythonEnv | None:
-    """The environment that a run names, whatever it was made for; None when it is not here."""
+    """The environment with that hash; None when it does not exist here."""
     for file in sorted(envs_dir().glob(f"*/{_ENV_FILE}")):
         found = _load(file.parent)
         if found is not None and found.hash == env_hash:
@@ -124,12 +123,11 @@ async def ensure_python_env(
     added: AddedPackages = NOTHING_ADDED,
     *,
     python: Path | None = None,
-    use_uv: bool = False,
     announce: Callable[[str], None],
 ) -> PythonEnv:
-    """The environment for these requirements, built now if there is none.
+    """The environment for these requirements, built if there is none.
 
-    Says how much will be downloaded before it downloads. Raises UsageError when pip cannot resolve
+    Announces the download size before it downloads. Raises UsageError when pip cannot resolve
     or install them, or when they would bring CUDA packages to a machine without a GPU.
     """
     base = (python or base_python()).resolve()
@@ -138,7 +136,6 @@ async def ensure_python_env(
         found = find_python_env(requirements, added, python=base)
         if found is not None:
             return found
-        uv = _find_uv() if use_uv else None
         pip = await installer.find_pip(announce)
         wanted = [*requirements, *added.requirements]
         resolution, options = await _resolve(pip, base, wanted, announce)
@@ -148,7 +145,7 @@ async def ensure_python_env(
             )
             resolution = resolution.joined_with(bare)
         announce(_download_notice(resolution.packages))
-        env = await _build(pip, uv, base, resolution, options, added)
+        env = await _build(pip, base, resolution, options, added)
         entry = _IndexEntry(
             requirements=(*sorted(wanted), *added.marks),
             base=str(base),
@@ -161,7 +158,7 @@ async def ensure_python_env(
 async def _resolve(
     pip: Sequence[str], base: Path, requirements: Sequence[str], announce: Announce
 ) -> tuple[Resolution, list[str]]:
-    """The exact packages, and the pip options they were found with; never CUDA by surprise."""
+    """The exact packages, and the pip options that found them; CUDA only where it is allowed."""
     if _cuda_allowed():
         return await installer.resolve(pip, base, requirements), []
     asks_for_torch = any(_project(requirement) in _TORCH for requirement in requirements)
@@ -183,8 +180,8 @@ async def _resolve(
 
 
 async def _torch_index_options(announce: Announce) -> list[str]:
-    """Options that add the index with CPU builds; none when it does not answer at once."""
-    from mlagentbench.tasks.data.download import answers, http_client
+    """Options that add the index with CPU builds; none when it does not respond in time."""
+    from mlagentbench.tasks.data.download import http_client, is_reachable
 
     index = os.environ.get("MLAGENTBENCH_TORCH_INDEX", TORCH_INDEX).rstrip("/")
     if not index:
@@ -192,15 +189,14 @@ async def _torch_index_options(announce: Announce) -> list[str]:
     if not index.startswith(("http://", "https://")):
         return ["--extra-index-url", index]
     async with http_client(timeout=5.0) as client:
-        if await answers(client, f"{index}/torch/"):
+        if await is_reachable(client, f"{index}/torch/"):
             return ["--extra-index-url", index]
-    announce(f"{index} does not answer; using pip's own indexes for torch")
+    announce(f"{index} does not respond; using pip's default indexes for torch")
     return []
 
 
 async def _build(
     pip: Sequence[str],
-    uv: str | None,
     base: Path,
     resolution: Resolution,
     options: Sequence[str],
@@ -219,10 +215,7 @@ async def _build(
         try:
             await installer.make_venv(base, directory, lock)
             python, lock_file = directory / "bin" / "python", directory / "requirements.lock"
-            if uv is not None:
-                await installer.install_with_uv(uv, python, packages, lock_file, lock)
-            else:
-                await installer.install(pip, python, packages, lock_file, options, lock)
+            await installer.install(pip, python, packages, lock_file, options, lock)
             _remove(directory, added.removed)
             env = PythonEnv(
                 directory=directory,
@@ -267,20 +260,13 @@ def _index_file(requirements: Sequence[str], added: AddedPackages, base: Path) -
 
 
 def _identity(base: Path) -> list[str]:
-    """An interpreter's path, and what changes when it is replaced by another release."""
+    """An interpreter's path, size and time, which change with another release."""
     status = base.stat()
     return [str(base), str(status.st_size), str(status.st_mtime_ns)]
 
 
 def _digest(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-def _find_uv() -> str:
-    uv = shutil.which("uv")
-    if uv is None:
-        raise UsageError("uv was asked for but is not on PATH; install it, or leave out --uv")
-    return uv
 
 
 _TORCH = {"torch", "torchvision", "torchaudio"}

@@ -1,8 +1,8 @@
-"""pip as a tool: resolve requirements into exact packages, then install exactly those.
+"""Resolve requirements into exact packages with pip, then install exactly those.
 
-The pip used is the harness's own when it is new enough to resolve from metadata alone; otherwise a
-newer one in a small venv of its own. Task environments hold no pip. The person's pip settings
-(PIP_* variables, pip.conf) stay in force.
+Uses the harness's pip when it is new enough to resolve from metadata alone, otherwise a newer one
+in a separate virtual environment. Task environments contain no pip. The user's pip settings (PIP_*
+variables, pip.conf) apply.
 """
 
 import asyncio
@@ -35,14 +35,14 @@ class Resolution(Record):
     packages: tuple["ResolvedPackage", ...]
 
     def joined_with(self, other: "Resolution") -> "Resolution":
-        """Both; of a package that is in both, the other's version."""
+        """The packages of both; the other's version of a package that is in both."""
         both = {package.name: package for package in (*self.packages, *other.packages)}
         packages = tuple(both[name] for name in sorted(both))
         return self.model_copy(update={"packages": packages})
 
 
 class ResolvedPackage(Record):
-    """One package that pip chose, and the file it would install it from."""
+    """One package that pip chose, and the file to install it from."""
 
     name: str
     version: str
@@ -60,20 +60,14 @@ class ResolvedPackage(Record):
         requirement = f"{self.name} @ {self.url}" if self.direct else self.pinned
         return f"{requirement} --hash=sha256:{self.sha256}" if self.sha256 else requirement
 
-    @property
-    def url_line(self) -> str:
-        """The same by the file's address, for installers that do not know pip's settings."""
-        line = f"{self.name} @ {self.url}"
-        return f"{line} --hash=sha256:{self.sha256}" if self.sha256 else line
-
 
 def base_python() -> Path:
-    """The interpreter that the harness's own environment was made from."""
+    """The interpreter that the harness's virtual environment was made from."""
     return Path(getattr(sys, "_base_executable", sys.executable)).resolve()
 
 
 def own_pip() -> tuple[int, ...] | None:
-    """The version of the harness's own pip, if it has one."""
+    """The version of the harness's pip; None without one."""
     try:
         version = metadata.version("pip")
     except metadata.PackageNotFoundError:
@@ -82,7 +76,7 @@ def own_pip() -> tuple[int, ...] | None:
 
 
 async def find_pip(announce: Announce) -> list[str]:
-    """A pip that resolves without downloading; an older one only where none is to be had."""
+    """A pip that resolves without downloading; an older one if it cannot be updated."""
     own = [sys.executable, "-m", "pip"]
     own_version = own_pip()
     if own_version is not None and own_version >= RESOLVES_WITHOUT_DOWNLOADING:
@@ -118,18 +112,15 @@ async def find_pip(announce: Announce) -> list[str]:
 async def resolve(
     pip: Sequence[str], base: Path, requirements: Sequence[str], options: Sequence[str] = ()
 ) -> Resolution:
-    """What pip would install into an empty environment of that interpreter."""
+    """What pip would install into an empty environment with that interpreter."""
     with TemporaryDirectory(prefix="mlagentbench-") as name:
         scratch = Path(name)
         await make_venv(base, scratch / "venv")
         report = scratch / "report.json"
-        await run(
-            [*pip, "--python", str(scratch / "venv" / "bin" / "python"), "install",
-             "--dry-run", "--quiet", "--no-user", "--report", str(report), *options, "--",
-             *requirements],
-            "pip",
-        )  # fmt: skip
-        said = json.loads(report.read_text(encoding="utf-8"))
+        python = scratch / "venv" / "bin" / "python"
+        how = ["--dry-run", "--quiet", "--no-user", "--report", str(report), *options]
+        await run([*pip, "--python", str(python), "install", *how, "--", *requirements], "pip")
+        resolved = json.loads(report.read_text(encoding="utf-8"))
     packages = [
         ResolvedPackage(
             name=re.sub(r"[-_.]+", "-", item["metadata"]["name"]).lower(),
@@ -138,10 +129,10 @@ async def resolve(
             sha256=item["download_info"].get("archive_info", {}).get("hashes", {}).get("sha256"),
             direct=item["is_direct"],
         )
-        for item in said["install"]
+        for item in resolved["install"]
     ]
     return Resolution(
-        python_version=said["environment"]["python_full_version"],
+        python_version=resolved["environment"]["python_full_version"],
         packages=await _with_sizes(sorted(packages, key=lambda package: package.name)),
     )
 
@@ -154,39 +145,13 @@ async def install(
     options: Sequence[str] = (),
     lock: int | None = None,
 ) -> None:
-    """Install exactly these packages; writes `requirements`, a file that says the same."""
-    _write_lock(requirements, packages)
+    """Install exactly these packages and list them in the file `requirements`."""
+    lines = "".join(f"{package.lock_line}\n" for package in packages)
+    write_atomically(requirements, lines.encode())
     if packages:
-        await run(
-            [*pip, "--python", str(python), "install", "--quiet", "--no-user", "--no-deps",
-             "--compile", *options, "--requirement", str(requirements)],
-            "pip",
-            lock,
-        )  # fmt: skip
-
-
-async def install_with_uv(
-    uv: str,
-    python: Path,
-    packages: Sequence[ResolvedPackage],
-    requirements: Path,
-    lock: int | None = None,
-) -> None:
-    """As `install`. uv does not read pip's settings, so it gets the address of each file."""
-    _write_lock(requirements, packages)
-    with TemporaryDirectory(prefix="mlagentbench-") as scratch:
-        addresses = Path(scratch) / "requirements.txt"
-        addresses.write_text("".join(f"{package.url_line}\n" for package in packages))
-        await run(
-            [uv, "pip", "install", "--quiet", "--python", str(python), "--no-deps",
-             "--compile-bytecode", "--link-mode", "copy", "--requirement", str(addresses)],
-            "uv",
-            lock,
-        )  # fmt: skip
-
-
-def _write_lock(file: Path, packages: Sequence[ResolvedPackage]) -> None:
-    write_atomically(file, "".join(f"{package.lock_line}\n" for package in packages).encode())
+        how = ["--quiet", "--no-user", "--no-deps", "--compile", *options]
+        command = [*pip, "--python", str(python), "install", *how, "--requirement"]
+        await run([*command, str(requirements)], "pip", lock)
 
 
 async def make_venv(base: Path, directory: Path, lock: int | None = None) -> None:
@@ -195,7 +160,7 @@ async def make_venv(base: Path, directory: Path, lock: int | None = None) -> Non
 
 
 async def run(command: Sequence[str], name: str, lock: int | None = None) -> str:
-    """Run to the end and return stdout; a failure is a UsageError with the last lines said."""
+    """Run a command and return its stdout; a failure is a UsageError with its last lines."""
     done = await run_command(command, without=_LEAKING, lock=lock)
     if done.exit_code != 0:
         raise UsageError(f"{name} failed: {done.last_lines()}")
@@ -203,7 +168,7 @@ async def run(command: Sequence[str], name: str, lock: int | None = None) -> str
 
 
 _LEAKING = {"PYTHONPATH", "PYTHONHOME", "__PYVENV_LAUNCHER__", "VIRTUAL_ENV"}
-"""Through these the harness's own packages would be seen as installed."""
+"""Variables that would make the harness's packages look installed."""
 
 
 async def _with_sizes(packages: Sequence[ResolvedPackage]) -> tuple[ResolvedPackage, ...]:

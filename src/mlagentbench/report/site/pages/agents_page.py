@@ -1,4 +1,4 @@
-"""Agents against each other: differences, performance profiles, many tries, and the best seen."""
+"""The agents page: differences, performance profiles, pass@k, best-of-k, and best seen."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ TEMPLATE = "agents.html"
 
 @dataclass(frozen=True)
 class ManyTries:
-    """What an agent gets out of more than one try on a task."""
+    """What an agent gains from several attempts at a task."""
 
     name: str
     task: str
@@ -31,11 +31,11 @@ class AgentsLeaderboard:
     comparisons: tuple[Comparison, ...]
     profile: Chart | None
     most_tries: tuple[int, ...]
-    """Every k for which somebody has a pass@k."""
+    """Every k for which some agent has a pass@k."""
     pass_rows: tuple[ManyTries, ...]
     best_of_rows: tuple[ManyTries, ...]
     seen_rows: tuple[ManyTries, ...]
-    """Those with graded steps: the best of them against what was submitted."""
+    """Agents with graded steps: the best step against the submission."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The part of a run's page about its family: its parent, its branches, and their differences."""
+"""The branches section of a run's page: its parent, its branches, and their differences."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.report.report_data import CollectedRun
-from mlagentbench.report.site.series import who_ran
+from mlagentbench.report.site.series import agent_of_summary
 from mlagentbench.statistics.branches import (
     BranchSet,
     RunKey,
@@ -27,10 +27,10 @@ class Member:
     name: str
     depth: int
     step: int | None
-    """The last step that it shares with the run above it; None for the first."""
+    """The last step that it shares with its parent; None without a parent."""
     is_this: bool
     changes: tuple[str, ...] = ()
-    """What it does otherwise than the run above it, besides its agent and its model."""
+    """How it differs from its parent, besides its agent and its model."""
     success: bool | None = None
     normalised: float | None = None
     score: float | None = None
@@ -56,7 +56,7 @@ def families(collected: Sequence[CollectedRun]) -> dict[str, Family]:
 
 
 class _Tree:
-    """All runs, by who was branched from whom."""
+    """All runs as trees of branches."""
 
     def __init__(self, collected: Sequence[CollectedRun]) -> None:
         self._runs = {_text(key_of(run.summary)): run for run in collected}
@@ -78,7 +78,7 @@ class _Tree:
         )
 
     def _members(self, run: CollectedRun) -> list[Member]:
-        """The runs above this one, itself, and all that come from it."""
+        """The run's ancestors, the run, and its descendants."""
         above, missing = self._above(run)
         members = [] if missing is None else [_absent(missing)]
         for ancestor in above:
@@ -86,7 +86,7 @@ class _Tree:
         return [*members, *self._with_descendants(run, len(members), run, set())]
 
     def _above(self, run: CollectedRun) -> tuple[list[CollectedRun], str | None]:
-        """The runs that lead to this one, the first one first; the path of one that is missing."""
+        """The run's ancestors, oldest first, and the path of an ancestor that is missing."""
         above: list[CollectedRun] = []
         while (parent := parent_of((above or [run])[0].summary)) is not None:
             found = self._runs.get(_text(parent))
@@ -131,4 +131,4 @@ def _absent(path: str) -> Member:
 
 
 def _name(summary: RunSummary) -> str:
-    return f"{who_ran(summary)}, run {summary.result.record.epoch}"
+    return f"{agent_of_summary(summary)}, run {summary.result.record.epoch}"

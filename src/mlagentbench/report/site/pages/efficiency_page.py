@@ -4,22 +4,21 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 from mlagentbench.analysis.run_summary import RoleUsage, RunSummary
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.report.site.charts import Chart, trade_off_chart
 from mlagentbench.report.site.pages.overview_page import in_order, leaderboard_key
-from mlagentbench.report.site.series import trade_offs, who_ran
+from mlagentbench.report.site.series import by_agent, trade_offs
 from mlagentbench.statistics.leaderboard import AgentStatistics
 
 TEMPLATE = "efficiency.html"
-N = TypeVar("N", int, float)
 
 
 @dataclass(frozen=True)
 class TimeUse:
-    """Means over an agent's runs; unknown where any run does not know."""
+    """Means over an agent's runs; None if unknown for any run."""
 
     name: str
     runs: int
@@ -31,24 +30,10 @@ class TimeUse:
     harness: float | None
 
 
-@dataclass(frozen=True)
-class RoleTokens:
-    """What the model in a role used, in all runs of an agent together."""
+class RoleTokens(RoleUsage):
+    """What the model in a role used in all runs of an agent together."""
 
     name: str
-    role: str
-    replies: int | None
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    cost: float | None
-
-
-@dataclass(frozen=True)
-class SuccessCost:
-    name: str
-    row: AgentStatistics
 
 
 @dataclass(frozen=True)
@@ -56,7 +41,7 @@ class EfficiencyLeaderboard:
     key: str
     name: str
     chart: Chart | None
-    rows: tuple[SuccessCost, ...]
+    rows: tuple[AgentStatistics, ...]
 
 
 @dataclass(frozen=True)
@@ -67,9 +52,7 @@ class EfficiencyView:
 
 
 def efficiency_view(data: ReportData) -> EfficiencyView:
-    groups: dict[str, list[RunSummary]] = defaultdict(list)
-    for summary in data.collection.summaries:
-        groups[who_ran(summary)].append(summary)
+    groups = by_agent(data.collection.summaries)
     leaderboards = []
     for number, leaderboard in enumerate(data.leaderboards, start=1):
         rows = in_order(leaderboard.rows)
@@ -79,13 +62,13 @@ def efficiency_view(data: ReportData) -> EfficiencyView:
                 key=leaderboard_key(number),
                 name=leaderboard.name,
                 chart=trade_off_chart(points) if any(one.tokens for one in points) else None,
-                rows=tuple(SuccessCost(row.name, row) for row in rows),
+                rows=rows,
             )
         )
     return EfficiencyView(
         leaderboards=tuple(leaderboards),
-        times=tuple(_time_use(name, groups[name]) for name in sorted(groups)),
-        roles=tuple(one for name in sorted(groups) for one in _role_tokens(name, groups[name])),
+        times=tuple(_time_use(name, runs) for name, runs in groups.items()),
+        roles=tuple(one for name, runs in groups.items() for one in _role_tokens(name, runs)),
     )
 
 
@@ -104,9 +87,8 @@ def _time_use(name: str, summaries: Sequence[RunSummary]) -> TimeUse:
 
 
 def _mean_if_known(values: Iterable[float | None]) -> float | None:
-    found = list(values)
-    known = [value for value in found if value is not None]
-    return statistics.fmean(known) if known and len(known) == len(found) else None
+    known = list(values)
+    return None if None in known else statistics.fmean(value or 0.0 for value in known)
 
 
 def _role_tokens(name: str, summaries: Sequence[RunSummary]) -> list[RoleTokens]:
@@ -114,22 +96,17 @@ def _role_tokens(name: str, summaries: Sequence[RunSummary]) -> list[RoleTokens]
     for summary in summaries:
         for usage in summary.efficiency.roles:
             by_role[usage.role].append(usage)
+    amounts = RoleUsage.model_fields.keys() - {"role"}
     return [
         RoleTokens(
             name=name,
             role=role,
-            replies=_sum_if_known(one.replies for one in used),
-            input_tokens=sum(one.input_tokens for one in used),
-            cached_tokens=sum(one.cached_tokens for one in used),
-            output_tokens=sum(one.output_tokens for one in used),
-            reasoning_tokens=sum(one.reasoning_tokens for one in used),
-            cost=_sum_if_known(one.cost for one in used),
+            **{field: _sum_if_known(getattr(one, field) for one in used) for field in amounts},
         )
         for role, used in sorted(by_role.items())
     ]
 
 
-def _sum_if_known(values: Iterable[N | None]) -> N | None:
-    found = list(values)
-    known = [value for value in found if value is not None]
-    return sum(known[1:], known[0]) if known and len(known) == len(found) else None
+def _sum_if_known(values: Iterable[float | None]) -> Any:
+    known = list(values)
+    return None if None in known else sum(value or 0 for value in known)

@@ -1,28 +1,23 @@
-"""Tables of tasks against agents, as the paper's tables 3 and 4, with how sure each figure is."""
+"""Tables of tasks by agents, like the paper's tables 3 and 4, with each number's uncertainty."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mlagentbench.numeric.intervals import MIN_FOR_T, Interval
-from mlagentbench.report.number_format import (
-    NOTHING,
-    interval_text,
-    normalised_text,
-    percent_interval_text,
-    percent_text,
-)
+from mlagentbench.numeric.intervals import MIN_FOR_T
+from mlagentbench.report.measures import MEASURES, Measure
+from mlagentbench.report.number_format import NOTHING, percent_interval_text
 from mlagentbench.report.published import PublishedRow, published_means
 from mlagentbench.report.site.heat_colours import heat_class
 from mlagentbench.statistics.cells import CellStatistics, Mean, Rate
-from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard, SuiteMean
+from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 
-ColumnKind = Literal["agent", "ruler", "published"]
+ColumnKind = Literal["agent", "reference-agent", "published"]
 
 
 @dataclass(frozen=True)
 class Column:
-    """Who a column is about; `below` has the agent's settings and its model."""
+    """An agent or a published model; `below` has the agent's settings and its model."""
 
     name: str
     below: tuple[str, ...]
@@ -31,7 +26,7 @@ class Column:
 
 @dataclass(frozen=True)
 class HeatCell:
-    """A figure with its uncertainty, and how it is coloured."""
+    """A number with its uncertainty and its colour."""
 
     value: float | None
     text: str
@@ -39,7 +34,6 @@ class HeatCell:
     """Smaller lines: the interval, the runs."""
     shade: str = "heat-none"
     greyed: bool = False
-    link: str = ""
     title: str = ""
 
 
@@ -61,45 +55,31 @@ class HeatTable:
     means: tuple[HeatCell, ...]
 
 
-@dataclass(frozen=True)
-class HeatmapMeasure:
-    """What a heatmap shows of a cell, of a row's mean, and of a published line."""
-
-    key: str
-    title: str
-    explained: str
-    of_cell: Callable[[CellStatistics], HeatCell]
-    of_mean: Callable[[AgentStatistics], HeatCell]
-    of_published: Callable[[PublishedRow], HeatCell] | None = None
-
-
 def heat_tables(leaderboard: Leaderboard, published: Sequence[PublishedRow]) -> list[HeatTable]:
-    """The tables of a leaderboard: ours, then the paper's rule beside what it published."""
+    """The tables of a leaderboard: our measures, then the paper's beside its published numbers."""
     return [_heat_table(measure, leaderboard, published) for measure in MEASURES]
 
 
 def _heat_table(
-    measure: HeatmapMeasure, leaderboard: Leaderboard, published: Sequence[PublishedRow]
+    measure: Measure, leaderboard: Leaderboard, published: Sequence[PublishedRow]
 ) -> HeatTable:
-    shown = (
-        [row for row in published if row.task in leaderboard.tasks] if measure.of_published else []
-    )
-    models = list(dict.fromkeys(row.model for row in shown))
+    rows_of_tasks = [row for row in published if row.task in leaderboard.tasks]
+    printed = {(row.task, row.model): row for row in rows_of_tasks if measure.published_percent}
+    models = list(dict.fromkeys(model for _, model in printed))
     columns = [_column(row) for row in leaderboard.rows]
     columns += [Column(model, ("as published",), "published") for model in models]
-    printed = {(row.task, row.model): row for row in shown}
     printed_means = {row.model: row for row in published_means()}
     rows = []
     for task in leaderboard.tasks:
         cells = [_cell(measure, row, task) for row in leaderboard.rows]
         cells += [_published(measure, printed.get((task, model))) for model in models]
         rows.append(HeatRow(task, tuple(cells)))
-    means = [measure.of_mean(row) for row in leaderboard.rows]
+    means = [_mean_cell(measure, row) for row in leaderboard.rows]
     means += [_published(measure, printed_means.get(model)) for model in models]
     return HeatTable(
         key=measure.key,
         title=measure.title,
-        explained=measure.explained,
+        explained=measure.explanation,
         columns=tuple(columns),
         rows=tuple(rows),
         means=tuple(means),
@@ -111,24 +91,25 @@ def _column(row: AgentStatistics) -> Column:
     below = [settings.removesuffix(")"), "" if row.model == "none" else row.model]
     if row.is_reference_agent:
         measured = row.cells and all(cell.from_measured for cell in row.cells)
-        below.append("measured, not run" if measured else "to measure by")
-    shown = tuple(text for text in below if text)
-    return Column(name, shown, "ruler" if row.is_reference_agent else "agent")
+        below.append("measured, not run" if measured else "reference agent")
+    kind: ColumnKind = "reference-agent" if row.is_reference_agent else "agent"
+    return Column(name, tuple(filter(None, below)), kind)
 
 
-def _cell(measure: HeatmapMeasure, row: AgentStatistics, task: str) -> HeatCell:
+def _cell(measure: Measure, row: AgentStatistics, task: str) -> HeatCell:
     found = next((cell for cell in row.cells if cell.key.task == task), None)
-    return HeatCell(None, NOTHING, title="not run") if found is None else measure.of_cell(found)
+    return HeatCell(None, NOTHING, title="not run") if found is None else _cell_of(measure, found)
 
 
-def _published(measure: HeatmapMeasure, row: PublishedRow | None) -> HeatCell:
-    if row is None or measure.of_published is None:
+def _published(measure: Measure, row: PublishedRow | None) -> HeatCell:
+    if row is None or measure.published_percent is None:
         return HeatCell(None, NOTHING, title="not published")
-    return measure.of_published(row)
+    percent = measure.published_percent(row)
+    return HeatCell(percent / 100, f"{percent:.1f} %", shade=heat_class(percent / 100))
 
 
 def _missing_lines(cell: CellStatistics) -> tuple[str, ...]:
-    """What is said of a cell's missing runs."""
+    """The lines about a cell's missing runs."""
     if not cell.missing:
         return ()
     lines = [f"{cell.missing} of {cell.runs} missing"]
@@ -137,117 +118,52 @@ def _missing_lines(cell: CellStatistics) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _rate_cell(cell: CellStatistics, rate: Rate) -> HeatCell:
-    if rate.rate is None:
-        return HeatCell(
-            None, NOTHING, _missing_lines(cell) or ("success unknown",), greyed=cell.greyed
-        )
-    below = (percent_interval_text(rate.interval, 0), f"{rate.successes} of {rate.n}")
+def _cell_of(measure: Measure, cell: CellStatistics) -> HeatCell:
+    found = measure.of_cell(cell)
+    value = found.rate if isinstance(found, Rate) else found.mean
+    if value is None:
+        reason = "success unknown" if isinstance(found, Rate) else "no score"
+        return HeatCell(None, NOTHING, _missing_lines(cell) or (reason,), greyed=cell.greyed)
     return HeatCell(
-        value=rate.rate,
-        text=f"{percent_text(rate.rate, 0)} %",
-        below=(*below, *_missing_lines(cell)),
-        shade=heat_class(rate.rate),
+        value=value,
+        text=_value_text(measure, value, 0 if isinstance(found, Rate) else 1),
+        below=tuple(_lines_below(measure, cell, found)),
+        shade=heat_class(value),
         greyed=cell.greyed,
         title="; ".join(cell.marks),
     )
 
 
-def _mean_cell(cell: CellStatistics, mean: Mean, percent: bool) -> HeatCell:
-    if mean.mean is None:
-        return HeatCell(None, NOTHING, _missing_lines(cell) or ("no score",), greyed=cell.greyed)
-    below = [_interval_words(mean.interval, percent)] if mean.interval is not None else []
-    if mean.interval is None and mean.n < MIN_FOR_T:
-        below.append(_points(mean, percent))
+def _lines_below(measure: Measure, cell: CellStatistics, found: Rate | Mean) -> Iterator[str]:
+    if found.interval is not None:
+        yield measure.interval(found.interval, 0)
+    if isinstance(found, Rate):
+        yield f"{found.successes} of {found.n}"
+        yield from _missing_lines(cell)
+        return
+    if found.interval is not None or found.n >= MIN_FOR_T:
+        yield f"n = {found.n}"
+    elif found.n > 1:
+        yield "points " + ", ".join(measure.text(point, 0) for point in found.points)
     else:
-        below.append(f"n = {mean.n}")
-    missing = [f"{cell.missing} of {cell.runs} missing"] if cell.missing else []
-    return HeatCell(
-        value=mean.mean,
-        text=_share_text(mean.mean, percent),
-        below=(*below, *missing),
-        shade=heat_class(mean.mean),
-        greyed=cell.greyed,
-        title="; ".join(cell.marks),
-    )
+        yield "1 run"
+    yield from _missing_lines(cell)[:1]
 
 
-def _share_text(value: float, percent: bool) -> str:
-    return f"{percent_text(value)} %" if percent else normalised_text(value)
+def _value_text(measure: Measure, value: float, places: int = 1) -> str:
+    return f"{measure.text(value, places)}{' %' if measure.is_percent else ''}"
 
 
-def _interval_words(interval: Interval, percent: bool) -> str:
-    return percent_interval_text(interval, 0) if percent else interval_text(interval)
-
-
-def _points(mean: Mean, percent: bool) -> str:
-    texts = (percent_text(one, 0) if percent else normalised_text(one) for one in mean.points)
-    return "points " + ", ".join(texts) if mean.n > 1 else "1 run"
-
-
-def _suite_cell(suite: SuiteMean, percent: bool) -> HeatCell:
+def _mean_cell(measure: Measure, row: AgentStatistics) -> HeatCell:
+    if measure.over_tasks is None:
+        return HeatCell(None, NOTHING, title=f"{row.agent}: not averaged over tasks")
+    suite = measure.over_tasks(row)
     if suite.mean is None:
         return HeatCell(None, NOTHING)
-    below = [f"{suite.tasks} tasks"]
-    if suite.on_these_tasks is not None:
-        below.append(f"{_interval_words(suite.on_these_tasks, percent)} these tasks")
-    if suite.over_tasks is not None:
-        below.append(f"{_interval_words(suite.over_tasks, percent)} such tasks")
-    if suite.bounds is not None:
-        below.append(f"{_interval_words(suite.bounds, percent)} bounds")
-    return HeatCell(suite.mean, _share_text(suite.mean, percent), tuple(below))
-
-
-def _published_cell(percent: float) -> HeatCell:
-    return HeatCell(percent / 100, f"{percent:.1f} %", shade=heat_class(percent / 100))
-
-
-def _improvement_mean(row: AgentStatistics) -> HeatCell:
-    """No mean of these is computed anywhere, so none is shown."""
-    return HeatCell(None, NOTHING, title=f"{row.agent}: not averaged over tasks")
-
-
-MEASURES = (
-    HeatmapMeasure(
-        key="success",
-        title="Success rate",
-        explained=(
-            "Share of runs that reach the bar; below it the 95 % Wilson interval, and successes of "
-            "counted runs."
-        ),
-        of_cell=lambda cell: _rate_cell(cell, cell.success),
-        of_mean=lambda row: _suite_cell(row.success, percent=True),
-    ),
-    HeatmapMeasure(
-        key="normalised",
-        title="Normalised score",
-        explained=(
-            "0 is the floor, 1 the reference; mean over runs with its 95 % t interval, or, below "
-            "five runs, the single values."
-        ),
-        of_cell=lambda cell: _mean_cell(cell, cell.normalised, percent=False),
-        of_mean=lambda row: _suite_cell(row.normalised, percent=False),
-    ),
-    HeatmapMeasure(
-        key="paper-success",
-        title="Success rate by the paper's rule",
-        explained=(
-            "Share of runs more than 10 % better than the starter. Columns in italics are "
-            "published numbers, of other data and other runs."
-        ),
-        of_cell=lambda cell: _rate_cell(cell, cell.paper_success),
-        of_mean=lambda row: _suite_cell(row.paper_success, percent=True),
-        of_published=lambda row: _published_cell(row.success_percent),
-    ),
-    HeatmapMeasure(
-        key="paper-improvement",
-        title="Improvement over the starter, as the paper counts it",
-        explained=(
-            "Mean over runs with a valid submission. Columns in italics are published numbers, of "
-            "other data and other runs."
-        ),
-        of_cell=lambda cell: _mean_cell(cell, cell.paper_improvement, percent=True),
-        of_mean=_improvement_mean,
-        of_published=lambda row: _published_cell(row.improvement_percent),
-    ),
-)
+    intervals = {
+        "these tasks": suite.on_these_tasks,
+        "such tasks": suite.over_tasks,
+        "bounds": suite.bounds,
+    }
+    known = [f"{measure.interval(one, 0)} {name}" for name, one in intervals.items() if one]
+    return HeatCell(suite.mean, _value_text(measure, suite.mean), (f"{suite.tasks} tasks", *known))

@@ -1,18 +1,14 @@
-"""What judges said of runs: opinions of models, kept apart from all findings."""
+"""The votes of LLM judges; they are opinions and never mixed with findings."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from mlagentbench.analysis.judge.judge import current_judgements
 from mlagentbench.analysis.judge.rubric import RUBRIC, JudgeReport
 from mlagentbench.report.report_data import CollectedRun
-from mlagentbench.runs.results import find_run
 
-FILE = "judgements.jsonl"
 MOST_RUNS = 25
-"""Runs with a bad answer that are named, for each question."""
+"""Runs answered with yes that are listed for each question."""
 QUESTIONS = {question.id: question.title for question in RUBRIC}
 
 
@@ -24,7 +20,7 @@ class JudgedRun:
 
 @dataclass(frozen=True)
 class QuestionCount:
-    """The answers to one question, over all runs that a judge saw."""
+    """The answers to one question over all judged runs."""
 
     title: str
     text: str
@@ -33,7 +29,7 @@ class QuestionCount:
     cannot_tell: int
     no_majority: int
     runs: tuple[JudgedRun, ...]
-    """Runs with the answer yes, which is always the bad one."""
+    """Runs answered with yes; the questions are asked so that yes is the bad answer."""
 
 
 @dataclass(frozen=True)
@@ -43,18 +39,11 @@ class JudgeView:
     questions: tuple[QuestionCount, ...]
 
 
-def judgements_of(directory: Path) -> tuple[JudgeReport, ...]:
-    """What judges say of a run as it is now; most runs were never judged."""
-    if not (directory / FILE).is_file():
-        return ()
-    return tuple(current_judgements(find_run(directory)))
-
-
 def judge_views(runs: Sequence[CollectedRun]) -> tuple[JudgeView, ...]:
     """The answers of each judge, question by question."""
     answers: dict[str, list[tuple[CollectedRun, JudgeReport]]] = defaultdict(list)
     for run in runs:
-        for report in judgements_of(run.directory):
+        for report in run.judgements:
             answers[report.model].append((run, report))
     return tuple(_judge_view(model, found) for model, found in sorted(answers.items()))
 

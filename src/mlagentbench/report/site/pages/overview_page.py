@@ -1,5 +1,6 @@
-"""The first page: every leaderboard, what its tables disclose, and what could not be read."""
+"""The first page: leaderboards with their disclosures, and what could not be read."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,15 +17,14 @@ TEMPLATE = "overview.html"
 
 @dataclass(frozen=True)
 class LeaderboardView:
-    """One leaderboard: who stands where, then task by task."""
+    """One leaderboard: agents over all tasks, then task by task."""
 
     key: str
     leaderboard: Leaderboard
     rows: tuple[AgentStatistics, ...]
-    """The agents, best first, then the rows to measure them by."""
+    """The agents, best first, then the reference agents."""
     tables: tuple[HeatTable, ...]
     disclosure: TableDisclosure
-    has_missing: bool
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class OverviewView:
     source: str
     caveat: str
     detectors: tuple[DetectorAccuracy, ...]
-    """How often the findings are right, where that was measured."""
+    """The measured accuracy of the detectors."""
 
 
 def overview_view(data: ReportData) -> OverviewView:
@@ -68,16 +68,16 @@ def overview_view(data: ReportData) -> OverviewView:
 
 
 def in_order(rows: Sequence[AgentStatistics]) -> tuple[AgentStatistics, ...]:
-    """Agents by their success, best first, then the rows to measure them by."""
-    return tuple(
-        sorted(
-            rows, key=lambda row: (row.is_reference_agent, -(row.success.mean or 0.0), row.agent)
-        )
-    )
+    """Agents by their success, best first, then the reference agents."""
+    return tuple(sorted(rows, key=_rank))
+
+
+def _rank(row: AgentStatistics) -> tuple[bool, float, str]:
+    return row.is_reference_agent, -(row.success.mean or 0.0), row.agent
 
 
 def leaderboard_key(number: int) -> str:
-    return f"board-{number}"
+    return f"leaderboard-{number}"
 
 
 def _leaderboard_view(
@@ -92,14 +92,13 @@ def _leaderboard_view(
         rows=ordered.rows,
         tables=tuple(heat_tables(ordered, data.published)),
         disclosure=table_disclosure(summaries),
-        has_missing=any(row.missing for row in leaderboard.rows),
     )
 
 
 def _by_path(summaries: Sequence[RunSummary]) -> dict[str, list[RunSummary]]:
-    found: dict[str, list[RunSummary]] = {}
+    found: dict[str, list[RunSummary]] = defaultdict(list)
     for summary in summaries:
-        found.setdefault(summary.result.path, []).append(summary)
+        found[summary.result.path].append(summary)
     return found
 
 

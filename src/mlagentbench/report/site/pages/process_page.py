@@ -1,4 +1,4 @@
-"""How runs went: what is in doubt, why they failed, and what was found in them."""
+"""The process page: integrity findings, error modes, findings by kind, and judges' votes."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -6,11 +6,18 @@ from dataclasses import dataclass
 from typing import get_args
 
 from mlagentbench.analysis.findings import Finding, FindingKind
+from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.report.detector_accuracy import detector_accuracies
 from mlagentbench.report.report_data import CollectedRun, ReportData
 from mlagentbench.report.site.charts import Chart, mode_chart
 from mlagentbench.report.site.pages.judge_votes import JudgeView, judge_views
-from mlagentbench.report.site.series import ERROR_MODES, ModeCounts, mode_counts, who_ran
+from mlagentbench.report.site.series import (
+    ERROR_MODES,
+    ModeCounts,
+    agent_of_summary,
+    by_agent,
+    mode_counts,
+)
 
 TEMPLATE = "process.html"
 MOST_LISTED = 200
@@ -27,7 +34,7 @@ class PinnedFinding:
     finding: Finding
     page: str
     task: str
-    who: str
+    agent: str
     epoch: int
 
 
@@ -68,7 +75,7 @@ class ProcessView:
     examples: tuple[Examples, ...]
     judges: tuple[JudgeView, ...]
     is_measured: bool
-    """Whether it is known how often the rules are right."""
+    """Whether the detectors' accuracy was measured."""
 
 
 def process_view(data: ReportData) -> ProcessView:
@@ -82,18 +89,18 @@ def process_view(data: ReportData) -> ProcessView:
             by_kind[finding.kind].append(pinned)
             if finding.is_integrity:
                 integrity.append(pinned)
+    kinds = tuple(kind for kind in KINDS if by_kind[kind])
     return ProcessView(
         integrity=tuple(integrity[:MOST_LISTED]),
         integrity_total=len(integrity),
-        kinds=tuple(kind for kind in KINDS if by_kind[kind]),
-        agents=tuple(_agents(runs, tuple(kind for kind in KINDS if by_kind[kind]))),
+        kinds=kinds,
+        agents=tuple(_agents(runs, kinds)),
         modes=tuple(modes),
         mode_names=ERROR_MODES,
         mode_chart=mode_chart(modes) if modes else None,
         examples=tuple(
             Examples(kind, len(by_kind[kind]), tuple(by_kind[kind][:MOST_EXAMPLES]))
-            for kind in KINDS
-            if by_kind[kind]
+            for kind in kinds
         ),
         judges=judge_views(runs),
         is_measured=bool(detector_accuracies()),
@@ -106,33 +113,31 @@ def _pinned(run: CollectedRun, finding: Finding) -> PinnedFinding:
         finding=finding,
         page=run.name,
         task=record.disclosure.task,
-        who=who_ran(run.summary),
+        agent=agent_of_summary(run.summary),
         epoch=record.epoch,
     )
 
 
 def _agents(runs: Sequence[CollectedRun], kinds: Sequence[FindingKind]) -> list[AgentFindings]:
-    groups: dict[str, list[CollectedRun]] = defaultdict(list)
-    for run in runs:
-        groups[who_ran(run.summary)].append(run)
-    return [_agent(name, groups[name], kinds) for name in sorted(groups)]
+    groups = by_agent(run.summary for run in runs)
+    return [_agent(name, summaries, kinds) for name, summaries in groups.items()]
 
 
-def _agent(name: str, runs: Sequence[CollectedRun], kinds: Sequence[FindingKind]) -> AgentFindings:
-    steps = sum(run.summary.efficiency.steps for run in runs)
-    counted: Counter[FindingKind] = Counter()
-    concerned: Counter[FindingKind] = Counter()
+def _agent(name: str, runs: Sequence[RunSummary], kinds: Sequence[FindingKind]) -> AgentFindings:
+    steps = sum(run.efficiency.steps for run in runs)
+    findings: Counter[FindingKind] = Counter()
+    runs_with: Counter[FindingKind] = Counter()
     for run in runs:
-        found = [finding.kind for finding in run.summary.process.findings]
-        counted.update(found)
-        concerned.update(set(found))
+        found = [finding.kind for finding in run.process.findings]
+        findings.update(found)
+        runs_with.update(set(found))
     return AgentFindings(
         name=name,
         runs=len(runs),
         steps=steps,
         counts=tuple(
             KindCount(
-                counted[kind], concerned[kind], 100 * counted[kind] / steps if steps else None
+                findings[kind], runs_with[kind], 100 * findings[kind] / steps if steps else None
             )
             for kind in kinds
         ),

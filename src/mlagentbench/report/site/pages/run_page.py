@@ -9,9 +9,8 @@ from mlagentbench.errors import UsageError
 from mlagentbench.report.report_data import CollectedRun
 from mlagentbench.report.site.charts import Chart, curve_chart
 from mlagentbench.report.site.pages.branch_family import Family
-from mlagentbench.report.site.pages.judge_votes import judgements_of
 from mlagentbench.report.site.pages.timeline import Timeline, timeline
-from mlagentbench.report.site.series import CURVE_TITLES, score_curve, who_ran
+from mlagentbench.report.site.series import CURVE_TITLES, agent_of_summary, score_curve
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.failure_causes import Cause, cause_of
 from mlagentbench.runs.journal import read_lines
@@ -28,7 +27,7 @@ class RunView:
     """What the template shows of a run."""
 
     title: str
-    who: str
+    agent: str
     summary: RunSummary
     directory: Path
     out: Path
@@ -53,16 +52,16 @@ def run_view(run: CollectedRun, family: Family | None = None) -> RunView:
         steps = _timeline(directory, summary)
     except (UsageError, OSError) as error:
         unreadable = str(error)
-    who = who_ran(summary)
+    agent = agent_of_summary(summary)
     return RunView(
-        title=f"{record.disclosure.task}: {who}, run {record.epoch}",
-        who=who,
+        title=f"{record.disclosure.task}: {agent}, run {record.epoch}",
+        agent=agent,
         summary=summary,
         directory=run.directory,
         out=out,
         cause=cause_of(summary.result),
         integrity=integrity_lines(summary),
-        judgements=judgements_of(run.directory),
+        judgements=run.judgements,
         curves=_curves(summary),
         family=family,
         timeline=steps,
@@ -77,7 +76,7 @@ def _timeline(directory: RunDirectory, summary: RunSummary) -> Timeline:
 
 
 def _curves(summary: RunSummary) -> tuple[Chart, ...]:
-    """The score against each thing that was used, where at least two steps were graded."""
+    """The score against each resource, where at least two steps were graded."""
     charts = []
     for axis, title in CURVE_TITLES.items():
         curve = score_curve(summary, axis)
@@ -89,7 +88,7 @@ def _curves(summary: RunSummary) -> tuple[Chart, ...]:
                     title,
                     "normalised score",
                     axis=axis,
-                    levels=((0.0, "floor"), (0.5, "half way"), (1.0, "reference")),
+                    levels=((0.0, "floor"), (0.5, "halfway"), (1.0, "reference")),
                     start=0.0,
                     size=CURVE_SIZE,
                     dotted=True,

@@ -3,9 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.records import Json
 from mlagentbench.report.number_format import (
     dollars_text,
@@ -19,32 +17,10 @@ from mlagentbench.statistics.cell_marks import agent_of
 
 TEMPLATE = "runs.html"
 WITHOUT_SCRIPTS = 200
-"""Runs that are listed for those whose browser runs no scripts."""
+"""Runs that are listed without JavaScript."""
 
-Success = Literal["yes", "no", "unknown"]
-
-
-@dataclass(frozen=True)
-class ListedRun:
-    """One run in the table."""
-
-    page: str
-    run: str
-    task: str
-    agent: str
-    model: str
-    tier: str
-    outcome: str
-    success: Success
-    score: float | None
-    normalised: float | None
-    steps: int
-    seconds: float
-    tokens: int | None
-    cost: float | None
-    findings: int
-    integrity: int
-    kinds: tuple[str, ...]
+RunValues = dict[str, Json]
+"""One run in the table, by the keys of its columns."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +34,9 @@ class RunColumn:
 class RunsView:
     columns: tuple[RunColumn, ...]
     total: int
-    first: tuple[ListedRun, ...]
+    first: tuple[RunValues, ...]
     data: str
-    """JSON without any `<`, so that it can stand in a page's script element."""
+    """JSON without any `<`, so that it is safe in a page's script element."""
 
 
 COLUMNS = (
@@ -81,15 +57,15 @@ COLUMNS = (
     RunColumn("tier", "tier"),
 )
 NAMED = ("task", "agent", "model", "tier", "outcome", "success")
-"""Columns whose few texts stand once, and their numbers in the rows."""
-SHOWN: dict[str, Callable[[float | None], str]] = {
+"""Columns whose distinct texts are stored once; rows hold their indexes."""
+FORMATS: dict[str, Callable[[float | None], str]] = {
     "score": number_text,
     "normalised": normalised_text,
     "seconds": duration_text,
     "tokens": tokens_text,
     "cost": dollars_text,
 }
-"""Columns of numbers that people read in another way."""
+"""Columns of numbers that are displayed as text."""
 
 
 def runs_view(data: ReportData) -> RunsView:
@@ -102,57 +78,48 @@ def runs_view(data: ReportData) -> RunsView:
     )
 
 
-def _line(run: CollectedRun) -> ListedRun:
-    summary = run.summary
-    record, grade = summary.result.record, summary.result.grade
-    facts = record.disclosure
-    findings = summary.process.findings
-    return ListedRun(
-        page=run.name,
-        run=str(record.epoch),
-        task=facts.task,
-        agent=agent_of(record),
-        model=facts.model,
-        tier=facts.tier,
-        outcome=summary.result.outcome.kind if summary.result.outcome else "not ended",
-        success=_success(summary),
-        score=grade.score if grade else None,
-        normalised=grade.normalised if grade else None,
-        steps=summary.efficiency.steps,
-        seconds=summary.efficiency.working_seconds,
-        tokens=summary.efficiency.tokens,
-        cost=summary.efficiency.cost,
-        findings=len(findings),
-        integrity=sum(finding.is_integrity for finding in findings) + len(summary.altered),
-        kinds=tuple(dict.fromkeys(finding.kind for finding in findings)),
-    )
+def _line(run: CollectedRun) -> RunValues:
+    result, used = run.summary.result, run.summary.efficiency
+    record, grade = result.record, result.grade
+    findings = run.summary.process.findings
+    success = None if grade is None else grade.success
+    return {
+        "page": run.name,
+        "run": str(record.epoch),
+        "task": record.disclosure.task,
+        "agent": agent_of(record),
+        "model": record.disclosure.model,
+        "tier": record.disclosure.tier,
+        "outcome": result.outcome.kind if result.outcome else "not ended",
+        "success": "unknown" if success is None else "yes" if success else "no",
+        "score": grade.score if grade else None,
+        "normalised": grade.normalised if grade else None,
+        "steps": used.steps,
+        "seconds": used.working_seconds,
+        "tokens": used.tokens,
+        "cost": used.cost,
+        "findings": len(findings),
+        "integrity": sum(finding.is_integrity for finding in findings) + len(run.summary.altered),
+        "kinds": list(dict.fromkeys(finding.kind for finding in findings)),
+    }
 
 
-def _success(summary: RunSummary) -> Success:
-    grade = summary.result.grade
-    if grade is None or grade.success is None:
-        return "unknown"
-    return "yes" if grade.success else "no"
-
-
-def _packed(lines: Sequence[ListedRun]) -> str:
+def _packed(lines: Sequence[RunValues]) -> str:
     columns = ["page", *(column.key for column in COLUMNS), "kinds"]
-    names = {key: sorted({getattr(line, key) for line in lines}) for key in NAMED}
-    places = {key: {text: at for at, text in enumerate(texts)} for key, texts in names.items()}
-    kinds = sorted({kind for line in lines for kind in line.kinds})
+    names = {key: sorted({line[key] for line in lines}) for key in NAMED}
+    indexes = {key: {text: at for at, text in enumerate(texts)} for key, texts in names.items()}
+    kinds = sorted({kind for line in lines for kind in line["kinds"]})
 
-    def value(line: ListedRun, key: str) -> Json:
-        if key in places:
-            return places[key][getattr(line, key)]
-        if key == "kinds":
-            return [kinds.index(kind) for kind in line.kinds]
-        return getattr(line, key)
+    def value(line: RunValues, key: str) -> Json:
+        if key in indexes:
+            return indexes[key][line[key]]
+        return [kinds.index(kind) for kind in line[key]] if key == "kinds" else line[key]
 
     packed = {
         "columns": columns,
         "names": names,
         "kinds": kinds,
         "rows": [[value(line, key) for key in columns] for line in lines],
-        "shown": {key: [text(getattr(line, key)) for line in lines] for key, text in SHOWN.items()},
+        "shown": {key: [text(line[key]) for line in lines] for key, text in FORMATS.items()},
     }
     return json.dumps(packed, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

@@ -1,4 +1,4 @@
-"""The page of one task: what its scores mean, and where each agent stands on its scale."""
+"""The page of one task: what its scores mean, and each agent's scores."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -30,20 +30,20 @@ class TaskCell:
     is_reference_agent: bool
     cell: CellStatistics
     pages: tuple[tuple[str, int], ...]
-    """Its runs' pages with their numbers."""
+    """The names of its runs' pages, with the epochs."""
     more_pages: int
 
 
 @dataclass(frozen=True)
 class TaskPart:
-    """The results on one data set of the task, under one version of it."""
+    """The results on one data set and version of the task."""
 
     words: str
     conditions: Conditions
     metric: str
     better: str
     measured: Measured | None
-    """The task's own figures, where this installation knows them for the data."""
+    """The task's measurements, where they are known for this data."""
     floor: float | None
     bar: float | None
     reference: float | None
@@ -98,7 +98,7 @@ def _known(address: str) -> Task | None:
 
 
 def _measured(task: Task | None, conditions: Conditions) -> Measured | None:
-    """The figures of starter, reference and ceiling, where they are known for this data."""
+    """The measurements of starter, reference and ceiling, where known for this data."""
     if task is None or task.spec.version != conditions.task_version:
         return None
     tier: Tier = "mini" if conditions.tier == "mini" else "full"
@@ -111,7 +111,7 @@ def _part(
     task: Task | None,
 ) -> TaskPart:
     first = cells[0]
-    figures = _measured(task, first.key.conditions)
+    measured = _measured(task, first.key.conditions)
     metric = task.spec.metric if task else None
     ordered = sorted(cells, key=_order)
     agents = [cell for cell in ordered if not _is_reference_agent(cell)]
@@ -121,12 +121,12 @@ def _part(
         conditions=first.key.conditions,
         metric=first.metric,
         better=first.better,
-        measured=figures,
+        measured=measured,
         floor=first.floor,
         bar=first.bar,
         reference=first.reference,
         cells=tuple(_task_cell(cell, runs) for cell in ordered),
-        chart=_spread(ordered, metric, figures),
+        chart=_spread(ordered, metric, measured),
         curves=_curves(found),
         standing=_standing(agents),
     )
@@ -153,7 +153,7 @@ def _task_cell(cell: CellStatistics, runs: dict[str, list[CollectedRun]]) -> Tas
 
 
 def _standing(agents: Sequence[CellStatistics]) -> Standing:
-    """Whether the task still tells agents apart."""
+    """Whether all agents succeed, none do, or something between."""
     decided = [cell.success for cell in agents if cell.success.n]
     if decided and all(rate.successes == rate.n for rate in decided):
         return "saturated"
@@ -163,10 +163,10 @@ def _standing(agents: Sequence[CellStatistics]) -> Standing:
 
 
 def _spread(
-    cells: Sequence[CellStatistics], metric: Metric | None, figures: Measured | None
+    cells: Sequence[CellStatistics], metric: Metric | None, measured: Measured | None
 ) -> Chart | None:
     rows = [
-        DotRow(agent_with_model(cell.key.agent, cell.key.model), cell.score.points, cell.score.mean)
+        DotRow(agent_with_model(cell.key.agent, cell.key.model), cell.score.points)
         for cell in cells
         if cell.score.points
     ]
@@ -175,8 +175,8 @@ def _spread(
     first = cells[0]
     known = ((first.floor, "floor"), (first.bar, "bar"), (first.reference, "reference"))
     rules = [(value, name) for value, name in known if value is not None]
-    if figures is not None and figures.ceiling is not None:
-        rules.append((figures.ceiling, "ceiling"))
+    if measured is not None and measured.ceiling is not None:
+        rules.append((measured.ceiling, "ceiling"))
     return dot_rows_chart(
         f"Scores of all runs with a valid submission, by agent, in {first.metric}",
         rows,
@@ -187,15 +187,15 @@ def _spread(
 
 
 def _curves(runs: Sequence[CollectedRun]) -> tuple[Chart, ...]:
-    """The score of each agent over its graded steps: as it stood, and at its best up to then."""
+    """The score of each agent over its graded steps: after each step, and the best so far."""
     summaries = [run.summary for run in runs]
-    as_it_stood = mean_score_curves(summaries, "steps")
-    if not as_it_stood:
+    after_step = mean_score_curves(summaries, "steps")
+    if not after_step:
         return ()
-    at_best = mean_score_curves(summaries, "steps", best_so_far)
+    best = mean_score_curves(summaries, "steps", best_so_far)
     return (
-        _curve_chart("Normalised score over steps, the mean of each agent's runs", as_it_stood),
-        _curve_chart("The same, of the best workspace up to then", at_best),
+        _curve_chart("Normalised score over steps, the mean of each agent's runs", after_step),
+        _curve_chart("The same, for the best step so far", best),
     )
 
 

@@ -1,4 +1,4 @@
-"""Differences between two texts, and what a step changed in the workspace."""
+"""Differences between two texts, and the files that a step changed in the workspace."""
 
 import difflib
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ MOST_LINES = 300
 MOST_FILES = 20
 CONTEXT = 3
 TABLES = (".csv", ".tsv", ".jsonl", ".log")
-"""Files whose lines are data: that they changed is said, how is not."""
+"""Data files, whose changes are not shown line by line."""
 
 BlockKind = Literal["same", "removed", "added", "place"]
 SIGNS: dict[BlockKind, str] = {"same": " ", "removed": "-", "added": "+", "place": ""}
@@ -32,7 +32,7 @@ class Block:
 
 @dataclass(frozen=True)
 class FileChange:
-    """A file that a step made, changed or removed."""
+    """A file that a step created, changed or removed."""
 
     path: str
     words: str
@@ -43,7 +43,7 @@ class FileChange:
 
 @dataclass(frozen=True)
 class WorkspaceChange:
-    """What a step changed; `missing` says why that is not known."""
+    """What a step changed; `missing` is the reason when that is unknown."""
 
     files: tuple[FileChange, ...] = ()
     left_out: int = 0
@@ -74,16 +74,16 @@ def _block(kind: BlockKind, lines: Sequence[str]) -> Block:
 
 def cut(blocks: Sequence[Block], most: int) -> tuple[tuple[Block, ...], int]:
     """The first lines of a difference, and how many more there are."""
-    shown: list[Block] = []
+    first: list[Block] = []
     room = most
     left_out = 0
     for block in blocks:
         lines = block.text.splitlines(keepends=True)
         if room > 0:
-            shown.append(Block(block.kind, "".join(lines[:room])))
+            first.append(Block(block.kind, "".join(lines[:room])))
         left_out += max(0, len(lines) - max(room, 0))
         room -= len(lines)
-    return tuple(shown), left_out
+    return tuple(first), left_out
 
 
 def workspace_change(
@@ -96,8 +96,8 @@ def workspace_change(
         changed = list(_files(changes(store, before, after)))
     except ObjectLost as lost:
         return WorkspaceChange(missing=lost.detail)
-    shown = [_file_change(store, change, most_lines) for change in changed[:MOST_FILES]]
-    return WorkspaceChange(tuple(shown), max(0, len(changed) - MOST_FILES))
+    files = [_file_change(store, change, most_lines) for change in changed[:MOST_FILES]]
+    return WorkspaceChange(tuple(files), max(0, len(changed) - MOST_FILES))
 
 
 def _files(found: Iterator[PathChange]) -> Iterator[PathChange]:
@@ -111,7 +111,7 @@ def _file_change(store: ObjectStore, change: PathChange, most_lines: int) -> Fil
     try:
         return _compared(store, change, most_lines)
     except ObjectLost as lost:
-        return FileChange(visible(change.path), f"not known: {lost.detail}")
+        return FileChange(visible(change.path), f"unknown: {lost.detail}")
 
 
 def _compared(store: ObjectStore, change: PathChange, most_lines: int) -> FileChange:
@@ -127,7 +127,7 @@ def _compared(store: ObjectStore, change: PathChange, most_lines: int) -> FileCh
         return FileChange(path, words)
     before, after = _lines(store, change.before), _lines(store, change.after)
     if before is None or after is None:
-        return FileChange(path, f"{words}; not compared: too large, or no text")
+        return FileChange(path, f"{words}; not compared: too large, or not text")
     blocks, left_out = cut(compare(before, after), most_lines)
     return FileChange(path, words, blocks, left_out)
 
@@ -137,15 +137,13 @@ def _described(store: ObjectStore, entry: Entry | None) -> str:
         return ""
     if entry.kind == "link":
         return f"a link to {visible(entry.value)}"
-    return (
-        "a directory"
-        if entry.kind == "directory"
-        else f"{store.size(entry.value, entry.name):,} bytes"
-    )
+    if entry.kind == "directory":
+        return "a directory"
+    return f"{store.size(entry.value, entry.name):,} bytes"
 
 
 def _lines(store: ObjectStore, entry: Entry | None) -> list[str] | None:
-    """A text file's lines; None for what is no text, or too large."""
+    """A text file's lines; None for a file that is not text or too large."""
     if entry is None:
         return []
     if entry.kind != "file" or store.size(entry.value, entry.name) > MOST_BYTES:

@@ -1,4 +1,4 @@
-"""A run step by step: what the agent said and did, what it saw, and what changed."""
+"""A run step by step: replies, actions, observations and changes to the workspace."""
 
 import json
 import sys
@@ -11,8 +11,14 @@ from mlagentbench.analysis.findings import Finding
 from mlagentbench.analysis.run_diff import main_argument
 from mlagentbench.analysis.run_summary import RunSummary, ScorePoint, ValidationPoint
 from mlagentbench.records import Json
-from mlagentbench.report.site.pages.plan_changes import PlanChange, plan_change
-from mlagentbench.report.site.pages.text_diffs import MOST_LINES, WorkspaceChange, workspace_change
+from mlagentbench.report.site.pages.text_diffs import (
+    MOST_LINES,
+    Block,
+    WorkspaceChange,
+    compare,
+    cut,
+    workspace_change,
+)
 from mlagentbench.report.text import Clipped, clip, preview, visible
 from mlagentbench.runs.journal import (
     AnyLine,
@@ -26,11 +32,12 @@ from mlagentbench.runs.journal import (
 from mlagentbench.runs.objects import ObjectLost, ObjectStore
 
 PAGE_CHARACTERS = 3_000_000
-"""About as much text as a page should hold: the more steps, the less is shown of each."""
+"""About how much text a page shows: the more steps, the less of each."""
 MOST_CHARACTERS, LEAST_CHARACTERS = 8_000, 600
+MOST_PLAN_LINES = 60
 SHORT_ARGUMENT = 100
 THOUGHTS = ("thought", "reflection", "")
-"""The fields of a reply that say best what it is about, in this order."""
+"""The fields of a reply to preview it by, in order of preference."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +50,17 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class ShownReply:
-    """What a model said."""
+class PlanChange:
+    """How a reply changed the agent's plan; the first plan is all new."""
+
+    first: bool
+    blocks: tuple[Block, ...]
+    left_out: int
+
+
+@dataclass(frozen=True)
+class ReplyView:
+    """A model's reply."""
 
     role: str
     preview: str
@@ -57,12 +73,12 @@ class ShownReply:
 
 @dataclass(frozen=True)
 class StepView:
-    """One step; `observation` is None for an action that was begun and never ended."""
+    """One step; `observation` is None for an action that never ended."""
 
     n: int
     action: str
     subject: str
-    """What the action is about: its first argument, or the beginning of that."""
+    """The action's main argument, or the beginning of it."""
     arguments: tuple[Argument, ...]
     observation: Clipped | None
     status: str
@@ -70,7 +86,7 @@ class StepView:
     limit: str | None
     clock: float
     seconds: float | None
-    replies: tuple[ShownReply, ...]
+    replies: tuple[ReplyView, ...]
     events: tuple[str, ...]
     change: WorkspaceChange
     notes: tuple[str, ...]
@@ -82,7 +98,7 @@ class StepView:
 @dataclass(frozen=True)
 class Timeline:
     steps: tuple[StepView, ...]
-    last_words: tuple[ShownReply, ...]
+    final_replies: tuple[ReplyView, ...]
     """Replies after the last step."""
     last_events: tuple[str, ...]
     last_change: WorkspaceChange
@@ -90,7 +106,7 @@ class Timeline:
 
 
 class TimelineBuilder:
-    """Goes through a journal once, line by line."""
+    """Builds the timeline from a journal's lines, one by one."""
 
     def __init__(
         self, summary: RunSummary, store: ObjectStore, journal: str, most: int, most_lines: int
@@ -100,7 +116,7 @@ class TimelineBuilder:
         self._store = store
         self._journal = journal
         self._steps: list[StepView] = []
-        self._replies: list[ShownReply] = []
+        self._replies: list[ReplyView] = []
         self._reply_numbers: list[int] = []
         self._events: list[str] = []
         self._begun: BeginLine | None = None
@@ -136,18 +152,18 @@ class TimelineBuilder:
             self._close(None)
         return Timeline(
             steps=tuple(self._steps),
-            last_words=tuple(self._replies),
+            final_replies=tuple(self._replies),
             last_events=tuple(self._events),
             last_change=self._last_change,
         )
 
-    def _reply(self, line: ReplyLine) -> ShownReply:
+    def _reply(self, line: ReplyLine) -> ReplyView:
         fields = parts_of(line).fields if line.role == MAIN else {"": line.reply}
         plan = fields.get(PLAN, "").strip()
         change = plan_change(self._plan, plan)
         self._plan = plan or self._plan
         where = f"line {line.n + 1} of {self._journal}"
-        return ShownReply(
+        return ReplyView(
             role=visible(line.role),
             preview=preview(next(filter(None, (fields.get(name) for name in THOUGHTS)), "")),
             text=clip(line.reply, self._most, where),
@@ -167,7 +183,7 @@ class TimelineBuilder:
         self._events.append(f"{line.event}: {text}" if text else line.event)
 
     def _close(self, end: EndLine | None) -> None:
-        """Make a step of what was begun, and of all that came before its end."""
+        """Finish the step that was begun, with all replies and events since the last one."""
         begun = self._begun
         if begun is None:
             return
@@ -220,7 +236,7 @@ class TimelineBuilder:
 def timeline(
     lines: Sequence[AnyLine], summary: RunSummary, store: ObjectStore, journal: str
 ) -> Timeline:
-    """The timeline of a journal's lines; `journal` is its path, for readers."""
+    """The timeline of a journal's lines; `journal` is the file's name, shown to readers."""
     steps = sum(isinstance(line, BeginLine) for line in lines)
     share = PAGE_CHARACTERS // max(1, 3 * steps)
     most = max(LEAST_CHARACTERS, min(MOST_CHARACTERS, share))
@@ -228,8 +244,8 @@ def timeline(
     return _built(lines, TimelineBuilder(summary, store, journal, most, most_lines))
 
 
-def whole_timeline(lines: Sequence[AnyLine], summary: RunSummary, store: ObjectStore) -> Timeline:
-    """The same with nothing left out."""
+def full_timeline(lines: Sequence[AnyLine], summary: RunSummary, store: ObjectStore) -> Timeline:
+    """The timeline without any shortened text."""
     return _built(lines, TimelineBuilder(summary, store, "", sys.maxsize, sys.maxsize))
 
 
@@ -237,6 +253,15 @@ def _built(lines: Sequence[AnyLine], builder: TimelineBuilder) -> Timeline:
     for line in lines:
         builder.add(line)
     return builder.timeline()
+
+
+def plan_change(before: str | None, after: str | None) -> PlanChange | None:
+    """What a reply changed in the plan; None without a plan, or with the same one."""
+    if not after or after == before:
+        return None
+    old = before.splitlines() if before else []
+    blocks, left_out = cut(compare(old, after.splitlines(), context=1), MOST_PLAN_LINES)
+    return PlanChange(first=before is None, blocks=blocks, left_out=left_out)
 
 
 def _by_step(summary: RunSummary) -> dict[int, tuple[Finding, ...]]:

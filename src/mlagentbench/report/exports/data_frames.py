@@ -1,0 +1,251 @@
+"""Tables for programs, as pandas data frames: runs, cells, agents, findings and comparisons.
+
+Rows are the report's records, flattened: a field of a nested record becomes `outer_inner`. Columns
+that are called otherwise are listed in RENAMED. A table has only the columns that it lists.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from mlagentbench.analysis.run_summary import RunSummary
+from mlagentbench.records import Json
+from mlagentbench.report.report_data import ReportData
+from mlagentbench.runs.failure_causes import cause_of
+from mlagentbench.statistics.cell_marks import agent_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+ColumnType = Literal["str", "int", "float", "bool"]
+PANDAS_TYPES = {"str": "string[python]", "int": "Int64", "float": "float64", "bool": "boolean"}
+"""All of them allow gaps."""
+Columns = tuple[tuple[ColumnType, str], ...]
+"""The columns from left to right; neighbours of one type share a line."""
+Row = dict[str, Json]
+
+
+@dataclass(frozen=True)
+class ExportTable:
+    """A table by the name of its file, with its columns and how its rows are made."""
+
+    name: str
+    columns: Columns
+    rows: Callable[[ReportData], Iterable[Row]]
+
+    def frame(self, data: ReportData) -> "DataFrame":
+        from pandas import json_normalize
+
+        types = {
+            column: PANDAS_TYPES[kind] for kind, names in self.columns for column in names.split()
+        }
+        rows = json_normalize(list(self.rows(data)), sep="_").rename(columns=RENAMED)
+        return rows.reindex(columns=list(types)).astype(types)
+
+
+RUN_COLUMNS: Columns = (
+    ("str", "out path origin cluster task"),
+    ("int", "task_version"),
+    ("str", "tier variant data_hash"),
+    ("bool", "data_verified"),
+    ("str", "mini_seed agent model answered_by"),
+    ("int", "epoch"),
+    ("str", "sandbox isolation"),
+    ("bool", "network"),
+    ("str", "feedback protocol created outcome"),
+    ("bool", "counts"),
+    ("str", "cause"),
+    ("bool", "graded valid"),
+    ("float", "score test_set_low test_set_high normalised"),
+    ("bool", "success"),
+    ("float", "paper_improvement"),
+    ("bool", "paper_success above_ceiling"),
+    ("float", "floor bar reference"),
+    ("int", "steps"),
+    ("float", "wall_seconds working_seconds model_seconds script_seconds harness_seconds"),
+    ("int", "input_tokens cached_tokens output_tokens reasoning_tokens"),
+    ("float", "cost"),
+    ("int", "findings integrity_findings"),
+    ("str", "first_cause"),
+    ("int", "first_valid_step best_step"),
+    ("float", "regression validation_gap"),
+    ("str", "marks"),
+)
+CELL_COLUMNS: Columns = (
+    ("str", "task agent model tier"),
+    ("int", "task_version"),
+    ("str", "data_hash sandbox feedback variant protocol"),
+    ("int", "runs counted missing"),
+    ("bool", "greyed"),
+    ("str", "metric better"),
+    ("float", "floor bar reference"),
+    ("int", "successes success_n"),
+    ("float", "success_rate success_low success_high"),
+    ("float", "success_if_missing_failed success_if_missing_succeeded"),
+    ("int", "paper_successes paper_success_n"),
+    ("float", "paper_success_rate paper_success_low paper_success_high"),
+    ("float", "paper_improvement_mean paper_improvement_error"),
+    ("float", "paper_improvement_low paper_improvement_high"),
+    ("int", "valid valid_n"),
+    ("float", "valid_rate"),
+    ("int", "score_n"),
+    ("float", "score_mean score_error score_low score_high"),
+    ("int", "normalised_n"),
+    ("float", "normalised_mean normalised_error normalised_low normalised_high"),
+    ("float", "best_seen_mean submitted_mean pass_at_1 pass_at_2 pass_at_4 pass_at_8"),
+    ("float", "test_set_low test_set_high tokens_mean cost_mean working_seconds_mean steps_mean"),
+    ("float", "tokens_per_success cost_per_success"),
+    ("bool", "from_measured"),
+    ("str", "marks"),
+)
+AGENT_COLUMNS: Columns = (
+    ("str", "leaderboard agent model"),
+    ("bool", "is_reference_agent"),
+    ("int", "tasks runs missing"),
+    ("bool", "greyed"),
+    ("float", "success_mean success_low success_high"),
+    ("float", "success_low_over_tasks success_high_over_tasks"),
+    ("float", "success_if_missing_failed success_if_missing_succeeded"),
+    ("float", "paper_success_mean paper_success_low paper_success_high"),
+    ("float", "normalised_mean normalised_low normalised_high"),
+    ("float", "normalised_low_over_tasks normalised_high_over_tasks valid_mean"),
+    ("int", "successes tokens"),
+    ("float", "cost working_seconds tokens_per_success cost_per_success"),
+    ("str", "marks"),
+)
+FINDING_COLUMNS: Columns = (
+    ("str", "out path task agent model kind form level"),
+    ("bool", "is_integrity"),
+    ("str", "steps detail quote"),
+)
+COMPARISON_COLUMNS: Columns = (
+    ("str", "leaderboard measure first second task"),
+    ("float", "difference low high p p_holm detectable"),
+    ("int", "first_n second_n"),
+    ("str", "note"),
+)
+MEASURES = ("success", "paper_success", "paper_improvement", "score", "normalised")
+RENAMED = {
+    "interval_low": "low",
+    "interval_high": "high",
+    "test_set_interval_low": "test_set_low",
+    "test_set_interval_high": "test_set_high",
+    "success_successes": "successes",
+    "paper_success_successes": "paper_successes",
+    "valid_successes": "valid",
+    "success_tasks": "tasks",
+    "success_bounds_low": "success_if_missing_failed",
+    "success_bounds_high": "success_if_missing_succeeded",
+    "submitted_of_those_mean": "submitted_mean",
+} | {
+    f"{measure}_{field}": f"{measure}_{column}"
+    for measure in MEASURES
+    for field, column in {
+        "standard_error": "error",
+        "interval_low": "low",
+        "interval_high": "high",
+        "on_these_tasks_low": "low",
+        "on_these_tasks_high": "high",
+        "over_tasks_low": "low_over_tasks",
+        "over_tasks_high": "high_over_tasks",
+    }.items()
+}
+"""Flattened fields whose column has another name."""
+
+
+def run_rows(data: ReportData) -> Iterator[Row]:
+    for summary in data.collection.summaries:
+        result, process = summary.result, summary.process
+        cause = cause_of(result)
+        low, high = summary.test_set_interval or (None, None)
+        yield {
+            **dict(result.grade or ()),
+            **dict(summary.efficiency),
+            **_run_identity(summary),
+            "origin": result.record.origin,
+            "cluster": summary.cluster,
+            "epoch": result.record.epoch,
+            "created": result.record.created,
+            "outcome": result.outcome.kind if result.outcome else None,
+            "counts": cause.verdict == "counts",
+            "cause": cause.reason,
+            "graded": result.grade is not None,
+            "test_set_low": low,
+            "test_set_high": high,
+            "findings": len(process.findings),
+            "integrity_findings": sum(finding.is_integrity for finding in process.findings),
+            "first_cause": process.first_cause,
+            "first_valid_step": process.first_valid.step if process.first_valid else None,
+            "best_step": process.best.step if process.best else None,
+            "regression": process.regression,
+            "validation_gap": process.validation_gap,
+            "marks": "; ".join(summary.marks),
+        }
+
+
+def cell_rows(data: ReportData) -> Iterator[Row]:
+    for cell in data.cells:
+        yield {
+            **cell.model_dump(exclude={"key", "histories", "paths"}),
+            **cell.key.conditions.model_dump(),
+            **cell.key.model_dump(include={"task", "agent", "model"}),
+            "marks": "; ".join(cell.marks),
+        }
+
+
+def agent_rows(data: ReportData) -> Iterator[Row]:
+    for leaderboard in data.leaderboards:
+        for row in leaderboard.rows:
+            yield {
+                **row.model_dump(exclude={"cells", "profile"}),
+                "leaderboard": leaderboard.name,
+                "marks": "; ".join(row.marks),
+            }
+
+
+def finding_rows(data: ReportData) -> Iterator[Row]:
+    for summary in data.collection.summaries:
+        for finding in summary.process.findings:
+            yield {
+                **_run_identity(summary),
+                **finding.model_dump(),
+                "is_integrity": finding.is_integrity,
+                "steps": " ".join(map(str, finding.steps)),
+            }
+
+
+def comparison_rows(data: ReportData) -> Iterator[Row]:
+    """Two agents, over all tasks of a leaderboard (`task` is empty) and on each of them.
+
+    `first_n` and `second_n` count what is independent: histories over all tasks, runs on one.
+    """
+    for leaderboard, comparisons in zip(data.leaderboards, data.comparisons, strict=True):
+        for comparison in comparisons:
+            pair = {
+                "leaderboard": leaderboard.name,
+                **comparison.model_dump(include={"measure", "first", "second", "note"}),
+            }
+            overall = comparison.model_dump(exclude={"tasks", "clusters"})
+            yield {**overall, **pair, "task": "", **_counts(comparison.clusters)}
+            for task in comparison.tasks:
+                yield {**task.model_dump(), **pair, **_counts(task.runs)}
+
+
+def _run_identity(summary: RunSummary) -> Row:
+    """Where a run is, and what its record discloses."""
+    record = summary.result.record
+    place = {"out": summary.out, "path": summary.result.path}
+    return {**dict(record.disclosure), **place, "agent": agent_of(record)}
+
+
+def _counts(counts: tuple[int, int]) -> Row:
+    return {"first_n": counts[0], "second_n": counts[1]}
+
+
+TABLES = (
+    ExportTable("runs", RUN_COLUMNS, run_rows),
+    ExportTable("cells", CELL_COLUMNS, cell_rows),
+    ExportTable("agents", AGENT_COLUMNS, agent_rows),
+    ExportTable("findings", FINDING_COLUMNS, finding_rows),
+    ExportTable("comparisons", COMPARISON_COLUMNS, comparison_rows),
+)

@@ -1,0 +1,114 @@
+"""Tables for papers and read-mes: tasks by agents, like the paper's tables 3 and 4."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mlagentbench.report.measures import MEASURES, Measure
+from mlagentbench.report.number_format import NOTHING
+from mlagentbench.report.published import CAVEAT, SOURCE, PublishedRow
+from mlagentbench.report.report_data import ReportData
+from mlagentbench.statistics.cells import Rate
+from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
+
+GREYED = "*"
+"""Marks a number with more than a tenth of its runs missing."""
+MEAN_OVER_TASKS = "mean over tasks"
+
+
+@dataclass(frozen=True)
+class GridLine:
+    """A line of a table: its label and its numbers as text."""
+
+    label: str
+    values: tuple[str, ...]
+    is_summary: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table for readers, before it becomes LaTeX or Markdown."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    lines: tuple[GridLine, ...]
+    notes: tuple[str, ...]
+
+
+def grids(data: ReportData) -> Iterator[Grid]:
+    """A table for each leaderboard and measure, and the published ones."""
+    for number, leaderboard in enumerate(data.leaderboards, start=1):
+        suffix = "" if len(data.leaderboards) == 1 else f"-{number}"
+        for measure in MEASURES:
+            yield _grid(leaderboard, measure, f"{measure.key}{suffix}")
+    yield _published(
+        data.published, "published-success", "Success rate", lambda row: row.success_percent
+    )
+    yield _published(
+        data.published, "published-improvement", "Improvement", lambda row: row.improvement_percent
+    )
+
+
+def _grid(leaderboard: Leaderboard, measure: Measure, name: str) -> Grid:
+    lines = [
+        GridLine(task, tuple(_value(row, task, measure) for row in leaderboard.rows))
+        for task in leaderboard.tasks
+    ]
+    if len(leaderboard.tasks) > 1:
+        means = tuple(_mean_over_tasks(row, measure) for row in leaderboard.rows)
+        if set(means) != {NOTHING}:
+            lines.append(GridLine(MEAN_OVER_TASKS, means, is_summary=True))
+    return Grid(
+        name=name,
+        title=f"{measure.caption} ({leaderboard.name})",
+        columns=tuple(row.name for row in leaderboard.rows),
+        lines=tuple(lines),
+        notes=tuple(_notes(leaderboard, lines)),
+    )
+
+
+def _value(row: AgentStatistics, task: str, measure: Measure) -> str:
+    texts = []
+    for cell in row.cells:
+        if cell.key.task == task:
+            found = measure.of_cell(cell)
+            value = found.rate if isinstance(found, Rate) else found.mean
+            text = measure.with_interval(value, found.interval)
+            texts.append(f"{text}{GREYED if cell.greyed else ''}")
+    return "; ".join(texts) or NOTHING
+
+
+def _mean_over_tasks(row: AgentStatistics, measure: Measure) -> str:
+    if measure.over_tasks is None:
+        return NOTHING
+    suite = measure.over_tasks(row)
+    return measure.with_interval(suite.mean, suite.on_these_tasks)
+
+
+def _notes(leaderboard: Leaderboard, lines: Sequence[GridLine]) -> Iterator[str]:
+    yield (
+        "[95 % interval]: Wilson for a rate, t for a mean of five or more runs; for the mean over "
+        "tasks, the variation over other runs on these tasks"
+    )
+    if any(GREYED in value for line in lines for value in line.values):
+        yield f"{GREYED} more than a tenth of the runs are missing"
+    for row in leaderboard.rows:
+        yield from (f"{row.name}: {mark}" for mark in row.marks)
+    yield from leaderboard.marks
+
+
+def _published(
+    rows: Sequence[PublishedRow], name: str, title: str, percent: Callable[[PublishedRow], float]
+) -> Grid:
+    models = tuple(dict.fromkeys(row.model for row in rows))
+    percents = {(row.task, row.model): f"{percent(row):.1f}" for row in rows}
+    return Grid(
+        name=name,
+        title=f"{title} in percent, as published",
+        columns=models,
+        lines=tuple(
+            GridLine(task, tuple(percents[task, model] for model in models))
+            for task in dict.fromkeys(row.task for row in rows)
+        ),
+        notes=(CAVEAT, f"source: {SOURCE}"),
+    )

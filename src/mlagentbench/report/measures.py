@@ -1,0 +1,98 @@
+"""The measures of tables over tasks and agents, for the site and for papers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mlagentbench.numeric.intervals import Interval
+from mlagentbench.report.number_format import (
+    NOTHING,
+    interval_text,
+    normalised_text,
+    percent_interval_text,
+    percent_text,
+)
+from mlagentbench.report.published import PublishedRow
+from mlagentbench.statistics.cells import CellStatistics, Mean, Rate
+from mlagentbench.statistics.leaderboard import AgentStatistics, SuiteMean
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How a measure is named and explained, and which statistics it shows."""
+
+    key: str
+    title: str
+    caption: str
+    """The title of a table in a paper."""
+    explanation: str
+    of_cell: Callable[[CellStatistics], Rate | Mean]
+    over_tasks: Callable[[AgentStatistics], SuiteMean] | None
+    published_percent: Callable[[PublishedRow], float] | None = None
+    is_percent: bool = True
+
+    def text(self, value: float | None, places: int = 1) -> str:
+        return percent_text(value, places) if self.is_percent else normalised_text(value)
+
+    def interval(self, interval: Interval | None, places: int = 1) -> str:
+        """[low, high]; nothing where there is none."""
+        if self.is_percent:
+            return percent_interval_text(interval, places)
+        return interval_text(interval)
+
+    def with_interval(self, value: float | None, interval: Interval | None) -> str:
+        if value is None:
+            return NOTHING
+        return f"{self.text(value)} {self.interval(interval)}".rstrip()
+
+
+MEASURES = (
+    Measure(
+        key="success",
+        title="Success rate",
+        caption="Success rate in percent: runs that reach the bar",
+        explanation=(
+            "Share of runs that reach the bar, with the 95 % Wilson interval and the number of "
+            "successes among counted runs."
+        ),
+        of_cell=lambda cell: cell.success,
+        over_tasks=lambda row: row.success,
+    ),
+    Measure(
+        key="normalised",
+        title="Normalised score",
+        caption="Normalised score: 0 = floor, 1 = reference",
+        explanation=(
+            "0 is the floor, 1 the reference. Mean over runs with its 95 % t interval; below five "
+            "runs, the individual values."
+        ),
+        of_cell=lambda cell: cell.normalised,
+        over_tasks=lambda row: row.normalised,
+        is_percent=False,
+    ),
+    Measure(
+        key="paper-success",
+        title="Success rate by the paper's rule",
+        caption=(
+            "Success rate in percent by the paper's rule: more than 10 % better than the starter"
+        ),
+        explanation=(
+            "Share of runs more than 10 % better than the starter. Columns in italics are "
+            "published numbers from other data and other runs."
+        ),
+        of_cell=lambda cell: cell.paper_success,
+        over_tasks=lambda row: row.paper_success,
+        published_percent=lambda row: row.success_percent,
+    ),
+    Measure(
+        key="paper-improvement",
+        title="Improvement over the starter, as the paper counts it",
+        caption="Improvement over the starter in percent, mean over valid submissions",
+        explanation=(
+            "Mean over runs with a valid submission. Columns in italics are published numbers from "
+            "other data and other runs."
+        ),
+        of_cell=lambda cell: cell.paper_improvement,
+        over_tasks=None,
+        published_percent=lambda row: row.improvement_percent,
+    ),
+)

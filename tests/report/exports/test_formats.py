@@ -1,0 +1,118 @@
+"""The exports of a report: tables for programs and papers, and plots."""
+
+import csv
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from generated_runs import generate_runs
+from pyarrow import parquet
+from report_records import AGENTS, TASKS, made_report
+
+from mlagentbench.errors import UsageError
+from mlagentbench.report.exports.formats import FORMATS, write_exports
+from mlagentbench.report.exports.latex_tables import latex
+from mlagentbench.report.exports.markdown_tables import markdown
+from mlagentbench.report.exports.paper_grids import Grid, GridLine
+from mlagentbench.report.number_format import exact
+from mlagentbench.report.report import ReportRequest, write_report
+
+ALL = frozenset(FORMATS) - {"plots"}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLAGENTBENCH_HOME", str(tmp_path / "home"))
+
+
+def read_csv(file: Path) -> list[dict[str, str]]:
+    with file.open() as lines:
+        return list(csv.DictReader(lines))
+
+
+def test_tables_for_machines_have_every_run_and_all_digits(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    generate_runs(out, epochs=2, tasks=1, agents=3)
+    written = write_report(ReportRequest(directories=(out,), formats=frozenset(["csv"])))
+    tables = {file.stem: read_csv(file) for file in written.exports}
+    assert set(tables) == {"runs", "cells", "agents", "findings", "comparisons"}
+    summaries = written.data.collection.summaries
+    assert [line["path"] for line in tables["runs"]] == [one.result.path for one in summaries]
+    scores = [one.result.grade.score for one in summaries if one.result.grade is not None]
+    assert [exact(score) for score in scores] == [line["score"] for line in tables["runs"]]
+    assert sum(len(one.process.findings) for one in summaries) == len(tables["findings"])
+    compared = {(line["first"], line["second"], line["measure"]) for line in tables["comparisons"]}
+    assert len(compared) == sum(map(len, written.data.comparisons))
+
+
+def test_without_pyarrow_parquet_is_refused_before_any_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    generate_runs(tmp_path / "out", epochs=1, tasks=1, agents=1)
+    with pytest.raises(UsageError, match="pip install 'mlagentbench\\[parquet\\]'"):
+        write_report(ReportRequest(directories=(tmp_path / "out",), formats=ALL))
+    assert not (tmp_path / "out" / "report").exists()
+
+
+def test_exports_of_a_report_without_comparisons_have_their_headers(tmp_path: Path) -> None:
+    generate_runs(tmp_path / "out", epochs=1, tasks=1, agents=1)
+    data = write_report(ReportRequest(directories=(tmp_path / "out",))).data
+    alone = data.__class__(**(vars(data) | {"leaderboards": (), "comparisons": ()}))
+    write_exports(alone, ALL, tmp_path)
+    empty = parquet.read_schema(tmp_path / "tables" / "comparisons.parquet")
+    assert [str(empty.field(name).type) for name in ("measure", "p", "first_n")] == [
+        "string",
+        "double",
+        "int64",
+    ]
+    assert (tmp_path / "tables" / "comparisons.csv").read_text().startswith("leaderboard,measure,")
+    assert read_csv(tmp_path / "tables" / "agents.csv") == []
+
+
+HOSTILE = Grid(
+    name="x",
+    title="100 % of $5_000 & more {\\cmd}",
+    columns=("a|b", "react(x=<1>) ~ [l](u) *"),
+    lines=(GridLine("t_1", ("-1.0 [-2.0, 0.5]", "[1, 2]")),),
+    notes=("50 % ± 3^2 # note",),
+)
+
+
+def test_texts_cannot_break_out_of_latex() -> None:
+    text = latex(HOSTILE)
+    assert r"100 \% of \$5\_000 \& more \{\textbackslash{}cmd\}" in text
+    assert r"t\_1 & $-$1.0 [-2.0, 0.5] & {[}1, 2] \\" in text
+    assert r"react(x=\textless{}1\textgreater{}) \textasciitilde{} [l](u) *" in text
+    assert r"50 \% $\pm$ 3\textasciicircum{}2 \# note" in text
+
+
+def test_texts_cannot_break_out_of_markdown() -> None:
+    lines = markdown(HOSTILE).splitlines()
+    assert lines[2] == r"| task | a\|b | react(x=\<1\>) ~ [l]\(u) \* |"
+    assert lines[4] == r"| t\_1 | -1.0 [-2.0, 0.5] | [1, 2] |"
+
+
+def test_plots_are_the_same_files_again(tmp_path: Path) -> None:
+    report = made_report(tmp_path / "results", TASKS[:1], AGENTS[5:7], epochs=1)
+    first = write_exports(report, ["plots"], tmp_path / "a")
+    without_runs = replace(report, collection=replace(report.collection, runs=()))
+    second = write_exports(without_runs, ["plots"], tmp_path / "b")
+    names = {file.name for file in first}
+    assert {"success.svg", "success.pdf", "trade-off.svg", "profile.pdf"} <= names
+    assert "scores-house-price.svg" in names
+    assert len(second) == 6
+    for file in second:
+        assert file.read_bytes() == (tmp_path / "a" / "plots" / file.name).read_bytes()
+    assert "react" in (tmp_path / "a" / "plots" / "profile.svg").read_text()
+    assert (tmp_path / "a" / "plots" / "profile.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_without_matplotlib_the_error_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = made_report(tmp_path / "results", TASKS[:1], AGENTS[5:6], epochs=1)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(UsageError, match=r"mlagentbench\[plots\]"):
+        write_exports(report, ["plots"], tmp_path)
