@@ -21,7 +21,7 @@ from mlagentbench.report.report_data import Collection
 from mlagentbench.report.text import shown_path
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 
-MOST_BOARDS = 6
+MOST_LEADERBOARDS = 6
 MOST_NAMED = 5
 LEGEND = """
 counted: of all runs; the others were lost to infrastructure failures
@@ -60,14 +60,14 @@ def print_report(written: WrittenReport, *, as_json: bool = False) -> None:
 
 def _print_tables(written: WrittenReport, console: Console) -> None:
     leaderboards = written.data.leaderboards
-    for leaderboard in leaderboards[:MOST_BOARDS]:
+    for leaderboard in leaderboards[:MOST_LEADERBOARDS]:
         tasks = "1 task" if len(leaderboard.tasks) == 1 else f"{len(leaderboard.tasks)} tasks"
         console.print(f"\n{leaderboard.name}: {tasks}", style="bold", highlight=False, markup=False)
         console.print(_table(leaderboard))
         for mark in leaderboard.marks:
             console.print(f"  {mark}", style="dim", highlight=False, markup=False)
-    if len(leaderboards) > MOST_BOARDS:
-        console.print(f"\n{len(leaderboards) - MOST_BOARDS} more tables are in the report")
+    if len(leaderboards) > MOST_LEADERBOARDS:
+        console.print(f"\n{len(leaderboards) - MOST_LEADERBOARDS} more tables are in the report")
     console.print(LEGEND, style="dim", highlight=False, markup=False)
     console.print()
     for line in _counts(written.data.collection):

@@ -194,7 +194,7 @@ class ChainedFile:
     """A file of chained lines open for appending; its last hash is kept, not read again."""
 
     def __init__(self, path: Path, token: str = TOKEN, *, shared: bool = False) -> None:
-        """Open a file that nobody else appends to; `shared` waits until the others have closed."""
+        """Open a file for this writer alone; `shared` waits until the other writers have closed."""
         self.path = path
         self._token = token
         is_new = not path.exists()

@@ -11,8 +11,8 @@
 | sandbox, grader, task or harness failed     | infrastructure | missing                 |
 | the host died, or a person stopped it       | infrastructure | missing                 |
 
-The workspace of a run that was cut off is graded as it stands; without a valid submission it counts
-as the floor. What is missing is never left out silently: every figure says how many are missing
+The workspace of a run that was cut off is graded as it is; without a valid submission it counts
+as the floor. Missing runs are never dropped silently: every statistic says how many are missing
 and what the rate would be if all of them had failed, or all had succeeded.
 """
 

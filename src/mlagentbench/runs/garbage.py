@@ -1,11 +1,10 @@
-"""What no run below an OUT refers to any more, and how it goes away.
+"""Removing objects that no run below an OUT refers to any more.
 
 A run refers to objects only through its journal: to snapshots, and through their listings to
-directories and files, and by every other hash that stands in a line: long texts, whole outputs,
-prompts. The hashes that chain the lines refer to no object. First all journals are read; one that
-cannot be understood ends it before anything is removed. Then the objects that nobody named are
-unlinked, one by one, in any order: whoever is killed meanwhile leaves only things to do for the
-next time.
+directories and files, and by every other hash in a line: long texts, whole outputs, prompts. The
+hashes that chain the lines refer to no object. First all journals are read; an unreadable one stops
+the collection before anything is removed. Then the objects without a reference are unlinked, one by
+one, in any order. If the process is killed, the next collection finishes the work.
 """
 
 import os
@@ -69,7 +68,7 @@ class Freed(Record):
 
 
 def collect_objects(out: Path, *, dry_run: bool) -> Freed:
-    """Remove what no run below OUT refers to; nobody stores there meanwhile."""
+    """Remove objects that no run below OUT refers to; storing is blocked in the meantime."""
     store = ObjectStore(out / OBJECTS)
     with store.held_alone():
         started = time.time_ns()
@@ -209,7 +208,7 @@ def _objects(directory: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _files_in(directory: Path) -> list[Path]:
-    """What can be unlinked there; a directory in the store is none of ours."""
+    """What can be unlinked there; a directory in the store was not made by it, and stays."""
     entries = sorted(directory.iterdir()) if directory.is_dir() else []
     return [entry for entry in entries if entry.is_symlink() or not entry.is_dir()]
 

@@ -3,7 +3,7 @@
 It tells of every write, truncation, change of mode and change of names by any process on this
 machine, in time: what a process did before it ended is in the queue when its end is known. It does
 not tell of writes to memory-mapped files before they are unmapped, nor of a file's other hard
-links; whoever relies on it must look at those itself.
+links; callers must check those themselves.
 """
 
 import ctypes

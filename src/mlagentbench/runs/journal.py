@@ -74,7 +74,7 @@ class RunLine(Line):
 
 
 class ReplyLine(Line):
-    """What a model answered, and the agent's state needed to go on from here.
+    """What a model answered, and the agent's state needed to resume from here.
 
     `step` is the step that was being prepared or carried out. `prompt_hash` names the prompt's text
     in the object store. `message` is the whole reply, as Inspect has it, where it is more than a
@@ -168,7 +168,7 @@ _SYNCED = (ReplyLine, EndLine, OutcomeLine)
 
 
 class Journal:
-    """A journal open for writing; whoever holds the run's lock may have one."""
+    """A journal open for writing; only the holder of the run's lock may have one."""
 
     def __init__(self, path: Path) -> None:
         """Continue a journal, or begin one; ChainBroken when it was altered."""
@@ -262,7 +262,7 @@ class History:
 
     @property
     def last_steps_snapshot(self) -> str | None:
-        """The workspace as the last step left it; what is handed in may be an earlier one."""
+        """The workspace as the last step left it; the submitted one may be earlier."""
         if self.steps:
             return self.steps[-1].snapshot
         return None if self.run is None else self.run.snapshot

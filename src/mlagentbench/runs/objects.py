@@ -1,8 +1,8 @@
 """Contents by their BLAKE3 hash: stored once, never changed, shared by all runs below one OUT.
 
 A new object is written beside its place, synced and renamed into it, so that a name that exists
-holds the right bytes whatever crashed, and two processes that store the same are both right. What
-a disk does to it later is found when it is read: nobody is given bytes that do not fit their name.
+holds the right bytes whatever crashed, and two processes that store the same are both right. Later
+damage on the disk is found when it is read: bytes that do not match their name are never returned.
 
 Who stores holds `lock` together with all others that do; who removes objects holds it alone, so
 that nothing goes away between being found there and being named in a journal.
@@ -144,7 +144,7 @@ class ObjectStore:
     def keeps(self, digest: str) -> bool:
         """Whether an object need not be stored, since it is there and stays until `close()`.
 
-        One that is damaged is not there, and so it is mended by who stores the same again.
+        A damaged one does not count, so storing the same contents again repairs it.
         """
         self._hold()
         return self.has(digest)
@@ -202,7 +202,7 @@ class ObjectStore:
             _sync([self.directory / shard for shard in shards], self.directory)
 
     def close(self) -> None:
-        """Forget what was not committed, and let others remove what nobody refers to."""
+        """Forget what was not committed, and allow the removal of objects without references."""
         for temporary in self._waiting.values():
             with suppress(OSError):
                 temporary.unlink()
@@ -241,7 +241,7 @@ class ObjectStore:
                 path.unlink(missing_ok=True)
 
     def _hold(self) -> None:
-        """Let nobody remove objects from now on; waits while somebody does."""
+        """Block the removal of objects from now on; waits for a removal that is under way."""
         if self._release is None:
             with self._storing():
                 handle = self._open_lock()
@@ -254,7 +254,7 @@ class ObjectStore:
 
     @contextmanager
     def held_alone(self) -> Iterator[None]:
-        """Let nobody store meanwhile; a UsageError when somebody does."""
+        """Block storing; raises UsageError while another process is storing."""
         handle = self._open_lock()
         try:
             try:

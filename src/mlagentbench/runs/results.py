@@ -195,7 +195,7 @@ def read_record(run: RunDirectory) -> RunRecord:
             require_format(run.path, values.get("v", FORMAT))
         return RunRecord.model_validate(values)
     except FileNotFoundError as error:
-        raise UsageError(f"{run.run_json} is missing: nobody knows what this run was") from error
+        raise UsageError(f"{run.run_json} is missing, so this run cannot be identified") from error
     except ValidationError as error:
         [first, *_] = error.errors()
         field = ".".join(map(str, first["loc"]))

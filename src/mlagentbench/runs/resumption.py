@@ -1,4 +1,4 @@
-"""Which runs go on when they are opened again, and under which limits."""
+"""Which runs continue when they are opened again, and under which limits."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,8 +40,8 @@ def submitted_by(action: Action) -> RunEnded:
 
 
 def goes_on(history: History, limits: BudgetLimits) -> bool:
-    """Whether there is something left to do: a run that was broken off goes on, and so does one
-    whose budget was used up, when it is raised."""
+    """Whether there is something left to do: a run continues if it was interrupted, or if its
+    budget was used up and is raised now."""
     outcome = history.outcome
     if outcome is None or outcome.kind in BROKEN_OFF:
         return True
@@ -61,7 +61,7 @@ def limits_after(limits: Sequence[LimitsFrom], step: int) -> BudgetLimits:
 
 
 def changed_limits(before: BudgetLimits, after: BudgetLimits) -> str:
-    """What is different, in words; nothing when they are the same."""
+    """A description of the differences; empty when there are none."""
     old, new = before.model_dump(), after.model_dump()
     return ", ".join(
         f"{name} {_shown(old[name])} -> {_shown(new[name])}"

@@ -50,7 +50,7 @@ def put_tree(store: ObjectStore, lines: Iterable[str]) -> str:
 
 
 def store_directory(store: ObjectStore, directory: Path) -> str:
-    """Store a directory that nobody works in as it is, and give its snapshot's id."""
+    """Store a directory that no process is changing, and return its snapshot's id."""
     lines = []
     for path in sorted(directory.iterdir()):
         status = path.lstat()
