@@ -1,7 +1,7 @@
 """Tables for programs, as pandas data frames: runs, cells, agents, findings and comparisons.
 
 Rows are the report's records, flattened: a field of a nested record becomes `outer_inner`. Columns
-that are called otherwise are listed in RENAMED. A table has only the columns that it lists.
+with another name are listed in RENAMED. A table has only the columns that it lists.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from mlagentbench.analysis.run_summary import RunSummary
-from mlagentbench.records import Json
+from mlagentbench.records import Json, Record
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.statistics.cell_marks import agent_of
@@ -159,8 +159,8 @@ def run_rows(data: ReportData) -> Iterator[Row]:
         cause = cause_of(result)
         low, high = summary.test_set_interval or (None, None)
         yield {
-            **dict(result.grade or ()),
-            **dict(summary.efficiency),
+            **_plain_fields(result.grade),
+            **_plain_fields(summary.efficiency),
             **_run_identity(summary),
             "origin": result.record.origin,
             "cluster": summary.cluster,
@@ -235,7 +235,13 @@ def _run_identity(summary: RunSummary) -> Row:
     """Where a run is, and what its record discloses."""
     record = summary.result.record
     place = {"out": summary.out, "path": summary.result.path}
-    return {**dict(record.disclosure), **place, "agent": agent_of(record)}
+    return {**_plain_fields(record.disclosure), **place, "agent": agent_of(record)}
+
+
+def _plain_fields(record: Record | None) -> Row:
+    """The text, number and flag fields of a record; nested ones are not columns."""
+    plain = str | int | float | None
+    return {} if record is None else {key: one for key, one in record if isinstance(one, plain)}
 
 
 def _counts(counts: tuple[int, int]) -> Row:
