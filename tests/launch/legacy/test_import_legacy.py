@@ -377,7 +377,7 @@ def test_imported_runs_are_missing_from_rates_until_they_are_graded(tmp_path: Pa
     imported(write_log(tmp_path / "run1"), tmp_path / "out")
     cause = cause_of(only_run(tmp_path / "out"))
     assert cause.verdict == "missing"
-    assert "test data are not ours" in cause.reason
+    assert "test data differ from ours" in cause.reason
 
 
 def test_what_the_logs_do_not_count_is_unknown_in_the_figures(tmp_path: Path) -> None:
