@@ -27,7 +27,7 @@ def test_place(own_home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 def test_a_home_that_cannot_be(own_home: Path) -> None:
     own_home.write_text("a file")
-    with pytest.raises(UsageError, match="set MLAGENTBENCH_HOME to a directory that you can"):
+    with pytest.raises(UsageError, match="set MLAGENTBENCH_HOME to a writable directory"):
         home()
 
 
