@@ -12,8 +12,8 @@ from mlagentbench.environment.actions.files import list_files
 from mlagentbench.environment.actions.sets import PAPER_ACTIONS, STANDARD_ACTIONS, with_help
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.identity import actions_of
-from mlagentbench.launch.request import RunSettings, parse_agents
-from mlagentbench.launch.suite import SuiteRequest, run_suite
+from mlagentbench.launch.request import RunSettings, SuiteRequest, parse_agents
+from mlagentbench.launch.suite import run_suite
 
 
 def request(tmp_path: Path, **options: Any) -> SuiteRequest:

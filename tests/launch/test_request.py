@@ -6,8 +6,13 @@ from typing import Any
 import pytest
 
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.request import AgentChoice, RunSettings, parse_agents, split_list
-from mlagentbench.launch.suite import SuiteRequest
+from mlagentbench.launch.request import (
+    AgentChoice,
+    RunSettings,
+    SuiteRequest,
+    parse_agents,
+    split_list,
+)
 from mlagentbench.tasks.task import load_task
 
 OPTIONS: dict[str, Any] = {

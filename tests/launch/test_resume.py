@@ -17,8 +17,9 @@ from mlagentbench.cli import app
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.grading.regrade import score_runs
 from mlagentbench.launch.branch import Changes, branch_run
+from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.resume import ResumeOptions, resume_runs
-from mlagentbench.launch.suite import SuiteRequest, run_suite
+from mlagentbench.launch.suite import run_suite
 from mlagentbench.runs.chain import line_hash, payload_of, whole_lines
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EventLine, read_journal, read_lines

@@ -13,8 +13,8 @@ from wire_formats import CACHED, READ, WRITTEN, Messages, serving
 from wire_servers import WireServer
 
 from mlagentbench.launch.inspect_task import MAX_RETRIES, registered_task
-from mlagentbench.launch.request import RunSettings
-from mlagentbench.launch.suite import SuiteRequest, run_suite
+from mlagentbench.launch.request import RunSettings, SuiteRequest
+from mlagentbench.launch.suite import run_suite
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.results import RunResult
 

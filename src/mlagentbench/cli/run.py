@@ -25,7 +25,7 @@ from mlagentbench.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from mlagentbench.launch.suite import SuiteRequest
+    from mlagentbench.launch.request import SuiteRequest
 
 AgentsOption = Annotated[
     str,
@@ -135,7 +135,7 @@ def run(
       mlagentbench run --tasks house-price --agents baseline,oracle
       mlagentbench run --suite quick --agents react --models openai/gpt-6-sol
     """
-    from mlagentbench.launch.suite import SuiteRequest
+    from mlagentbench.launch.request import SuiteRequest
 
     request = SuiteRequest.read(
         tasks=tasks,

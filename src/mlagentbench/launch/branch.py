@@ -25,7 +25,14 @@ from mlagentbench.environment.actions.execute import final_answer
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.launch.out_directory import own_output
-from mlagentbench.launch.request import AgentChoice, RunSettings, parse_agents, parse_setting
+from mlagentbench.launch.request import (
+    AgentChoice,
+    RunSettings,
+    SuiteRequest,
+    cells_of,
+    parse_agents,
+    parse_setting,
+)
 from mlagentbench.launch.resume import (
     ResumeOptions,
     Say,
@@ -36,13 +43,7 @@ from mlagentbench.launch.resume import (
     require_same_data,
     settings_of,
 )
-from mlagentbench.launch.suite import (
-    SuiteRequest,
-    cells_of,
-    check_requirements,
-    disclose_cell,
-    make_tasks_ready,
-)
+from mlagentbench.launch.suite import check_requirements, disclose_cell, make_tasks_ready
 from mlagentbench.models.model_choice import NO_MODEL, parse_role
 from mlagentbench.records import BranchPoint, Disclosure, Json, Record, RunRecord
 from mlagentbench.runs.chain import line_hash, require_chain, whole_lines

@@ -5,8 +5,9 @@ from pathlib import Path
 from rich.console import Console
 
 from mlagentbench.grading.regrade import grade_changes
-from mlagentbench.launch.suite import SuiteRequest, run_suite
-from mlagentbench.models.model_choice import NO_MODEL, RECORDED, shipped_tasks
+from mlagentbench.launch.request import SuiteRequest
+from mlagentbench.launch.suite import run_suite
+from mlagentbench.models.model_choice import RECORDED, shipped_tasks
 from mlagentbench.runs.results import SuiteOutcome, find_run
 from mlagentbench.tasks.suites import chosen_tasks
 
@@ -26,13 +27,13 @@ def run_demo(*, every: bool, out: Path, console: Console) -> SuiteOutcome:
 def demo_request(*, every: bool, out: Path) -> SuiteRequest:
     """On the mini tier the agents without a model, and recorded runs; torch only with `every`."""
     suite = "paper" if every else "demo"
-    reference_agents = SuiteRequest.read(
-        suite=suite, agents="nop,baseline,oracle", models=NO_MODEL, runs=1, out=out, jobs=1,
-        roles=[], prices=None, tier="mini",
-    )  # fmt: skip
+    reference_agents = SuiteRequest.read(suite=suite, agents="nop,baseline,oracle", out=out)
     tasks = [name for name in shipped_tasks(DEMO_AGENT) if name in chosen_tasks([], suite)]
     replayed = SuiteRequest.read(
-        tasks=",".join(tasks), agents=DEMO_AGENT, models=RECORDED, runs=1, out=out, jobs=1,
-        roles=[], prices=None, tier="mini", model_arguments=["on_mismatch=continue"],
-    )  # fmt: skip
+        tasks=",".join(tasks),
+        agents=DEMO_AGENT,
+        models=RECORDED,
+        model_arguments=["on_mismatch=continue"],
+        out=out,
+    )
     return replayed.model_copy(update={"cells": (*reference_agents.cells, *replayed.cells)})

@@ -1,16 +1,35 @@
-"""The settings of a run, read from the command line and checked before anything starts."""
+"""What was asked for: the options of `run`, read and checked before anything starts."""
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
+from mlagentbench.agents.custom_agent import is_file, load_agent
+from mlagentbench.agents.registry import AgentInfo, find_agent
+from mlagentbench.environment.actions.sets import choose_actions
+from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.errors import UsageError
+from mlagentbench.models.model_choice import (
+    NO_MODEL,
+    ModelChoice,
+    choose,
+    parse_arguments,
+    parse_role,
+)
 from mlagentbench.records import BudgetLimits, Json, Record, Tier
 from mlagentbench.tasks.data.preparation import MiniSeed
+from mlagentbench.tasks.python_env.env import AddedPackages
+from mlagentbench.tasks.ready import Ready
 from mlagentbench.tasks.spec import TaskSpec, parse_seconds
+from mlagentbench.tasks.suites import Variant, chosen_tasks, in_variants
+from mlagentbench.tasks.task import load_task
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ModelCost
 
 PAPER_RUNS = 8
 PAPER_STEPS = 50
@@ -109,3 +128,138 @@ def parse_setting(item: str, where: str) -> tuple[str, Json]:
         return key.strip(), json.loads(value)
     except json.JSONDecodeError:
         return key.strip(), value.strip().strip("\"'")
+
+
+ReadyTasks = dict[tuple[str, AddedPackages], Ready]
+"""The data and virtual environment of each task, for each set of added packages."""
+
+
+class Cell(Record):
+    """One agent with one model on one task."""
+
+    task: str
+    info: AgentInfo
+    agent: AgentChoice
+    model: str
+
+    @property
+    def python_needs(self) -> tuple[str, AddedPackages]:
+        """The task, and what the agent adds to its virtual environment."""
+        return self.task, self.info.added_packages(self.agent.settings)
+
+
+class SuiteRequest(Record):
+    """The options of `run`, read and checked."""
+
+    cells: tuple[Cell, ...]
+    settings: RunSettings
+    runs: int
+    out: Path
+    jobs: int
+    roles: dict[str, str] = {}
+    model_arguments: dict[str, Json] = {}
+    prices: Path | None = None
+    max_retries: int | None = None
+    """Retries per model call; None for the default of our Inspect tasks."""
+
+    @classmethod
+    def read(
+        cls,
+        *,
+        tasks: str = "",
+        suite: str | None = None,
+        variant: Variant = "original",
+        agents: str,
+        models: str = NO_MODEL,
+        runs: int | None = None,
+        out: Path,
+        jobs: int = 1,
+        roles: Sequence[str] = (),
+        model_arguments: Sequence[str] = (),
+        prices: Path | None = None,
+        max_retries: int | None = None,
+        **settings: Any,
+    ) -> "SuiteRequest":
+        """Read the options of `run`; a UsageError names a wrong one."""
+        chosen = read_settings(settings, option_of=lambda name: f"--{name.replace('_', '-')}")
+        if chosen.max_cost is not None and prices is None:
+            raise UsageError(
+                "--max-cost needs the models' prices: --prices FILE (see docs/models.md)"
+            )
+        if chosen.interactive and jobs > 1:
+            raise UsageError(
+                f"--interactive with --jobs {jobs}: a person answers one run at a time"
+            )
+        names = in_variants(chosen_tasks(split_list(tasks), suite), variant)
+        choices, model_names = parse_agents(agents), split_list(models)
+        if not choices:
+            raise UsageError("--agents must name at least one (see: mlagentbench agents list)")
+        return cls(
+            cells=tuple(cells_of(names, choices, model_names)),
+            settings=chosen,
+            runs=runs or (PAPER_RUNS if chosen.protocol == "paper" else 1),
+            out=out.absolute(),
+            jobs=jobs,
+            roles=dict(map(parse_role, roles)),
+            model_arguments=parse_arguments(model_arguments),
+            prices=prices,
+            max_retries=max_retries,
+        )
+
+
+def cells_of(
+    names: Sequence[str],
+    choices: Sequence[AgentChoice],
+    models: Sequence[str],
+    option: str = "--models",
+) -> Iterator[Cell]:
+    """All agents on all tasks with all models that they use; a UsageError for bad combinations."""
+    addresses = list(dict.fromkeys(load_task(name).address for name in names))
+    usable = [model for model in models if model != NO_MODEL]
+    chosen = [(_agent(choice.name), choice.settings) for choice in choices]
+    if usable and all(info.needs_model is False for info, _ in chosen):
+        raise UsageError(
+            f"{option} {','.join(usable)}: none of these agents uses a model (see: mlagentbench "
+            "agents list)"
+        )
+    for info, settings in chosen:
+        info.solver(**settings)
+        choose_actions(settings.get("actions") or ())
+        if info.needs_model and not usable:
+            raise UsageError(
+                f"agent {info.name} needs a model: {option} PROVIDER/NAME "
+                "(e.g. openai/gpt-6-sol, anthropic/claude-opus-5-5; see docs/models.md)"
+            )
+        choice = AgentChoice(name=info.name, settings=settings)
+        used_models = [NO_MODEL] if info.needs_model is False else usable or [NO_MODEL]
+        for address in addresses:
+            for model in used_models:
+                yield Cell(task=address, info=info, agent=choice, model=model)
+
+
+def _agent(name: str) -> AgentInfo:
+    return load_agent(name) if is_file(name) else find_agent(name)
+
+
+def prices_of(request: SuiteRequest) -> "dict[str, ModelCost] | None":
+    return None if request.prices is None else read_prices(request.prices, models_of(request))
+
+
+def models_of(request: SuiteRequest) -> set[str]:
+    return {cell.model for cell in request.cells} - {NO_MODEL} | set(request.roles.values())
+
+
+def roles_of(request: SuiteRequest, cell: Cell) -> dict[str, str]:
+    """All roles that a cell's agent and task use; the main model where none was chosen.
+
+    A role that is not bound has no usage in Inspect's log.
+    """
+    default = dict.fromkeys(cell.info.roles, cell.model)
+    tool = tool_model_name(load_task(cell.task), request.roles, cell.model)
+    return {**default, **request.roles} | ({} if tool is None else {ROLE: tool})
+
+
+def role_choices(request: SuiteRequest, cell: Cell) -> dict[str, ModelChoice]:
+    """The roles of a cell with their models' arguments."""
+    roles = roles_of(request, cell).items()
+    return {role: choose(name, request.model_arguments) for role, name in roles}

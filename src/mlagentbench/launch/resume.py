@@ -15,19 +15,19 @@ from mlagentbench.agents.custom_agent import load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo
 from mlagentbench.errors import UsageError
 from mlagentbench.grading.regrade import score_runs
+from mlagentbench.launch.engines.local import evaluate
 from mlagentbench.launch.out_directory import own_output
-from mlagentbench.launch.request import AgentChoice, RunSettings, read_settings
-from mlagentbench.launch.run_sandbox import kill_leftover_sandbox
-from mlagentbench.launch.suite import (
+from mlagentbench.launch.request import (
+    AgentChoice,
     Cell,
     ReadyTasks,
+    RunSettings,
     SuiteRequest,
-    check_requirements,
-    evaluate,
-    make_tasks_ready,
-    outcome_of,
+    read_settings,
     role_choices,
 )
+from mlagentbench.launch.run_sandbox import kill_leftover_sandbox
+from mlagentbench.launch.suite import check_requirements, make_tasks_ready, outcome_of
 from mlagentbench.models.model_choice import choose, parse_arguments, who_answers
 from mlagentbench.records import BudgetLimits, Json, Record, RunRecord
 from mlagentbench.runs.chain import require_chain

@@ -11,7 +11,8 @@ from scripted_model import Said, scripted, scripted_by
 
 from mlagentbench.agents.external.external import external
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.suite import SuiteRequest, run_suite
+from mlagentbench.launch.request import SuiteRequest
+from mlagentbench.launch.suite import run_suite
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "tiny_agent"
 TINY: dict[str, Any] = {
