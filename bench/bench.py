@@ -20,7 +20,7 @@ from report import report_measurements
 from stored_results import keep
 
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.tasks.ready import ensure_ready
+from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.task import load_task
 
 

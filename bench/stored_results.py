@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mlagentbench.records import Json, Record
-from mlagentbench.runs.disclosure import hardware
+from mlagentbench.runs.machine_facts import hardware
 
 RESULTS = Path(__file__).parent / "results"
 

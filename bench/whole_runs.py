@@ -16,7 +16,7 @@ from measurements import Measurement, as_text, half_range, interleaved
 
 from mlagentbench.runs.results import collect
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.tasks.ready import ensure_ready
+from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.task import load_task
 
 MLAGENTBENCH = str(Path(sys.prefix) / "bin" / "mlagentbench")

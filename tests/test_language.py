@@ -63,7 +63,7 @@ OTHER_SENSES = {
     "report/exports/plots.py": {"figure"},  # a drawing of matplotlib's
     "analysis/detectors/parsing/claim_words.py": {"nobody"},  # a word of agents, to be found
     "analysis/detectors/fabrication.py": {"nobody"},
-    "grading/timed.py": {"sittings"},  # the name of a field that graders of tasks read
+    "grading/timed_grading.py": {"sittings"},  # the name of a field that graders of tasks read
 }
 """Words that are right in one file, because they mean something else there."""
 

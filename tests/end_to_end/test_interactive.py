@@ -9,7 +9,7 @@ import pytest
 from command_line import COMMAND
 from number_task import write_number_task
 
-from mlagentbench.environment.actions.assisted import NO_ANSWER
+from mlagentbench.environment.actions.model_assisted import NO_ANSWER
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.results import collect
 

@@ -13,9 +13,9 @@ from number_task import write_number_task
 
 from mlagentbench.report.number_format import percent_text
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.tasks.measured import write_to_task
-from mlagentbench.tasks.ready import ensure_ready
+from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.spec import Measured, ReferenceMeasurements, StarterMeasurements
+from mlagentbench.tasks.stored_measurements import write_to_task
 from mlagentbench.tasks.task import load_task
 
 pytestmark = pytest.mark.slow

@@ -19,9 +19,9 @@ from mlagentbench.environment.environment import (
 )
 from mlagentbench.errors import RunEnded, RunFailed, UsageError
 from mlagentbench.records import Action, BudgetLimits, Observation, Outcome, Step
-from mlagentbench.runs.chain import ChainBroken, require_chain
+from mlagentbench.runs.hash_chain import ChainBroken, require_chain
 from mlagentbench.runs.journal import EndLine, read_journal, read_lines
-from mlagentbench.runs.trees import entry_at, walk
+from mlagentbench.runs.snapshot_trees import entry_at, walk
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv

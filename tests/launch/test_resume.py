@@ -20,10 +20,10 @@ from mlagentbench.launch.branch import Changes, branch_run
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.resume import ResumeOptions, resume_runs
 from mlagentbench.launch.suite import run_suite
-from mlagentbench.runs.chain import line_hash, payload_of, whole_lines
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.hash_chain import line_hash, payload_of, whole_lines
 from mlagentbench.runs.journal import EventLine, read_journal, read_lines
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.object_store import ObjectStore
 from mlagentbench.runs.results import (
     SuiteOutcome,
     find_run,

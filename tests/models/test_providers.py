@@ -33,7 +33,7 @@ from wire_servers import Answer, WireServer
 
 from mlagentbench.agents.runner import run_agent
 from mlagentbench.environment.actions.action import action_tools
-from mlagentbench.environment.asking import TRIES
+from mlagentbench.environment.ask_models import TRIES
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import ContextOverflow, ModelRefused, RunFailed
 

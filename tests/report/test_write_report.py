@@ -17,7 +17,7 @@ from mlagentbench.report.number_format import (
     p_text,
     tokens_text,
 )
-from mlagentbench.report.published import published_means, published_rows
+from mlagentbench.report.published_results import published_means, published_rows
 from mlagentbench.report.report import ReportRequest, write_report
 from mlagentbench.runs.results import run_directories
 from mlagentbench.tasks.task import load_task

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import write_atomically
-from mlagentbench.runs.chain import append_line, find_fault, first_hash, whole_lines
+from mlagentbench.runs.hash_chain import append_line, find_fault, first_hash, whole_lines
 from mlagentbench.runs.journal import EventLine, Journal, read_lines
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.snapshot_trees import materialise
 from mlagentbench.runs.snapshots import Snapshots
-from mlagentbench.runs.trees import materialise
 
 SIZE = 3_000_000
 

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mlagentbench.runs.inotify import DirectoryWatch
-from mlagentbench.runs.objects import ObjectStore
-from mlagentbench.runs.scan import CLOCK_TICK_NS
+from mlagentbench.runs.object_store import ObjectStore
 from mlagentbench.runs.snapshots import Snapshots
+from mlagentbench.runs.workspace_scan import CLOCK_TICK_NS
 
 PATHS = st.sampled_from(["a", "b", "one/a", "one/b", "one/two/a", "three/a"])
 FOLDERS = st.sampled_from(["one", "one/two", "three", "four", "one/five"])

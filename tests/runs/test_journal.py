@@ -9,7 +9,7 @@ import pytest
 
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.records import Action, Observation, Outcome, Usage
-from mlagentbench.runs.chain import require_chain
+from mlagentbench.runs.hash_chain import require_chain
 from mlagentbench.runs.journal import (
     BeginLine,
     EndLine,
@@ -21,7 +21,7 @@ from mlagentbench.runs.journal import (
     read_journal,
     read_lines,
 )
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.object_store import ObjectStore
 
 
 def write_run(path: Path) -> None:

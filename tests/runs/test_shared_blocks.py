@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mlagentbench.runs.objects import SMALL, ObjectStore
+from mlagentbench.runs.object_store import SMALL, ObjectStore
 from mlagentbench.runs.snapshots import Snapshots
 
 MILLION = 1_000_000

@@ -10,7 +10,7 @@ from sandboxes import PYTHON_ENV
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.tasks.contract import InvalidSubmissionReported
+from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import TaskSpec
 from mlagentbench.tasks.task import Task

@@ -7,12 +7,12 @@ from typing import Any
 
 from inspect_ai.model import ChatMessageUser, Model, ModelOutput
 
-from mlagentbench.environment.asking import Models
+from mlagentbench.environment.ask_models import Models
 from mlagentbench.environment.budget import Budget
 from mlagentbench.records import Action, BudgetLimits, Disclosure, Observation, RunRecord, Step
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import Journal, read_journal
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.object_store import ObjectStore
 
 DISCLOSURE = {
     "task": "numbers", "task_version": 1, "metric": "error", "better": "lower",

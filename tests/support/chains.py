@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from mlagentbench.records import RunRecord
-from mlagentbench.runs.chain import chained, find_faults, first_hash, payloads
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.hash_chain import chained, find_faults, first_hash, payloads
 from mlagentbench.runs.journal import AnyLine, whole_journal
 
 

@@ -13,8 +13,8 @@ from chains import write_lines
 from made_records import made_record
 
 from mlagentbench.records import Action, GradeRecord, Json, Observation, Outcome, RunRecord, Usage
-from mlagentbench.runs.chain import chained, first_hash
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.hash_chain import chained, first_hash
 from mlagentbench.runs.journal import (
     AnyLine,
     BeginLine,
@@ -23,8 +23,8 @@ from mlagentbench.runs.journal import (
     ReplyLine,
     RunLine,
 )
-from mlagentbench.runs.objects import ObjectStore
-from mlagentbench.runs.trees import Entry, put_tree
+from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.snapshot_trees import Entry, put_tree
 
 TASKS = (
     "house-price", "spaceship-titanic", "cifar10", "imdb", "feedback", "vectorization", "clrs",

@@ -17,9 +17,9 @@ from typing import Any
 
 from mlagentbench.cli import main
 from mlagentbench.grading import grade as grading
-from mlagentbench.runs import chain
+from mlagentbench.runs import hash_chain
 from mlagentbench.runs import record as run_record
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.object_store import ObjectStore
 from mlagentbench.runs.restore import Restore
 from mlagentbench.sandbox.bwrap.instance import Instance
 
@@ -44,7 +44,7 @@ def die() -> None:
 
 def in_a_line(kind: str, countdown: Countdown) -> None:
     """Half of a line of the journal is written."""
-    write_all = vars(chain)["write_all"]
+    write_all = vars(hash_chain)["write_all"]
 
     def write_half(target: int, contents: bytes) -> None:
         if b'"kind":"%s"' % kind.encode() in contents and countdown.is_over():
@@ -52,7 +52,7 @@ def in_a_line(kind: str, countdown: Countdown) -> None:
             die()
         write_all(target, contents)
 
-    vars(chain)["write_all"] = write_half
+    vars(hash_chain)["write_all"] = write_half
 
 
 def after(owner: type, method: str, countdown: Countdown) -> None:

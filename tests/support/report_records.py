@@ -54,9 +54,9 @@ from mlagentbench.runs.journal import (
     RunLine,
     whole_journal,
 )
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.object_store import ObjectStore
 from mlagentbench.runs.results import RunResult
-from mlagentbench.runs.trees import Entry, put_tree
+from mlagentbench.runs.snapshot_trees import Entry, put_tree
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from inspect_ai.model import Model
 from task_folders import task_toml, write_files, write_task_folder
 
 from mlagentbench.environment.actions.action import ActionSpec, AskPerson
-from mlagentbench.environment.actions.sets import ALL_ACTIONS
+from mlagentbench.environment.actions.action_sets import ALL_ACTIONS
 from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import Feedback

@@ -13,8 +13,8 @@ from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.check import check_task
 from mlagentbench.task_checks.measure import measure
 from mlagentbench.task_checks.verdicts import CheckedTask
-from mlagentbench.tasks.measured import store_in_home
-from mlagentbench.tasks.ready import Ready, ensure_ready
+from mlagentbench.tasks.make_ready import Ready, ensure_ready
+from mlagentbench.tasks.stored_measurements import store_in_home
 from mlagentbench.tasks.task import Task, load_folder
 
 pytestmark = [pytest.mark.usefixtures("with_shared_home"), pytest.mark.slow]

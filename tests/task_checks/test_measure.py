@@ -10,13 +10,13 @@ import pytest
 from folders import SEED_TASK, write_folder
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.grading.score import bar_of
+from mlagentbench.grading.success import bar_of
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.measure import measure, measure_tasks
 from mlagentbench.tasks.data.preparation import require_prepared
-from mlagentbench.tasks.measured import home_file, stored_measurements
-from mlagentbench.tasks.ready import ensure_ready
+from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.spec import Measured
+from mlagentbench.tasks.stored_measurements import home_file, stored_measurements
 from mlagentbench.tasks.task import Task, load_folder
 
 pytestmark = [pytest.mark.usefixtures("with_shared_home"), pytest.mark.slow]

@@ -9,7 +9,7 @@ from folders import LEARNING_TASK, write_folder
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.check import check_task
 from mlagentbench.task_checks.verdicts import CheckedTask
-from mlagentbench.tasks.ready import ensure_ready
+from mlagentbench.tasks.make_ready import ensure_ready
 
 pytestmark = [pytest.mark.usefixtures("with_shared_home"), pytest.mark.slow]
 

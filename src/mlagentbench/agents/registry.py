@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from mlagentbench.environment.actions.sets import ActionSet
+from mlagentbench.environment.actions.action_sets import ActionSet
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Json, Record
 from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from inspect_ai.model import ChatMessage
 from inspect_ai.tool import ToolInfo
 
-from mlagentbench.agents.recall import next_recorded_reply
+from mlagentbench.agents.reply_memory import next_recorded_reply
 from mlagentbench.agents.status_text import problem_with_history
-from mlagentbench.environment.asking import MAIN
+from mlagentbench.environment.ask_models import MAIN
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import RunFailed
 from mlagentbench.records import Action, BudgetLimits, Observation, Step, Usage

@@ -106,6 +106,6 @@ def _complain_of_usage(error: Any) -> None:
 
 def _complain(text: str) -> None:
     """Say what went wrong; names of files may be the agent's, with invisible characters."""
-    from mlagentbench.report.text import visible
+    from mlagentbench.report.untrusted_text import visible
 
     typer.echo(visible(f"mlagentbench: {text}"), err=True)

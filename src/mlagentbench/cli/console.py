@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mlagentbench.records import Json
-from mlagentbench.report.text import visible
+from mlagentbench.report.untrusted_text import visible
 
 
 def print_json(values: Json) -> None:

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from mlagentbench.cli.console import print_json
-from mlagentbench.report import collect
+from mlagentbench.report import collect_runs
 from mlagentbench.report.number_format import (
     normalised_text,
     percent_interval_text,
@@ -18,7 +18,7 @@ from mlagentbench.report.number_format import (
 )
 from mlagentbench.report.report import WrittenReport
 from mlagentbench.report.report_data import Collection
-from mlagentbench.report.text import shown_path
+from mlagentbench.report.untrusted_text import shown_path
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 
 MOST_LEADERBOARDS = 6
@@ -32,7 +32,7 @@ normalised: mean over tasks; 0 = floor, 1 = reference
 
 
 @contextmanager
-def reading_progress() -> Iterator[collect.Progress]:
+def reading_progress() -> Iterator[collect_runs.Progress]:
     """A bar on stderr while many runs are read; it leaves nothing behind."""
     console = Console(stderr=True)
     columns = (TextColumn("reading runs"), BarColumn(), MofNCompleteColumn())

@@ -6,8 +6,8 @@ from rich.console import Console
 
 from mlagentbench.cli.console import print_json
 from mlagentbench.cli.suite_tables import print_differences, print_tables
-from mlagentbench.report.collect import collect
-from mlagentbench.report.text import shown_path, this_command
+from mlagentbench.report.collect_runs import collect
+from mlagentbench.report.untrusted_text import shown_path, this_command
 from mlagentbench.runs.results import SuiteOutcome
 from mlagentbench.statistics.cells import CellStatistics, cell_statistics
 from mlagentbench.statistics.variants import variant_differences

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from mlagentbench.environment.asking import FAST, AsksText
+from mlagentbench.environment.ask_models import FAST, AsksText
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Step
 

@@ -39,11 +39,11 @@ from mlagentbench.environment.actions.action import (
     AskPerson,
     StepNotes,
 )
+from mlagentbench.environment.actions.action_sets import STANDARD_ACTIONS
 from mlagentbench.environment.actions.execute import python_repl
 from mlagentbench.environment.actions.repl import Repl
-from mlagentbench.environment.actions.sets import STANDARD_ACTIONS
 from mlagentbench.environment.actions.submission import SubmissionCheck
-from mlagentbench.environment.asking import Models
+from mlagentbench.environment.ask_models import Models
 from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.feedback import Feedback, explanation
 from mlagentbench.environment.workspace import PathRefused, workspace_of
@@ -65,7 +65,7 @@ from mlagentbench.runs.journal import (
     note_edit,
     read_journal,
 )
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.object_store import ObjectStore
 from mlagentbench.runs.resumption import (
     CUT_OFF,
     INTERRUPTED,
@@ -77,7 +77,7 @@ from mlagentbench.runs.resumption import (
 )
 from mlagentbench.runs.snapshots import Snapshots
 from mlagentbench.sandbox.base import Sandbox
-from mlagentbench.tasks.contract import CallTask
+from mlagentbench.tasks.call_contract import CallTask
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -445,7 +445,7 @@ class Environment:
 
         `models` names a model for each role: {"main": "openai/gpt-6-sol", "fast": ...}.
         """
-        from mlagentbench.environment.opening import open_environment
+        from mlagentbench.environment.open_environment import open_environment
 
         return open_environment(task, out, tier, epoch, limits, actions, feedback_calls, models)
 

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from mlagentbench.errors import UsageError
 from mlagentbench.home import locked
 from mlagentbench.records import Record
-from mlagentbench.tasks.contract import CallTask
+from mlagentbench.tasks.call_contract import CallTask
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task

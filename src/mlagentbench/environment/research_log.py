@@ -4,7 +4,7 @@ It is a file in the workspace, written through the sandbox, so every snapshot ha
 run finds it unchanged.
 """
 
-from mlagentbench.environment.asking import FAST, AsksText
+from mlagentbench.environment.ask_models import FAST, AsksText
 from mlagentbench.environment.chunked_text import clipped, summarise_long
 from mlagentbench.errors import ActionError
 from mlagentbench.prompts import prompt

@@ -26,21 +26,21 @@ from mlagentbench.environment.services.tool_model import (
 )
 from mlagentbench.environment.services.tool_services import ToolServices, grading_services
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.grading.program import collect_program, fresh_directory
-from mlagentbench.grading.score import compare_with_bar
-from mlagentbench.grading.timed import collect_timed
+from mlagentbench.grading.submitted_program import collect_program, fresh_directory
+from mlagentbench.grading.success import compare_with_bar
+from mlagentbench.grading.timed_grading import collect_timed
 from mlagentbench.records import GradeRecord, Json, Record, RunRecord, ToolUsage
-from mlagentbench.runs.chain import append_line
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.hash_chain import append_line
 from mlagentbench.runs.journal import History, read_journal
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.object_store import ObjectStore
 from mlagentbench.runs.results import read_record
-from mlagentbench.runs.trees import NotCollected, entry_at, materialise
+from mlagentbench.runs.snapshot_trees import NotCollected, entry_at, materialise
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.tasks.contract import InvalidSubmissionReported
+from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.preparation import PreparedData, find_prepared, prepared_with_hash
-from mlagentbench.tasks.measured import stored_measurements
 from mlagentbench.tasks.python_env.env import PythonEnv, require_python_env
+from mlagentbench.tasks.stored_measurements import stored_measurements
 from mlagentbench.tasks.task import Task, load_task
 
 GRADING_TIMEOUT = 1800.0

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.grading.score import ROOM, bar_of, compare_with_bar, floor_of, on_scale
+from mlagentbench.grading.success import ROOM, bar_of, compare_with_bar, floor_of, on_scale
 from mlagentbench.numeric.intervals import noise_factor
 from mlagentbench.records import Record, Tier
 from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, StarterMeasurements

@@ -46,8 +46,8 @@ from mlagentbench.launch.resume import (
 from mlagentbench.launch.suite import check_requirements, disclose_cell, make_tasks_ready
 from mlagentbench.models.model_choice import NO_MODEL, parse_role
 from mlagentbench.records import BranchPoint, Disclosure, Json, Record, RunRecord
-from mlagentbench.runs.chain import line_hash, require_chain, whole_lines
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.hash_chain import line_hash, require_chain, whole_lines
 from mlagentbench.runs.journal import (
     LONG_TEXT,
     AnyLine,
@@ -59,10 +59,10 @@ from mlagentbench.runs.journal import (
     read_lines,
     whole_journal,
 )
-from mlagentbench.runs.objects import ObjectStore, object_hash
+from mlagentbench.runs.object_store import ObjectStore, object_hash
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import SuiteOutcome, find_run, read_record
-from mlagentbench.runs.trees import verify_snapshot
+from mlagentbench.runs.snapshot_trees import verify_snapshot
 from mlagentbench.tasks.task import load_task
 
 
@@ -221,7 +221,7 @@ def _disclosure(parent: RunDirectory, request: SuiteRequest, console: Console) -
 
 def _offered(request: SuiteRequest) -> tuple[str, ...]:
     """The actions that the branches' agent may do."""
-    from mlagentbench.launch.identity import actions_of
+    from mlagentbench.launch.run_identity import actions_of
 
     [cell] = request.cells
     return tuple(spec.name for spec in actions_of(cell.agent, request.settings))

@@ -10,9 +10,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from mlagentbench.agents.custom_agent import is_file, load_agent
 from mlagentbench.agents.registry import AgentInfo, find_agent
-from mlagentbench.environment.actions.sets import choose_actions
+from mlagentbench.environment.actions.action_sets import choose_actions
 from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.errors import UsageError
+from mlagentbench.models.model_check import read_prices
 from mlagentbench.models.model_choice import (
     NO_MODEL,
     ModelChoice,
@@ -22,8 +23,8 @@ from mlagentbench.models.model_choice import (
 )
 from mlagentbench.records import BudgetLimits, Json, Record, Tier
 from mlagentbench.tasks.data.preparation import MiniSeed
+from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.python_env.env import AddedPackages
-from mlagentbench.tasks.ready import Ready
 from mlagentbench.tasks.spec import TaskSpec, parse_seconds
 from mlagentbench.tasks.suites import Variant, chosen_tasks, in_variants
 from mlagentbench.tasks.task import load_task

@@ -30,8 +30,8 @@ from mlagentbench.launch.run_sandbox import kill_leftover_sandbox
 from mlagentbench.launch.suite import check_requirements, make_tasks_ready, outcome_of
 from mlagentbench.models.model_choice import choose, parse_arguments, who_answers
 from mlagentbench.records import BudgetLimits, Json, Record, RunRecord
-from mlagentbench.runs.chain import require_chain
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.hash_chain import require_chain
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.results import (
     SuiteOutcome,

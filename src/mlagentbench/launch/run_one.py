@@ -25,7 +25,6 @@ from mlagentbench.environment.workspace import sandbox_spec
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
-from mlagentbench.launch.identity import IdentifiedRun, actions_of, identify, run_of_sample
 from mlagentbench.launch.inspect_metrics import (
     mean,
     stderr,
@@ -33,13 +32,14 @@ from mlagentbench.launch.inspect_metrics import (
     success_low,
     success_rate,
 )
-from mlagentbench.launch.live import LiveProgress
+from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.launch.request import RunSettings
+from mlagentbench.launch.run_identity import IdentifiedRun, actions_of, identify, run_of_sample
 from mlagentbench.launch.run_sandbox import kill_leftover_sandbox, run_sandbox
 from mlagentbench.records import GradeRecord, Outcome
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.disclosure import packages
 from mlagentbench.runs.journal import read_journal
+from mlagentbench.runs.machine_facts import packages
 from mlagentbench.runs.results import final_grade, read_record, read_run
 from mlagentbench.runs.resumption import goes_on
 from mlagentbench.sandbox.task_calls import call_task

@@ -34,8 +34,8 @@ from mlagentbench.runs.results import RunResult, SuiteOutcome, collect
 from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.progress import TerminalProgress
+from mlagentbench.tasks.make_ready import Ready, ensure_ready
 from mlagentbench.tasks.python_env.env import AddedPackages
-from mlagentbench.tasks.ready import Ready, ensure_ready
 from mlagentbench.tasks.task import Task, load_task
 
 DISK_IS_FULL = 100_000
@@ -152,7 +152,7 @@ def _results(request: SuiteRequest, ready: ReadyTasks) -> list[RunResult]:
 
 def disclose_cell(request: SuiteRequest, cell: Cell, ready: Ready) -> Disclosure:
     """What the results of a cell will disclose."""
-    from mlagentbench.launch.identity import disclose_run
+    from mlagentbench.launch.run_identity import disclose_run
 
     model = choose(cell.model, request.model_arguments)
     roles = role_choices(request, cell)

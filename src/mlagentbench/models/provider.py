@@ -23,9 +23,9 @@ from mlagentbench.models.builtin_model import (
     ModelCall,
     estimated_usage,
 )
-from mlagentbench.models.mailbox import Mailbox
-from mlagentbench.models.reader import Reader
-from mlagentbench.models.recorded import Recorded
+from mlagentbench.models.mailbox_model import Mailbox
+from mlagentbench.models.paper_reader import Reader
+from mlagentbench.models.recorded_model import Recorded
 from mlagentbench.records import Json
 
 PROVIDER = "mlagentbench"

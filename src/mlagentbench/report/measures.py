@@ -11,7 +11,7 @@ from mlagentbench.report.number_format import (
     percent_interval_text,
     percent_text,
 )
-from mlagentbench.report.published import PublishedRow
+from mlagentbench.report.published_results import PublishedRow
 from mlagentbench.statistics.cells import CellStatistics, Mean, Rate
 from mlagentbench.statistics.leaderboard import AgentStatistics, SuiteMean
 

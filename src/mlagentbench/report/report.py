@@ -14,13 +14,13 @@ from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.records import Record
 from mlagentbench.report.cache import cached_comparisons
-from mlagentbench.report.collect import Progress, collect
+from mlagentbench.report.collect_runs import Progress, collect
 from mlagentbench.report.exports.formats import require_formats, write_exports
 from mlagentbench.report.inspect_logs import bundle_logs
-from mlagentbench.report.published import published_rows
+from mlagentbench.report.published_results import published_rows
 from mlagentbench.report.report_data import Collection, ReportData
 from mlagentbench.report.site.build import MANIFEST, build_site
-from mlagentbench.report.text import shown_path, this_command
+from mlagentbench.report.untrusted_text import shown_path, this_command
 from mlagentbench.runs.results import SuiteOutcome
 from mlagentbench.statistics.cells import cell_statistics
 from mlagentbench.statistics.leaderboard import leaderboards

@@ -6,7 +6,7 @@ from pathlib import Path
 from mlagentbench.analysis.judge.rubric import JudgeReport
 from mlagentbench.analysis.run_summary import RunSummary, UnreadableRun
 from mlagentbench.records import Record
-from mlagentbench.report.published import PublishedRow
+from mlagentbench.report.published_results import PublishedRow
 from mlagentbench.statistics.cells import CellStatistics
 from mlagentbench.statistics.comparison import Comparison
 from mlagentbench.statistics.leaderboard import Leaderboard

@@ -15,7 +15,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Action, Json, Observation, Outcome, Record, Step, Tier, Usage
-from mlagentbench.runs.chain import (
+from mlagentbench.runs.hash_chain import (
     FORMAT,
     ChainedFile,
     chained,
@@ -25,7 +25,7 @@ from mlagentbench.runs.chain import (
     require_format,
     whole_lines,
 )
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.object_store import ObjectStore
 
 LONG_TEXT = 16_000
 """Longer texts go to the object store."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from mlagentbench.fs import write_atomically
 from mlagentbench.records import BranchPoint, BudgetLimits, Disclosure, Json, RunRecord
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.disclosure import hardware, packages
+from mlagentbench.runs.machine_facts import hardware, packages
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task

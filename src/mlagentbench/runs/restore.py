@@ -11,15 +11,15 @@ from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
-from mlagentbench.runs.objects import ObjectStore
-from mlagentbench.runs.scan import (
+from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.snapshot_trees import Entry, read_tree
+from mlagentbench.runs.workspace_scan import (
     MAX_DEPTH,
     OPEN_DIRECTORY,
     KnownDirectory,
     KnownFile,
     opened,
 )
-from mlagentbench.runs.trees import Entry, read_tree
 
 SET_ID = stat.S_ISUID | stat.S_ISGID
 """Never restored: we may be another user than the one whose file it was."""

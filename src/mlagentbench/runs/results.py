@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from mlagentbench.errors import UsageError
 from mlagentbench.records import GradeRecord, Outcome, Record, RunRecord, Usage
-from mlagentbench.runs.chain import FORMAT, find_faults, payloads, require_format
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.hash_chain import FORMAT, find_faults, payloads, require_format
 from mlagentbench.runs.journal import AnyLine, History, ReplyLine, read_lines
-from mlagentbench.runs.objects import ObjectLost, ObjectStore
+from mlagentbench.runs.object_store import ObjectLost, ObjectStore
 
 DEEPEST = 6
 """How far below a directory runs are looked for, to name one: so far they are below OUT."""

@@ -9,9 +9,9 @@ from mlagentbench.errors import RunFailed
 from mlagentbench.fs import disk_trouble, make_accessible
 from mlagentbench.records import Record
 from mlagentbench.runs.inotify import DirectoryWatch, WatchImpossible
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.object_store import ObjectStore
 from mlagentbench.runs.restore import Restore
-from mlagentbench.runs.scan import CLOCK_TICK_NS, OPEN_DIRECTORY, KnownDirectory, Scan
+from mlagentbench.runs.workspace_scan import CLOCK_TICK_NS, OPEN_DIRECTORY, KnownDirectory, Scan
 
 
 class Snapshot(Record):

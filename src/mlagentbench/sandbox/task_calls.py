@@ -21,7 +21,7 @@ from mlagentbench.sandbox.base import (
     SandboxSpec,
 )
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
-from mlagentbench.tasks.contract import InvalidSubmissionReported
+from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
@@ -45,7 +45,7 @@ async def call_task(
     seed: int | None = None,
     timeout: float = 600.0,
 ) -> Json:
-    """Run `module.function` of a task's folder; tasks/contract.py has the contract."""
+    """Run `module.function` of a task's folder; tasks/call_contract.py has the contract."""
     read, write = read or {}, write or {}
     with scratch_directory("call") as base:
         workspace, empty = base / "workspace", base / "empty"

@@ -5,7 +5,7 @@ from typing import Any
 
 from mlagentbench.errors import UsageError
 from mlagentbench.grading.measurements import spread_on_scale
-from mlagentbench.grading.score import compare_with_bar, floor_of, on_scale
+from mlagentbench.grading.success import compare_with_bar, floor_of, on_scale
 from mlagentbench.numeric.intervals import Interval, Stratum, t_interval_of
 from mlagentbench.records import Record, Tier
 from mlagentbench.statistics.cells import (
@@ -16,8 +16,8 @@ from mlagentbench.statistics.cells import (
     Rate,
     rate_of,
 )
-from mlagentbench.tasks.measured import stored_measurements
 from mlagentbench.tasks.spec import Measured
+from mlagentbench.tasks.stored_measurements import stored_measurements
 from mlagentbench.tasks.task import Task, load_task
 
 REFERENCE_AGENTS = ("nop", "baseline", "oracle")

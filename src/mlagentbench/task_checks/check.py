@@ -15,20 +15,20 @@ from mlagentbench.errors import RunFailed
 from mlagentbench.fs import scratch_directory
 from mlagentbench.grading.grade import Scored, outputs_of
 from mlagentbench.grading.measurements import TimedScore
-from mlagentbench.grading.score import floor_of
+from mlagentbench.grading.success import floor_of
 from mlagentbench.models.model_choice import tool_role
 from mlagentbench.records import Tier
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks import grader_traps, leak_probe, leaks, train_test_copies, verdicts
 from mlagentbench.task_checks.data_tables import read_answers, read_csv
-from mlagentbench.task_checks.trials import Trial, Trials
+from mlagentbench.task_checks.trial_runs import Trial, Trials
 from mlagentbench.task_checks.verdicts import SHUFFLED, Check, CheckedTask, CheckResult
-from mlagentbench.tasks.contract import InvalidSubmissionReported
+from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.data.progress import TerminalProgress
-from mlagentbench.tasks.measured import stored_measurements
-from mlagentbench.tasks.ready import Ready, ensure_ready
+from mlagentbench.tasks.make_ready import Ready, ensure_ready
 from mlagentbench.tasks.spec import Measured
+from mlagentbench.tasks.stored_measurements import stored_measurements
 from mlagentbench.tasks.task import Task, load_task
 
 SAMPLE = "sample_submission.csv"

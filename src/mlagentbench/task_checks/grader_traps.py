@@ -12,7 +12,7 @@ from pathlib import Path
 from mlagentbench.errors import RunFailed
 from mlagentbench.grading.grade import call_grader
 from mlagentbench.task_checks.verdicts import Check, CheckResult
-from mlagentbench.tasks.contract import InvalidSubmissionReported
+from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task

@@ -12,13 +12,13 @@ from mlagentbench.grading.measurements import MeasuredTask, TimedScore, measurem
 from mlagentbench.models.model_choice import tool_role
 from mlagentbench.records import Tier
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.task_checks.trials import Trial, Trials
+from mlagentbench.task_checks.trial_runs import Trial, Trials
 from mlagentbench.tasks.data.preparation import MiniSeed, PreparedData
 from mlagentbench.tasks.data.progress import TerminalProgress
-from mlagentbench.tasks.measured import store_in_home, write_to_task
+from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.python_env.env import PythonEnv
-from mlagentbench.tasks.ready import ensure_ready
 from mlagentbench.tasks.spec import Measured
+from mlagentbench.tasks.stored_measurements import store_in_home, write_to_task
 from mlagentbench.tasks.task import Task, load_task
 
 STARTER_RUNS: dict[Tier, int] = {"mini": 30, "full": 8}

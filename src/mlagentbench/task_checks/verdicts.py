@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlagentbench.grading.grade import Scored
 from mlagentbench.grading.measurements import TimedScore, noise_above_floor
-from mlagentbench.grading.score import (
+from mlagentbench.grading.success import (
     ROOM,
     SUCCESS_AT,
     compare_with_bar,

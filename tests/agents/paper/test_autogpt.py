@@ -10,7 +10,7 @@ from small_task import OpenRun
 
 from mlagentbench.agents.paper.autogpt import AutoGptAgent, Memory, Turn, autogpt, read_reply
 from mlagentbench.agents.runner import run_agent
-from mlagentbench.environment.actions.sets import PAPER_ACTIONS
+from mlagentbench.environment.actions.action_sets import PAPER_ACTIONS
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import ActionError, RunFailed, UsageError
 from mlagentbench.models.prompt_matching import normalised

@@ -7,8 +7,8 @@ import pytest
 from small_task import OpenRun
 
 from mlagentbench.environment.actions.action import ActionSpec, action, as_tool
+from mlagentbench.environment.actions.action_sets import STANDARD_ACTIONS
 from mlagentbench.environment.actions.files import MAX_SHOWN
-from mlagentbench.environment.actions.sets import STANDARD_ACTIONS
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import ActionError, RunEnded
 from mlagentbench.records import Action, Observation

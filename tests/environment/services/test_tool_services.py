@@ -34,7 +34,7 @@ from mlagentbench.environment.services.tool_services import (
 )
 from mlagentbench.errors import RunFailed
 from mlagentbench.records import BudgetLimits
-from mlagentbench.runs.chain import require_chain
+from mlagentbench.runs.hash_chain import require_chain
 from mlagentbench.sandbox.base import SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.tasks.task import SUITE

@@ -15,20 +15,20 @@ from typer.testing import CliRunner
 
 from mlagentbench.agents.runner import UNUSABLE_REPLY
 from mlagentbench.cli import app
-from mlagentbench.environment.actions.sets import ALL_ACTIONS
+from mlagentbench.environment.actions.action_sets import ALL_ACTIONS
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import RunEnded, UsageError
 from mlagentbench.grading.grade import grade_run
 from mlagentbench.launch.replay.replay import replay_run
 from mlagentbench.launch.replay.result import Replay
 from mlagentbench.records import Action, Observation, Outcome
-from mlagentbench.report.collect import collect
+from mlagentbench.report.collect_runs import collect
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, RunLine, read_lines
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.object_store import ObjectStore
 from mlagentbench.runs.results import read_record
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.tasks.ready import ensure_ready
+from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.task import Task, load_folder
 
 pytestmark = pytest.mark.slow

@@ -23,7 +23,7 @@ from mlagentbench.report.site.heat_colours import (
 )
 from mlagentbench.report.site.pages.text_diffs import compare, cut
 from mlagentbench.report.site.series import Curve, Point, TradeOff, mode_counts, score_curve
-from mlagentbench.report.text import clip, preview, visible
+from mlagentbench.report.untrusted_text import clip, preview, visible
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda one: one.name)

@@ -19,7 +19,7 @@ from mlagentbench.agents.paper.relaxed_json import JsonError, parse_object
 from mlagentbench.agents.resumable import ResumableRun
 from mlagentbench.agents.runner import UNUSABLE_REPLY, as_solver
 from mlagentbench.agents.status_text import remaining_budget_text
-from mlagentbench.environment.asking import FAST
+from mlagentbench.environment.ask_models import FAST
 from mlagentbench.environment.chunked_text import clipped, step_text
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import ActionError, ContextOverflow, UsageError

@@ -22,11 +22,11 @@ from mlagentbench.agents.paper.text_protocol import (
     ReplyError,
     parse_reply,
 )
-from mlagentbench.agents.recall import Recall
 from mlagentbench.agents.registry import make_settings
+from mlagentbench.agents.reply_memory import Recall
 from mlagentbench.agents.runner import UNUSABLE_REPLY, as_solver
 from mlagentbench.environment.actions.action import ActionSpec
-from mlagentbench.environment.asking import MAIN
+from mlagentbench.environment.ask_models import MAIN
 from mlagentbench.environment.chunked_text import clipped, summarise_long
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.research_log import ResearchLog

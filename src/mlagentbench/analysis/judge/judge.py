@@ -38,8 +38,8 @@ from mlagentbench.errors import MLAgentBenchError
 from mlagentbench.models.provider_answers import overflow, provider_error, refuses, with_a_reply
 from mlagentbench.models.question import ReplyMetadata
 from mlagentbench.records import Record
-from mlagentbench.runs.chain import append_line, payloads
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.hash_chain import append_line, payloads
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, ChatMessageAssistant, Model

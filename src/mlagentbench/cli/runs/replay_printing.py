@@ -22,8 +22,8 @@ from mlagentbench.report.site.pages.text_diffs import (
     cut,
     workspace_change,
 )
-from mlagentbench.report.text import shown_path, this_command
-from mlagentbench.runs.objects import JoinedObjects, ObjectStore
+from mlagentbench.report.untrusted_text import shown_path, this_command
+from mlagentbench.runs.object_store import JoinedObjects, ObjectStore
 from mlagentbench.runs.results import find_run, read_files
 from mlagentbench.statistics.cell_marks import agent_with_model
 

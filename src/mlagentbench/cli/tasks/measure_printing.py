@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mlagentbench.grading.measurements import MeasuredTask, concerns
-from mlagentbench.grading.score import floor_of
+from mlagentbench.grading.success import floor_of
 from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, StarterMeasurements
 
 

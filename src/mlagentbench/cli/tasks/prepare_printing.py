@@ -11,7 +11,7 @@ from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.measure import measure_secret_draw
 from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.data.progress import TerminalProgress
-from mlagentbench.tasks.ready import Ready, needs_measurements, prepare_tasks
+from mlagentbench.tasks.make_ready import Ready, needs_measurements, prepare_tasks
 from mlagentbench.tasks.task import Task, load_task
 
 

@@ -1,12 +1,12 @@
 """What `tasks list` and `tasks show` say of a task: needs, size and measurements."""
 
 from mlagentbench.cli.tasks.measure_printing import passing
-from mlagentbench.grading.score import floor_of
+from mlagentbench.grading.success import floor_of
 from mlagentbench.records import Json, Tier
 from mlagentbench.report.number_format import number_text
 from mlagentbench.tasks.data.preparation import find_prepared
-from mlagentbench.tasks.measured import stored_measurements
 from mlagentbench.tasks.spec import Measured
+from mlagentbench.tasks.stored_measurements import stored_measurements
 from mlagentbench.tasks.task import Task
 
 TIERS: tuple[Tier, ...] = ("mini", "full")

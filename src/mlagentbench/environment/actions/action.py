@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from mlagentbench.environment.actions.repl import Repl
     from mlagentbench.environment.actions.submission import SubmissionCheck
-    from mlagentbench.environment.asking import Models
+    from mlagentbench.environment.ask_models import Models
     from mlagentbench.environment.environment import Environment
 
 AskPerson = Callable[[str], Awaitable[str]]

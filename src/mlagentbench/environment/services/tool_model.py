@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError
 
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.records import Record
-from mlagentbench.runs.chain import append_line, payloads
+from mlagentbench.runs.hash_chain import append_line, payloads
 from mlagentbench.tasks.task import Task
 
 if TYPE_CHECKING:

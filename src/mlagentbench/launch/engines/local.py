@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from mlagentbench.launch.live import LiveProgress
+from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.launch.request import Cell, ReadyTasks, SuiteRequest, prices_of, role_choices
 from mlagentbench.models.model_check import explain_prerequisites
 from mlagentbench.models.model_choice import choose, who_answers
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_lines
-from mlagentbench.tasks.ready import Ready
+from mlagentbench.tasks.make_ready import Ready
 
 if TYPE_CHECKING:
     import inspect_ai

@@ -29,7 +29,7 @@ from mlagentbench.runs.journal import (
     RunLine,
     whole_journal,
 )
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.object_store import ObjectStore
 
 NO_FILES = "the logs hold no files of this step; those of the step before stand for them"
 NO_START = "the workspace before the first step is unknown; the first snapshot stands for it"

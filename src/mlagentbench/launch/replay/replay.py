@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
-from mlagentbench.environment.opening import open_run
+from mlagentbench.environment.open_environment import open_run
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
@@ -34,11 +34,11 @@ from mlagentbench.launch.replay.result import (
 from mlagentbench.launch.replay.source import RecordedStep, ReplaySource, read_source
 from mlagentbench.launch.replay.steps import Replayer, recorded_model
 from mlagentbench.records import BudgetLimits, Disclosure, GradeRecord, Json, Outcome, RunRecord
-from mlagentbench.runs.chain import chained, first_hash, payloads
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.disclosure import hardware, packages
+from mlagentbench.runs.hash_chain import chained, first_hash, payloads
 from mlagentbench.runs.journal import read_journal
-from mlagentbench.runs.objects import JoinedObjects
+from mlagentbench.runs.machine_facts import hardware, packages
+from mlagentbench.runs.object_store import JoinedObjects
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import find_run, read_grades
 from mlagentbench.sandbox.bwrap.prerequisites import isolation

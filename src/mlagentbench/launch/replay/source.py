@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlagentbench.environment.actions.action import ActionSpec
-from mlagentbench.environment.actions.sets import ALL_ACTIONS, choose_actions
+from mlagentbench.environment.actions.action_sets import ALL_ACTIONS, choose_actions
 from mlagentbench.environment.feedback import Feedback, hold_out
 from mlagentbench.environment.services.tool_model import (
     READER,
@@ -30,7 +30,7 @@ from mlagentbench.runs.journal import (
     RunLine,
     read_lines,
 )
-from mlagentbench.runs.objects import ObjectLost, ObjectStore
+from mlagentbench.runs.object_store import ObjectLost, ObjectStore
 from mlagentbench.runs.results import read_record
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import PreparedData

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from mlagentbench.agents.runner import UNUSABLE_REPLY
-from mlagentbench.environment.actions.assisted import ANSWER, append_summary_to_research_log
+from mlagentbench.environment.actions.model_assisted import ANSWER, append_summary_to_research_log
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.research_log import LOG
 from mlagentbench.environment.services.tool_model import RecordedTool
@@ -17,8 +17,8 @@ from mlagentbench.models.recording import record_replies, write_recording
 from mlagentbench.records import Observation
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine
-from mlagentbench.runs.objects import ObjectLost, ObjectStore
-from mlagentbench.runs.trees import Entry, changes, entry_at
+from mlagentbench.runs.object_store import ObjectLost, ObjectStore
+from mlagentbench.runs.snapshot_trees import Entry, changes, entry_at
 from mlagentbench.sandbox.base import Sandbox
 
 if TYPE_CHECKING:

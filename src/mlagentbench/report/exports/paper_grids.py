@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mlagentbench.report.measures import MEASURES, Measure
 from mlagentbench.report.number_format import NOTHING
-from mlagentbench.report.published import CAVEAT, SOURCE, PublishedRow
+from mlagentbench.report.published_results import CAVEAT, SOURCE, PublishedRow
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.statistics.cells import Rate
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard

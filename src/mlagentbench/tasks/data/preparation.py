@@ -28,7 +28,7 @@ from mlagentbench.fs import fsync_directory, write_atomically
 from mlagentbench.guest import mlagentbench_papers, mlagentbench_task
 from mlagentbench.home import data_dir, holding
 from mlagentbench.records import Record, Tier
-from mlagentbench.tasks.contract import CallTask
+from mlagentbench.tasks.call_contract import CallTask
 from mlagentbench.tasks.data import prepared_files
 from mlagentbench.tasks.data.progress import Progress, Silent
 from mlagentbench.tasks.data.sources import Gathered, bytes_needed, gather

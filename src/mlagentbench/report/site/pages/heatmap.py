@@ -7,7 +7,7 @@ from typing import Literal
 from mlagentbench.numeric.intervals import MIN_FOR_T
 from mlagentbench.report.measures import MEASURES, Measure
 from mlagentbench.report.number_format import NOTHING, percent_interval_text
-from mlagentbench.report.published import PublishedRow, published_means
+from mlagentbench.report.published_results import PublishedRow, published_means
 from mlagentbench.report.site.heat_colours import heat_class
 from mlagentbench.statistics.cells import CellStatistics, Mean, Rate
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard

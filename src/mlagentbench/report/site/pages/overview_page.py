@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mlagentbench.analysis.run_summary import RunSummary, UnreadableRun
 from mlagentbench.report.detector_accuracy import DetectorAccuracy, detector_accuracies
-from mlagentbench.report.published import CAVEAT, SOURCE
+from mlagentbench.report.published_results import CAVEAT, SOURCE
 from mlagentbench.report.report_data import CopiedRun, ReportData, UnreadableLog
 from mlagentbench.report.site.pages.heatmap import HeatTable, heat_tables
 from mlagentbench.statistics.integrity import TableDisclosure, table_disclosure

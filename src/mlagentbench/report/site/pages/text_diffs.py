@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mlagentbench.report.text import visible
-from mlagentbench.runs.objects import ObjectLost, ObjectStore
-from mlagentbench.runs.trees import Entry, PathChange, changes
+from mlagentbench.report.untrusted_text import visible
+from mlagentbench.runs.object_store import ObjectLost, ObjectStore
+from mlagentbench.runs.snapshot_trees import Entry, PathChange, changes
 
 MOST_BYTES = 60_000
 """Larger files are not compared line by line."""

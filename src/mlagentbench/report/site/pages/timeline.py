@@ -19,7 +19,7 @@ from mlagentbench.report.site.pages.text_diffs import (
     cut,
     workspace_change,
 )
-from mlagentbench.report.text import Clipped, clip, preview, visible
+from mlagentbench.report.untrusted_text import Clipped, clip, preview, visible
 from mlagentbench.runs.journal import (
     AnyLine,
     BeginLine,
@@ -29,7 +29,7 @@ from mlagentbench.runs.journal import (
     ReplyLine,
     RunLine,
 )
-from mlagentbench.runs.objects import ObjectLost, ObjectStore
+from mlagentbench.runs.object_store import ObjectLost, ObjectStore
 
 PAGE_CHARACTERS = 3_000_000
 """About how much text a page shows: the more steps, the less of each."""

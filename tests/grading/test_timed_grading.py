@@ -14,14 +14,14 @@ import pytest
 from prepared import write_data
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.grading import timed as timing
-from mlagentbench.grading.timed import Server, TimingRecord, collect_timed
+from mlagentbench.grading import timed_grading as timing
+from mlagentbench.grading.timed_grading import Server, TimingRecord, collect_timed
 from mlagentbench.guest.mlagentbench_task import Timings as TimingsOfTask
 from mlagentbench.guest.mlagentbench_task import grade_timings
 from mlagentbench.home import locked
 from mlagentbench.records import Json
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.tasks.contract import InvalidSubmissionReported
+from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import SUITE, Task, load_folder
 

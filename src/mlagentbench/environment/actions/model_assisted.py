@@ -17,7 +17,7 @@ from mlagentbench.environment.actions.edit_blocks import (
     is_python,
 )
 from mlagentbench.environment.actions.files import LineNumber
-from mlagentbench.environment.asking import EDIT, FAST
+from mlagentbench.environment.ask_models import EDIT, FAST
 from mlagentbench.environment.chunked_text import BLOCK, MOST_BLOCKS, steps_text, summarise_long
 from mlagentbench.environment.research_log import ResearchLog
 from mlagentbench.errors import ActionError

@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Tier
-from mlagentbench.tasks.contract import CallTask
+from mlagentbench.tasks.call_contract import CallTask
 from mlagentbench.tasks.data.preparation import MiniSeed, PreparedData, prepare, require_prepared
 from mlagentbench.tasks.data.progress import Progress, Silent
 from mlagentbench.tasks.data.sources import require_files
-from mlagentbench.tasks.measured import stored_measurements
 from mlagentbench.tasks.python_env.env import (
     NOTHING_ADDED,
     AddedPackages,
     PythonEnv,
     ensure_python_env,
 )
+from mlagentbench.tasks.stored_measurements import stored_measurements
 from mlagentbench.tasks.task import Task
 
 

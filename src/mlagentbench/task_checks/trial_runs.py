@@ -17,10 +17,10 @@ from mlagentbench.environment.services.tool_services import run_services, servin
 from mlagentbench.environment.workspace import Workspace, sandbox_spec, workspace_of
 from mlagentbench.errors import RunFailed
 from mlagentbench.grading.grade import Scored, score_snapshot, score_submission
-from mlagentbench.grading.program import fresh_directory
+from mlagentbench.grading.submitted_program import fresh_directory
 from mlagentbench.records import Json, Record
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.object_store import ObjectStore
 from mlagentbench.runs.snapshots import Snapshots
 from mlagentbench.sandbox.base import CommandResult
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox

@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from mlagentbench.grading.score import (
+from mlagentbench.grading.success import (
     bar_of,
     compare_with_bar,
     floor_of,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mlagentbench.grading.program import collect_program
-from mlagentbench.tasks.contract import InvalidSubmissionReported
+from mlagentbench.grading.submitted_program import collect_program
+from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import TaskSpec
 from mlagentbench.tasks.task import Task

@@ -11,8 +11,10 @@ import pytest
 from chains import faults
 
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.runs import chain
-from mlagentbench.runs.chain import (
+from mlagentbench.runs import hash_chain
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.garbage_collection import collect_objects
+from mlagentbench.runs.hash_chain import (
     FORMAT,
     READ_BY,
     ChainBroken,
@@ -29,10 +31,8 @@ from mlagentbench.runs.chain import (
     require_format,
     whole_lines,
 )
-from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.garbage import collect_objects
 from mlagentbench.runs.journal import EventLine, Journal, read_lines
-from mlagentbench.runs.objects import ObjectStore
+from mlagentbench.runs.object_store import ObjectStore
 
 RECORD = b'{"v":2}'
 
@@ -61,7 +61,7 @@ def test_a_line_carries_the_hash_of_the_bytes_before_it(run: RunDirectory) -> No
         before = hashlib.sha256(RECORD).hexdigest()
         for raw in file.read_bytes().splitlines():
             values = json.loads(raw)
-            assert (values["before"], values["token"]) == (before, chain.TOKEN)
+            assert (values["before"], values["token"]) == (before, hash_chain.TOKEN)
             body = raw.rpartition(b',"check":')[0]
             assert values["check"] == hashlib.sha256(body).hexdigest()
             before = hashlib.sha256(raw).hexdigest()
@@ -91,7 +91,7 @@ def changes(lines: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
         yield f"{place} removed", [*lines[:place], *lines[place + 1 :]]
         yield f"{place} repeated", [*lines[: place + 1], *lines[place:]]
         yield f"empty line before {place}", [*lines[:place], b"", *lines[place:]]
-        foreign = chain.sealed(b'{"a":1}', line_hash(lines[place - 1]))
+        foreign = hash_chain.sealed(b'{"a":1}', line_hash(lines[place - 1]))
         yield f"new line before {place}", [*lines[:place], foreign, *lines[place:]]
         for other in range(place + 1, len(lines)):
             swapped = list(lines)

@@ -16,8 +16,8 @@ from pathlib import Path
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import remove_tree
 from mlagentbench.records import Record
-from mlagentbench.runs.chain import payloads
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.hash_chain import payloads
 from mlagentbench.runs.journal import (
     AnyLine,
     EndLine,
@@ -26,9 +26,9 @@ from mlagentbench.runs.journal import (
     read_journal,
     read_lines,
 )
-from mlagentbench.runs.objects import ObjectLost, ObjectStore
+from mlagentbench.runs.object_store import ObjectLost, ObjectStore
 from mlagentbench.runs.resumption import BROKEN_OFF
-from mlagentbench.runs.trees import read_tree, verify_snapshot
+from mlagentbench.runs.snapshot_trees import read_tree, verify_snapshot
 
 JOURNAL = "journal.jsonl"
 RUN_DIRECTORY = {JOURNAL, "run.json"}

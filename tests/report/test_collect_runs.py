@@ -18,9 +18,9 @@ from mlagentbench.analysis.judge.rubric import JudgeReport
 from mlagentbench.errors import UsageError
 from mlagentbench.home import report_cache_dir
 from mlagentbench.records import BranchPoint
-from mlagentbench.report import collect as collecting
+from mlagentbench.report import collect_runs as collecting
 from mlagentbench.report import read_runs
-from mlagentbench.report.collect import collect
+from mlagentbench.report.collect_runs import collect
 from mlagentbench.report.report_data import Collection
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import run_directories
@@ -141,7 +141,8 @@ def test_without_a_place_for_the_cache_it_works_all_the_same(
 @pytest.mark.slow
 def test_reports_at_the_same_time_do_not_disturb_each_other(out: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from mlagentbench.report.collect import collect; "
+        "import sys; from pathlib import Path; "
+        "from mlagentbench.report.collect_runs import collect; "
         "sys.exit(0 if len(collect([Path(sys.argv[1])]).runs) == 8 else 1)"
     )
     processes = [subprocess.Popen([sys.executable, "-c", program, str(out)]) for _ in range(3)]

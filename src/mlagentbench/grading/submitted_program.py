@@ -22,7 +22,7 @@ from mlagentbench.fs import scratch_directory
 from mlagentbench.sandbox.base import Bind, CommandResult, Limits, SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.tasks.contract import InvalidSubmissionReported
+from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 

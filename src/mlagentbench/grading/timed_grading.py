@@ -33,7 +33,11 @@ from typing import Literal
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import disk_trouble, scratch_directory
-from mlagentbench.grading.program import collect_limits, fresh_directory, lay_out_submission
+from mlagentbench.grading.submitted_program import (
+    collect_limits,
+    fresh_directory,
+    lay_out_submission,
+)
 from mlagentbench.guest.mlagentbench_task import CONTROL_TOLERANCE
 from mlagentbench.home import holding
 from mlagentbench.records import Record
@@ -41,7 +45,7 @@ from mlagentbench.sandbox.base import WORKSPACE, Bind, SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.bwrap.session import ProcessEnded, SandboxProcess
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.tasks.contract import InvalidSubmissionReported
+from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import Collect

@@ -16,7 +16,7 @@ from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.models.prompt_matching import normalised
 from mlagentbench.models.provider import make_builtin_model
 from mlagentbench.models.question import ReplyMetadata
-from mlagentbench.models.recorded import first_difference
+from mlagentbench.models.recorded_model import first_difference
 from mlagentbench.models.recording import (
     BY_HAND,
     RecordedRun,

@@ -12,8 +12,8 @@ from mlagentbench.errors import UsageError
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import find_prepared
 from mlagentbench.tasks.data.progress import TerminalProgress
+from mlagentbench.tasks.make_ready import Ready, ensure_ready, needs_measurements, prepare_tasks
 from mlagentbench.tasks.python_env.env import find_python_env
-from mlagentbench.tasks.ready import Ready, ensure_ready, needs_measurements, prepare_tasks
 from mlagentbench.tasks.task import load_task
 
 OPTIONS: dict[str, Any] = {

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mlagentbench.errors import UsageError
-from mlagentbench.runs.objects import SMALL, ObjectLost, ObjectStore
+from mlagentbench.runs.object_store import SMALL, ObjectLost, ObjectStore
+from mlagentbench.runs.snapshot_trees import entry_at, materialise
 from mlagentbench.runs.snapshots import Snapshots
-from mlagentbench.runs.trees import entry_at, materialise
 
 LARGE_FILE = os.urandom(1000) * (SMALL // 1000 + 2)
 

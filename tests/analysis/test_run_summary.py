@@ -9,8 +9,8 @@ from made_records import made_record
 
 from mlagentbench.analysis.analyse import summarise
 from mlagentbench.records import GradeRecord, Usage
-from mlagentbench.runs.chain import append_line
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.hash_chain import append_line
 from mlagentbench.runs.journal import EndLine, ReplyLine
 
 

@@ -10,7 +10,7 @@ from inspect_ai.solver import TaskState
 
 from mlagentbench.agents.registry import AGENTS
 from mlagentbench.environment.actions.action import ActionSpec
-from mlagentbench.environment.actions.sets import (
+from mlagentbench.environment.actions.action_sets import (
     ACTION_SETS,
     ActionSet,
     choose_actions,
@@ -30,8 +30,8 @@ from mlagentbench.runs.results import read_record
 from mlagentbench.runs.resumption import last_limits
 from mlagentbench.sandbox.bwrap.prerequisites import isolation
 from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.make_ready import Ready, make_ready
 from mlagentbench.tasks.python_env.env import NOTHING_ADDED
-from mlagentbench.tasks.ready import Ready, make_ready
 from mlagentbench.tasks.task import Task
 
 PACKAGE = "mlagentbench/"

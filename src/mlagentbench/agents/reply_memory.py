@@ -11,12 +11,12 @@ from collections import defaultdict, deque
 from inspect_ai.model import ChatMessageUser, GenerateConfig
 
 from mlagentbench.agents.conversation import reply_message
-from mlagentbench.environment.asking import MAIN, Models
+from mlagentbench.environment.ask_models import MAIN, Models
 from mlagentbench.errors import ContextOverflow
 from mlagentbench.models.provider_answers import refuses
 from mlagentbench.models.question import prompt_text
 from mlagentbench.runs.journal import ReplyLine
-from mlagentbench.runs.objects import object_hash
+from mlagentbench.runs.object_store import object_hash
 
 
 def next_recorded_reply(lines: deque[ReplyLine]) -> ReplyLine | None:

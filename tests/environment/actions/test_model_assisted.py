@@ -8,14 +8,14 @@ from inspect_ai.model import ChatMessage, Model
 from scripted_model import Said, scripted, scripted_by, text_reply
 from small_task import TRAIN, OpenRun
 
-from mlagentbench.environment.actions.assisted import MOST_EDITED, MOST_REWRITTEN, NO_ANSWER
-from mlagentbench.environment.actions.sets import (
+from mlagentbench.environment.actions.action_sets import (
     ALL_ACTIONS,
     PAPER_ACTIONS,
     choose_actions,
     with_help,
     without_help,
 )
+from mlagentbench.environment.actions.model_assisted import MOST_EDITED, MOST_REWRITTEN, NO_ANSWER
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.records import Action, BudgetLimits, Observation

@@ -4,15 +4,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 from mlagentbench.environment.actions.action import Actions, ActionSpec
-from mlagentbench.environment.actions.assisted import (
-    append_summary_to_research_log,
-    edit_script,
-    edit_script_segment,
-    reflection,
-    request_help,
-    retrieval_from_research_log,
-    understand_file,
-)
 from mlagentbench.environment.actions.execute import execute_script, final_answer, python_repl
 from mlagentbench.environment.actions.files import (
     append_file,
@@ -23,6 +14,15 @@ from mlagentbench.environment.actions.files import (
     replace_in_file,
     undo_edit_script,
     write_file,
+)
+from mlagentbench.environment.actions.model_assisted import (
+    append_summary_to_research_log,
+    edit_script,
+    edit_script_segment,
+    reflection,
+    request_help,
+    retrieval_from_research_log,
+    understand_file,
 )
 from mlagentbench.environment.actions.submission import validate_submission
 from mlagentbench.errors import ActionError, UsageError
