@@ -242,7 +242,7 @@ def prompts_of(directory: Path) -> list[tuple[int, ...]]:
 def test_no_prompt_comes_twice_nor_is_public(
     data: Prepared, requests: Path, tmp_path: Path
 ) -> None:
-    REQUESTS.make(tmp_path, data.private, np.random.default_rng())
+    REQUESTS.make(tmp_path, data.private, np.random.default_rng(1))
     first, second = prompts_of(requests), prompts_of(tmp_path)
     assert len({*first, *second}) == len(first) + len(second)
     shown = [tuple(row) for row in json.loads((data.public / "prompts.json").read_text())]
