@@ -237,7 +237,10 @@ def test_feedback_without_a_hold_out_is_refused_at_once(tmp_path: Path, run: Run
         (("--tasks", "house-price", "--agents", "nop", "--role", "edit"), "ROLE=MODEL"),
         (("--tasks", "house-price", "--agents", "nop", "--role", "edit=gpt"), "ROLE=MODEL"),
         (("--tasks", "house-price", "--agents", "nop", "--role", "edit=no/gpt"), "model no/gpt: "),
-        (("--tasks", "house-price", "--agents", "nop", "--models", "openai/gpt-5"), "none uses a"),
+        (
+            ("--tasks", "house-price", "--agents", "nop", "--models", "openai/gpt-5"),
+            "none of these agents uses a",
+        ),
         (("--tasks", "./nowhere", "--agents", "nop"), "task.toml not found"),
         (("--tasks", "", "--agents", "nop"), "no task is named"),
         (("--tasks", "house-price", "--agents", ""), "at least one"),

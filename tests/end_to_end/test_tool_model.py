@@ -35,7 +35,7 @@ def test_other_roles_than_tool_are_refused_where_there_is_no_agent(run: Run) -> 
 
 def test_a_run_is_graded_with_the_model_and_again_without(tmp_path: Path, run: Run) -> None:
     shown = run(*TASK, "--agents", "baseline", *READER).stdout
-    assert "tool model mlagentbench/reader; a grading used 120 replies (0 of them kept" in shown
+    assert "tool model mlagentbench/reader; one grading used 120 replies (0 of them stored" in shown
     (result,) = collect(tmp_path / "out")
     assert result.record.disclosure.roles == {"tool": "mlagentbench/reader"}
     assert result.usage.input_tokens > 1000, "what the starter asked while it ran is the run's own"
