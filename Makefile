@@ -12,7 +12,7 @@ help:
 	@echo "make demo    run baseline, nop, oracle and a recorded agent on mini tasks, and print the table"
 	@echo "make check   lint, types, and the rules of layout, language and docs"
 	@echo "make fast    tests that need neither much time nor a browser: under 3 minutes on 2 cores"
-	@echo "make test    all tests: about 40 minutes on 2 cores"
+	@echo "make test    all tests: about 20 minutes on 2 cores"
 	@echo "make hooks   run lint and types before every commit"
 	@echo "make bench   measure speed and memory as ratios: about 15 minutes; ONLY=\"steps storage\" measures parts"
 	@echo "make soak    tests with many repetitions: hours; ONLY=kills: up to an hour, ONLY=replies: minutes"
@@ -23,7 +23,7 @@ demo: $(READY) bubblewrap
 	@$(BIN)/mlagentbench demo
 
 test: $(READY) bubblewrap chromium
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 fast: $(READY) bubblewrap
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not browser and not live"
