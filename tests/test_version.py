@@ -16,7 +16,7 @@ def test_the_package_has_the_version_of_pyproject() -> None:
     assert mlagentbench.__version__ == version("mlagentbench") == VERSION
 
 
-FORMATS = ROOT / "src" / "mlagentbench" / "runs" / "chain.py"
+FORMATS = ROOT / "src" / "mlagentbench" / "runs" / "hash_chain.py"
 """Its table says which version introduced a format of files: that stays when the version rises."""
 
 
