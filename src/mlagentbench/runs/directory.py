@@ -1,4 +1,4 @@
-"""Where everything of one run lives, and the lock that keeps a second process out of it."""
+"""The files of one run, and the lock that keeps a second process out of it."""
 
 import fcntl
 import os
@@ -20,7 +20,7 @@ class RunDirectory:
         run.json                   what this run is (RunRecord), written first, never rewritten
         journal.jsonl              what happened, appended and never rewritten
         output.log                 what commands printed, as it came
-        grades.jsonl               one Grade a line
+        grades.jsonl               one GradeRecord a line
         judgements.jsonl           one JudgeReport a line
         asked.jsonl                what the tool model said to the agent's programs
         replies.jsonl              what the tool model said while the run was graded
@@ -35,71 +35,26 @@ class RunDirectory:
     def __init__(self, out: Path, path: Path) -> None:
         self.out = out.absolute()
         self.path = self.out / path
-
-    @property
-    def objects(self) -> Path:
-        return self.out / "objects"
-
-    @property
-    def run_json(self) -> Path:
-        return self.path / "run.json"
-
-    @property
-    def journal(self) -> Path:
-        return self.path / "journal.jsonl"
-
-    @property
-    def output_log(self) -> Path:
-        return self.path / "output.log"
-
-    @property
-    def grades(self) -> Path:
-        return self.path / "grades.jsonl"
-
-    @property
-    def judgements(self) -> Path:
-        return self.path / "judgements.jsonl"
-
-    @property
-    def asked(self) -> Path:
-        return self.path / "asked.jsonl"
-
-    @property
-    def replies(self) -> Path:
-        return self.path / "replies.jsonl"
+        self.objects = self.out / "objects"
+        self.run_json = self.path / "run.json"
+        self.journal = self.path / "journal.jsonl"
+        self.output_log = self.path / "output.log"
+        self.grades = self.path / "grades.jsonl"
+        self.judgements = self.path / "judgements.jsonl"
+        self.asked = self.path / "asked.jsonl"
+        self.replies = self.path / "replies.jsonl"
+        self.outputs = self.path / "outputs"
+        self.work = self.path / "work"
+        self.lock = self.path / "lock"
+        self.failure = self.path / "failure.txt"
+        self.replay_json = self.path / "replay.json"
+        self.replay_page = self.path / "replay.html"
+        self.sandbox_json = self.path / "sandbox.json"
 
     @property
     def appended_files(self) -> tuple[Path, ...]:
         """All files of chained lines except for the journal; not every run has all of them."""
         return (self.grades, self.judgements, self.asked, self.replies)
-
-    @property
-    def outputs(self) -> Path:
-        return self.path / "outputs"
-
-    @property
-    def work(self) -> Path:
-        return self.path / "work"
-
-    @property
-    def lock(self) -> Path:
-        return self.path / "lock"
-
-    @property
-    def failure(self) -> Path:
-        return self.path / "failure.txt"
-
-    @property
-    def replay_json(self) -> Path:
-        return self.path / "replay.json"
-
-    @property
-    def replay_page(self) -> Path:
-        return self.path / "replay.html"
-
-    @property
-    def sandbox_json(self) -> Path:
-        return self.path / "sandbox.json"
 
     @property
     def shown_name(self) -> str:
