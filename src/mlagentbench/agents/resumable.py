@@ -4,7 +4,7 @@ An agent that asks and acts only through a ResumableRun, and decides only by wha
 (replies, steps and the usage after a step; no clock, no unseeded randomness), needs no code of its
 own to be resumed. On an interrupted run it repeats its decisions, but nothing is asked or executed
 a second time; after the end of the journal it continues. An agent without a memory does not need
-this: see recall.py.
+this: see reply_memory.py.
 """
 
 import math

@@ -1,8 +1,8 @@
 """What happened in a run, as JSON lines that are appended and never rewritten.
 
 Each line has `v`, the format's version, and `n`, its number, and is chained to the line before it
-(see chain.py). Replies, ends and outcomes are on disk before anybody acts on them. Long texts are
-in the object store.
+(see hash_chain.py). Replies, ends and outcomes are on disk before anything acts on them. Long texts
+are in the object store.
 """
 
 import json
