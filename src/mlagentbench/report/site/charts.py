@@ -114,7 +114,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Scale:
-    """From values to pixels, linear or by decades."""
+    """From values to pixels, on a linear or a logarithmic scale."""
 
     low: float
     high: float
@@ -242,7 +242,7 @@ def _steps(curve: Curve, x: Scale, y: Scale) -> str:
 
 
 def trade_off_chart(points: Sequence[TradeOff]) -> Chart:
-    """Tokens a run, by decades, against the success rate; a column at the left for no tokens."""
+    """Tokens per run (log scale) against the success rate; a column at the left for no tokens."""
     used = [point.tokens for point in points if point.tokens > 0]
     low = 10.0 ** math.floor(math.log10(min(used))) if used else 1e3
     high = max(10.0 ** math.ceil(math.log10(max(used))) if used else 1e4, low * 10)
@@ -267,8 +267,8 @@ def trade_off_chart(points: Sequence[TradeOff]) -> Chart:
             )
         )
     return Chart(
-        name="Success rate against tokens a run, for each agent",
-        x_title="tokens a run (decades)",
+        name="Success rate against tokens per run, for each agent",
+        x_title="tokens per run (log scale)",
         y_title="success rate",
         x_ticks=tuple(ticks),
         y_ticks=tuple(Tick(y.place(at), f"{100 * at:.0f} %") for at in (0, 0.25, 0.5, 0.75, 1)),
