@@ -27,7 +27,7 @@ class InvalidSubmissionReported(Exception):
 
 
 class CallTask(Protocol):
-    """Runs `module.function` of a task's folder in its python env, alone in a fresh sandbox.
+    """Runs `module.function` of a task's folder in its virtual environment, in a fresh sandbox.
 
     `read` and `write` give the function its directories or files by argument name (read-only and
     writable); `seed` becomes a numpy Generator named `rng`. Returns what the function returned, as

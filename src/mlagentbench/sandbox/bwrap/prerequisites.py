@@ -87,12 +87,12 @@ def explain_failure(said: str) -> MLAgentBenchError:
         )
     if "Unknown option" in said:
         return UsageError(
-            f"this bubblewrap is too old ({said}); version 0.8 or newer is needed (Debian 12, "
-            "Ubuntu 24.04, Fedora 38 and later have it), or choose --sandbox docker"
+            f"this bubblewrap is too old ({said}); install version 0.8 or newer (Debian 12, "
+            "Ubuntu 24.04, Fedora 38 and later have it)"
         )
     if "execvp" in said and "Permission denied" in said:
         return UsageError(
-            f"the python env cannot be read by the sandbox's own user ({said}); "
+            f"the virtual environment cannot be read by the sandbox's own user ({said}); "
             "make it readable for all: chmod -R a+rX on its directory and those above it"
         )
     return RunFailed("sandbox", f"bubblewrap did not start: {said or 'no message'}")
