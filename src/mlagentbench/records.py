@@ -130,7 +130,7 @@ class GradeRecord(BarComparison):
 
 
 class Disclosure(Record):
-    """What a reader must know to judge or repeat a result."""
+    """What a reader must know to assess or repeat a result."""
 
     task: str
     task_version: int

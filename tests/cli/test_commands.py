@@ -123,7 +123,7 @@ def test_a_renamed_command_says_its_new_name(old: str, complaint: Callable[[str]
         ("tasks lst", "unknown command `tasks lst`; did you mean `tasks list`? "),
         ("agents xyzzy", "unknown command `agents xyzzy`; known: list, show, relay "),
         ("agents research", "`agents research` is now `agents show research`"),
-        ("doctor docker", "doctor docker: a sandbox is named after --sandbox; run: "),
+        ("doctor docker", "doctor docker: name a sandbox with --sandbox; run: "),
         ("run", "Missing option '--agents'; see: mlagentbench run --help"),
         ("run --agents nop --jobs 0", "Invalid value for '--jobs': "),
         ("run --agents nop --tier big", "Invalid value for '--tier': 'big' is not one of"),

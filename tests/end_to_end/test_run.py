@@ -285,7 +285,7 @@ def test_an_output_directory_that_cannot_be_made_is_named(tmp_path: Path, run: R
 
 
 def test_the_sandbox_of_this_machine_can_be_checked(run: Run) -> None:
-    assert "0 broken" in run("doctor").stdout
+    assert "0 failed" in run("doctor").stdout
     assert "there is no network" in run("doctor", "--sandbox").stdout
     assert "no sandbox 'podman'" in run("doctor", "--sandbox", "podman", expect=2).stderr
 

@@ -294,7 +294,7 @@ def test_another_agent_takes_over_with_an_edited_observation(tmp_path: Path, sta
     assert point is not None and point.edited is not None and point.mixed
     [mixed, own] = cell_statistics([summarise(one, "out") for one in (parent, run)])
     assert (own.key.agent, mixed.key.agent) == ("oracle", "baseline, mixed history")
-    with pytest.raises(UsageError, match=r"has its first 1 steps from runs/.*; branch that one"):
+    with pytest.raises(UsageError, match=r"the first 1 steps .* come from runs/.*; branch that"):
         branch(run, 1, 1)
 
 

@@ -35,21 +35,21 @@ def doctor(
 
     if provider is not None and not sandbox:
         command = f"mlagentbench doctor --sandbox {provider}"
-        raise UsageError(f"doctor {provider}: a sandbox is named after --sandbox; run: {command}")
+        raise UsageError(f"doctor {provider}: name a sandbox with --sandbox; run: {command}")
     name = provider or DEFAULT_SANDBOX
     raise typer.Exit(print_conformance(name, check_provider(name)))
 
 
 def print_conformance(provider: str, results: Sequence["ConformanceResult"]) -> int:
-    """One line for each promise; returns the exit code, 0 when all are kept."""
+    """One line for each check; returns the exit code, 0 when all pass."""
     from rich.console import Console
 
     console = Console()
     for result in results:
-        mark = "[green]kept[/green]  " if result.ok else "[red]broken[/red]"
+        mark = "[green]passed[/green]" if result.ok else "[red]failed[/red]"
         console.print(f"{mark} {result.name}", highlight=False)
         if not result.ok:
             console.print(f"       {result.problem}", style="dim", highlight=False, markup=False)
-    broken = sum(not result.ok for result in results)
-    console.print(f"\n{provider}: {len(results) - broken} kept, {broken} broken", highlight=False)
-    return 1 if broken else 0
+    failed = sum(not result.ok for result in results)
+    console.print(f"\n{provider}: {len(results) - failed} passed, {failed} failed", highlight=False)
+    return 1 if failed else 0

@@ -102,9 +102,9 @@ def _statistics(row: AgentStatistics) -> Iterator[str]:
 
 def _counts(collection: Collection) -> Iterator[str]:
     total, read = len(collection.runs), collection.read
-    yield f"{total} runs, {read} of them read anew"
+    yield f"{total} runs, {read} of them new or changed"
     if collection.copies:
-        yield f"{len(collection.copies)} runs are there twice and count once"
+        yield f"{len(collection.copies)} runs are copies of others and count once"
     if collection.replays:
         yield f"{len(collection.replays)} runs are replays of others and do not count"
     marked = sum(bool(run.summary.marks) for run in collection.runs)

@@ -143,7 +143,7 @@ def shared_lines(parent: RunDirectory, step: int) -> list[AnyLine]:
     taken = record.branched_from
     if taken is not None and step <= taken.step:
         raise UsageError(
-            f"--step {step}: {parent.path} has its first {taken.step} steps from {taken.run}; "
+            f"--step {step}: the first {taken.step} steps of {parent.path} come from {taken.run}; "
             "branch that one"
         )
     shared = lines[: 1 + _end_of(lines, step)]

@@ -25,7 +25,7 @@ Verdict = Literal["counts", "missing"]
 GREYED_ABOVE = 0.10
 """A cell with a larger share of missing runs is shown in grey."""
 SHOWN = 120
-"""Characters of the reason that stands in tables."""
+"""How many characters of the reason tables show."""
 INFRASTRUCTURE = {
     "sandbox": "sandbox failed",
     "model": "provider failed",

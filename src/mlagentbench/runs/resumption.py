@@ -30,7 +30,7 @@ def require_same(directory: Path, first: RunLine, task: Task, data: PreparedData
         raise UsageError(
             f"{directory} holds a run of {first.task} version {first.task_version} on data "
             f"{first.data_hash[:8]}, and here is {task.id} version {task.spec.version} on data "
-            f"{data.hash[:8]}; bring the former back, or start again: choose another --out"
+            f"{data.hash[:8]}; restore the former, or choose another --out to start again"
         )
 
 

@@ -123,9 +123,9 @@ def test_two_runs_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     first = made_run(tmp_path / "one", 1, READ, write("EPOCHS = 2\n"), READ, done)
     second = made_run(tmp_path / "two", 2, READ, write("EPOCHS = 3\n"), done)
     shown = typed("runs", "diff", first.path, second.path)
-    assert "the first action is the same; they part at step 2" in shown
+    assert "the first action is the same; they diverge at step 2" in shown
     assert shown.count("- EPOCHS = 2\n+ EPOCHS = 3\n") == 2
-    assert "where they part: content, from A to B" in shown
+    assert "where they diverge: content, from A to B" in shown
     assert "- 1. write EPOCHS = 2\n+ 1. write EPOCHS = 3\n" in shown
     lines = [line.split() for line in shown.splitlines()]
     assert ["score", "10.00", "20.00"] in lines
@@ -156,7 +156,7 @@ def test_steps_that_are_most_alike_stand_beside_each_other(tmp_path: Path) -> No
         step("Execute Script", "other.py"), step("Final Answer", "other"),
     )  # fmt: skip
     shown = typed("runs", "diff", first.path, second.path)
-    table = shown[shown.index("they part at step 1") : shown.index("= same")].splitlines()
+    table = shown[shown.index("they diverge at step 1") : shown.index("= same")].splitlines()
     assert [" ".join(line.split()) for line in table[2:]] == [
         "1 Read File train.py ≠ 1 List Files .",
         "2 Execute Script train.py → MAE 1.500 =* 2 → MAE 2.500",
@@ -187,7 +187,7 @@ def test_a_step_of_a_run_that_somebody_works_on_is_under_way(tmp_path: Path) -> 
     assert "2  Read File train.py      -  interrupted" in typed("runs", "show", run.path)
     with run.locked():
         shown = typed("runs", "show", run.path)
-        assert f"at work: process {os.getpid()}\n" in shown
+        assert f"in progress: process {os.getpid()}\n" in shown
         assert "2  Read File train.py      -  under way" in shown
         assert "the action is under way" in typed("runs", "show", run.path, "--step", 2)
     assert "at work" not in typed("runs", "show", run.path)

@@ -198,7 +198,7 @@ def test_the_task_is_taken_from_the_path_or_asked_for(tmp_path: Path) -> None:
     known = {one.source.name: one for one in imported(tmp_path, tmp_path / "out")}
     assert (known["x"].run or "").startswith("runs/parkinsons-disease/full/legacy-unknown-")
     assert (known["y"].run or "").startswith("runs/clrs/")
-    assert known["elsewhere"].words.endswith("give --task ID")
+    assert known["elsewhere"].words.endswith("pass --task ID")
 
 
 def test_what_a_person_says_goes_over_what_the_logs_say(tmp_path: Path) -> None:

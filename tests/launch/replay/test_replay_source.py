@@ -39,5 +39,5 @@ def test_shared_steps_have_the_seeds_of_their_runs(tmp_path: Path) -> None:
 
 def test_a_run_that_was_imported_is_not_replayed(tmp_path: Path) -> None:
     run, _ = written(tmp_path, 1, 1, origin="legacy")
-    with pytest.raises(UsageError, match="whose actions are others"):
+    with pytest.raises(UsageError, match="whose actions differ"):
         read_source(run)

@@ -61,7 +61,7 @@ def print_run_diff(diff: RunDiff, *, as_json: bool) -> None:
     _print_statistics(console, diff)
     _print_actions(console, diff)
     for one in diff.parting:
-        print_heading(console, f"where they part: {one.name}, from A to B")
+        print_heading(console, f"where they diverge: {one.name}, from A to B")
         _print_texts(console, one.first, one.second)
     if diff.first.plan != diff.second.plan:
         print_heading(console, "last plan, from A to B")
@@ -143,7 +143,7 @@ def _parting(diff: RunDiff) -> str:
     steps = [one.step for one in (pair.first, pair.second) if one is not None]
     first = "action is" if diff.shared == 1 else f"{diff.shared} actions are"
     same = f"the first {first} the same; " if diff.shared else ""
-    return f"{same}they part at step {steps[0]}"
+    return f"{same}they diverge at step {steps[0]}"
 
 
 def _number(done: DoneAction | None) -> str:

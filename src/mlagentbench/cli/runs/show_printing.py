@@ -81,7 +81,7 @@ def _print_overview(
     for line in run_header(summary):
         console.print(plain(line), soft_wrap=True)
     if at_work is not None:
-        console.print(plain(f"at work: process {at_work}", STYLES[UNDER_WAY]))
+        console.print(plain(f"in progress: process {at_work}", STYLES[UNDER_WAY]))
     console.print()
     findings = ["findings"] if any(step.findings for step in told.steps) else []
     table = plain_table("step", "action", "time", "result", *findings, right=("step", "time"))
@@ -98,7 +98,7 @@ def _print_overview(
     for event in told.last_events:
         console.print(plain(f"then: {event}"))
     for reply in told.final_replies:
-        console.print(plain(f"last words ({reply.role}): {reply.preview}"))
+        console.print(plain(f"last reply ({reply.role}): {reply.preview}"))
 
 
 def run_header(summary: RunSummary) -> Iterator[str]:
@@ -171,5 +171,5 @@ def _print_reply(console: Console, reply: ReplyView) -> None:
     print_heading(console, f"reply ({reply.role}, {tokens_text(reply.tokens)} tokens{fault})")
     console.print(plain(reply.text.head), soft_wrap=True)
     if reply.plan is not None:
-        print_heading(console, "plan" if reply.plan.first else "changes of the plan")
+        print_heading(console, "plan" if reply.plan.first else "changes to the plan")
         print_blocks(console, reply.plan.blocks, reply.plan.left_out)

@@ -28,7 +28,7 @@ def print_task_list(names: Sequence[str], *, as_json: bool) -> None:
         _print_entry(console, task)
     console.print(
         "↑ higher is better, ↓ lower is better; ± is a standard deviation over runs.\n"
-        "More on one: mlagentbench tasks show ID",
+        "Details of one task: mlagentbench tasks show ID",
         style="dim",
     )
 
@@ -39,7 +39,7 @@ def _print_entry(console: Console, task: Task) -> None:
     arrow = "↑" if metric.better == "higher" else "↓"
     console.print(
         f"[bold]{task.id}[/bold]  {task.inspect_name}  [dim]{task.spec.category}[/dim]\n"
-        f"  {metric.name} {arrow}; needs {', '.join(needs(task)) or 'nothing more'}",
+        f"  {metric.name} {arrow}; needs {', '.join(needs(task)) or 'nothing beyond the package'}",
         highlight=False,
     )
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))

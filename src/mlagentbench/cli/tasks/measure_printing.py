@@ -31,12 +31,12 @@ def measurements_table(metric: Metric, measured: Measured) -> Table:
     rows = [
         ("floor", f"{floor:.6g}", f"{source}; {better}"),
         ("starter", f"{measured.starter.mean:.6g}", _starter(measured.starter)),
-        ("bar", f"{measured.bar:.6g}", "from here on a run is a success"),
+        ("bar", f"{measured.bar:.6g}", "a run succeeds if it reaches this score"),
         ("reference", f"{measured.reference.mean:.6g}", _reference(measured.reference)),
         (
             "ceiling",
             "unknown" if measured.ceiling is None else f"{measured.ceiling:.6g}",
-            "" if measured.ceiling is None else "what no submission can better",
+            "" if measured.ceiling is None else "the best possible score",
         ),
     ]
     for row in rows:
@@ -55,7 +55,9 @@ def passing(starter: StarterMeasurements) -> str:
     """How many runs of the starter would be a success, by our rule and by the paper's."""
     if starter.over_bar is None:
         return ""
-    return f" ({starter.over_bar} reach the bar, {starter.over_paper_bar} the paper's)"
+    return (
+        f", {starter.over_bar} reach the bar, {starter.over_paper_bar} succeed by the paper's rule"
+    )
 
 
 def _reference(reference: ReferenceMeasurements) -> str:

@@ -30,7 +30,7 @@ def print_task(name: str, *, as_json: bool) -> None:
         "metric": f"{spec.metric.name}, {spec.metric.better} is better, {spec.metric.scale} scale",
         "submission": spec.submission.path,
         "limits": f"{spec.limits.steps} steps, {spec.limits.time / 3600:g} h, "
-        f"a command {spec.limits.command_time / 60:g} min",
+        f"{spec.limits.command_time / 60:g} min per command",
         "resources": f"{spec.resources.cpus} cores, {spec.resources.memory / 1e9:g} GB memory",
         "python": ", ".join(spec.python.requirements),
         "needs": ", ".join(needs(task)) or "nothing beyond the package",

@@ -108,7 +108,7 @@ def _imported_before(out: Path) -> dict[str, str]:
 def _task_of(log: LegacyRun, top: Path, choices: ImportChoices) -> Task:
     name = choices.task or task_name(log, top)
     if name is None:
-        raise UsageError("neither the log nor its path names the task; give --task ID")
+        raise UsageError("neither the log nor its path names the task; pass --task ID")
     return load_task(name)
 
 

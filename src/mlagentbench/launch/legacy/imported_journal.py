@@ -31,8 +31,8 @@ from mlagentbench.runs.journal import (
 )
 from mlagentbench.runs.object_store import ObjectStore
 
-NO_FILES = "the logs hold no files of this step; those of the step before stand for them"
-NO_START = "the workspace before the first step is unknown; the first snapshot stands for it"
+NO_FILES = "the logs hold no files of this step; those of the step before are used instead"
+NO_START = "the workspace before the first step is unknown; the first snapshot is used instead"
 
 
 class Workspaces(Record):

@@ -146,8 +146,8 @@ def read_source(run: RunDirectory) -> ReplaySource:
     record = read_record(run)
     if record.origin == "legacy":
         raise UsageError(
-            f"{run.path} was imported from the original MLAgentBench, whose actions are others; "
-            "only runs of this one are replayed"
+            f"{run.path} was imported from the original MLAgentBench, whose actions differ; "
+            "only runs of this package can be replayed"
         )
     task = load_task(record.task_path)
     data = data_of(run, record, task)
@@ -163,7 +163,7 @@ def read_source(run: RunDirectory) -> ReplaySource:
         for line in (line for step in steps for line in step.replies):
             objects.verify(line.prompt_hash, f"a prompt of step {line.step}")
     except ObjectLost as lost:
-        raise UsageError(f"a run is replayed where its objects/ are: {lost.detail}") from lost
+        raise UsageError(f"a run cannot be replayed without its objects/: {lost.detail}") from lost
     outcomes = [line for line in lines if isinstance(line, OutcomeLine)]
     return ReplaySource(
         run=run,
@@ -190,8 +190,8 @@ def _tool(record: RunRecord, task: Task, lineage: Lineage) -> ToolModel | None:
         return RecordedTool(name, noted)
     if name != READER:
         raise UsageError(
-            f"{run.path}: its programs asked the model {name} while they ran, and what it said is "
-            f"not kept: there is no {run.asked.name}"
+            f"{run.path}: its programs asked the model {name} while they ran, and its replies were "
+            f"not stored: there is no {run.asked.name}"
         )
     return load_tool(name)
 

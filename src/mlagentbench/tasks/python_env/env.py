@@ -229,7 +229,7 @@ async def _build(
             rmtree(directory, ignore_errors=True)
             if "No space left on device" in str(error):
                 raise UsageError(
-                    f"the disk of {directory.parent} is full: the packages did not fit in; free "
+                    f"the disk of {directory.parent} is full: the packages did not fit; free "
                     "some space, or set MLAGENTBENCH_HOME to a directory on a larger disk"
                 ) from error
             raise
