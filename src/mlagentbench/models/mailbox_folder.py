@@ -45,17 +45,17 @@ CLAIM_EXPIRES = 60.0
 SETTLE_SECONDS = 1.0
 """Seconds without a change after which a reply counts as complete, where its format cannot tell."""
 README = """\
-This directory is a mailbox of MLAgentBench: runs ask here, and wait for your answer.
+This directory is a mailbox of MLAgentBench: runs write requests here and wait for your answer.
 
 Read      NAME.request.txt (the same as NAME.request.json, for reading)
 Answer    with a file of the same NAME, either
             NAME.reply.txt    your answer as plain text, or
             NAME.reply.json   {"text": "...", "tool_calls": [{"function": "...", "arguments": {}}]}
           JSON may also have "stop_reason", "usage", "answered_by"; {"error": "..."} fails the run.
-          Write it under another name first and rename it: what is half written may be taken.
-Then      all files of NAME vanish: your answer was taken. If instead NAME.rejected-1.why.txt
-          appears, it says what was wrong; answer again.
-Others    at the same mailbox: take a request by creating NAME.claim, which must not exist yet.
+          Write it under another name first, then rename it: a half-written file may be read.
+Then      all files of NAME disappear: your answer was accepted. If NAME.rejected-1.why.txt
+          appears instead, it says what was wrong; answer again.
+Sharing   a mailbox: claim a request by creating NAME.claim, which must not exist yet.
 
 To let a model answer: mlagentbench agents relay --mailbox DIR --model PROVIDER/NAME
 """

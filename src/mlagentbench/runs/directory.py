@@ -26,10 +26,10 @@ class RunDirectory:
         replies.jsonl              what the tool model said while the run was graded
         outputs/                   the submission, copied out for grading
         work/                      the workspace, as the host sees it
-        failure.txt                why the run could not be brought to its grade, until it is
-        replay.json replay.html    of a replay, how it compares to the run that it repeats
-        sandbox.json               the sandbox's process, while there is one
-        lock                       held by the process that works here; its pid is in it
+        failure.txt                why the run has no grade; removed once it has one
+        replay.json replay.html    only in a replay: the comparison with the original run
+        sandbox.json               the sandbox's process, while it runs
+        lock                       held by the process that works here; contains its pid
     """
 
     def __init__(self, out: Path, path: Path) -> None:
@@ -69,7 +69,7 @@ class RunDirectory:
         return self.path.relative_to(self.out)
 
     def create(self) -> None:
-        """Make the directories that a run needs; what a killed harness half wrote goes."""
+        """Make the directories that a run needs; remove half-written files of a killed harness."""
         self.objects.mkdir(parents=True, exist_ok=True)
         self.work.mkdir(parents=True, exist_ok=True)
         whole = (self.run_json, self.journal, self.sandbox_json, self.replay_json, self.failure)
@@ -78,7 +78,7 @@ class RunDirectory:
 
     @property
     def at_work(self) -> int | None:
-        """The process that signed the lock, if it is in the kernel's list of locks still."""
+        """The process that signed the lock, if it is still in the kernel's list of locks."""
         if not self.lock.exists():
             return None
         signed, inode = self.lock.read_text("ascii", "replace").strip(), self.lock.stat().st_ino
@@ -89,7 +89,7 @@ class RunDirectory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep every other process out; a UsageError says who is in already."""
+        """Keep every other process out; a UsageError names the process that holds the lock."""
         self.path.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:

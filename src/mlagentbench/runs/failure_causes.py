@@ -1,13 +1,13 @@
-"""Whose fault the end of a run is, and so whether it counts.
+"""Who is responsible for how a run ended, which decides whether the run counts.
 
-| cause                                       | whose          | becomes                 |
+| cause                                       | responsible    | counts as               |
 |---------------------------------------------|----------------|-------------------------|
 | graded, valid                               | -              | its score               |
-| no or an invalid submission                 | the agent's    | a failure, at the floor |
-| its script out of memory or time            | the agent's    | as it was submitted     |
-| context overflow, refusal                   | the agent's    | as it was submitted     |
-| steps, time, tokens or money used up        | the agent's    | as it was submitted     |
-| the provider is out, also after its retries | infrastructure | missing                 |
+| no submission, or an invalid one            | the agent      | a failure, at the floor |
+| its script ran out of memory or time        | the agent      | as submitted            |
+| context overflow, refusal                   | the agent      | as submitted            |
+| steps, time, tokens or money used up        | the agent      | as submitted            |
+| the provider is unavailable after retries   | infrastructure | missing                 |
 | sandbox, grader, task or harness failed     | infrastructure | missing                 |
 | the host died, or a person stopped it       | infrastructure | missing                 |
 

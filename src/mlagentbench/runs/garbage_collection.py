@@ -1,4 +1,4 @@
-"""Removing objects that no run below an OUT refers to any more.
+"""Remove objects that no run below an OUT refers to any more.
 
 A run refers to objects only through its journal: to snapshots, and through their listings to
 directories and files, and by every other hash in a line: long texts, whole outputs, prompts. The
@@ -32,7 +32,7 @@ from mlagentbench.runs.snapshot_trees import read_tree, verify_snapshot
 
 JOURNAL = "journal.jsonl"
 RUN_DIRECTORY = {JOURNAL, "run.json"}
-"""Where one of these is, is a run; what is below it is the agent's."""
+"""A directory with one of these is a run; everything below it belongs to the agent."""
 TRACES = ("grades.jsonl", "output.log")
 """What is written only after a journal's first line."""
 OBJECTS, RUNS = "objects", "runs"
@@ -57,9 +57,9 @@ class Freed(Record):
 
     dry_run: bool
     objects: Amount = Amount()
-    """That no run refers to."""
+    """Objects that no run refers to."""
     leftovers: Amount = Amount()
-    """Begun by processes that are gone."""
+    """Incomplete files of processes that are gone."""
     workspaces: Amount = Amount()
     """Directories of finished runs: their workspaces, and what was copied out for grading."""
     kept: Amount = Amount()

@@ -1,4 +1,6 @@
-"""Lines that vouch for the lines before them: journal, grades, judgements and tool replies.
+"""Chained lines: each carries the hash of the line before it, so that changes are noticed.
+
+The journal, grades, judgements and tool replies of a run consist of such lines.
 
     {"n":3, ... ,"before":"<sha256>","token":"<holder>","check":"<sha256>"}
 

@@ -1,9 +1,9 @@
-"""Which directories changed since one last looked, as the kernel's inotify tells it.
+"""Which directories have changed since the last check, according to the kernel's inotify.
 
-It tells of every write, truncation, change of mode and change of names by any process on this
-machine, in time: what a process did before it ended is in the queue when its end is known. It does
-not tell of writes to memory-mapped files before they are unmapped, nor of a file's other hard
-links; callers must check those themselves.
+inotify reports every write, truncation, change of mode and change of names by any process on this
+machine. When the end of a process is known, everything that it did is already in the queue. Writes
+to memory-mapped files are reported only when they are unmapped, and changes through other hard
+links of a file are not reported; callers must check both themselves.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ _BUFFER = 1 << 20
 
 
 class WatchImpossible(Exception):
-    """The kernel does not watch, or not so much."""
+    """The kernel cannot watch directories, or not this many."""
 
 
 class DirectoryWatch:
@@ -49,7 +49,7 @@ class DirectoryWatch:
         return number
 
     def changed(self) -> set[int] | None:
-        """The directories in which something happened; `None` when that cannot be told.
+        """The directories in which something happened; `None` when that is unknown.
 
         It cannot when the queue ran over, or when a watched directory was moved or removed, so that
         its number may now stand for another place.

@@ -31,8 +31,8 @@ LONG_TEXT = 16_000
 """Longer texts go to the object store."""
 
 ReplyFault = Literal["empty", "fields", "action", "json", "cut off", "no tool call", "no code"]
-"""Why nothing can be done with a reply: it says nothing, lacks fields, names no action, its
-arguments are no JSON, it was cut off, calls no tool, or has no code where that was asked for."""
+"""Why a reply cannot be used: it is empty, lacks fields, names no action, its arguments are not
+JSON, it was cut off, calls no tool, or has no code although code was requested."""
 EventName = Literal[
     "resumed",
     "interrupted",
@@ -47,8 +47,8 @@ EventName = Literal[
     "taken over",
     "edited",
 ]
-"""limits: other ones hold from here on. branched: what stands above is another run's history.
-taken over: it is another agent's, too. edited: the last observation is not what was observed."""
+"""limits: other limits hold from here on. branched: the lines above are another run's history.
+taken over: they are also another agent's. edited: the last observation was replaced."""
 
 
 class Line(Record):
@@ -113,10 +113,10 @@ class BeginLine(Line):
 class EndLine(Line):
     """An action's observation and the workspace after it.
 
-    `text` is the hash of the observation's text where that is too long to stand here; `output` of
-    everything that a command printed, where the observation shows only a part. `notes` names what
-    the snapshot leaves out; `edited` and `undone` the file that the action changed or put back.
-    `usage` is the run's so far: programs that the action ran may have asked a model, too.
+    `text` is the hash of the observation's text if that is too long for the journal; `output` is
+    the hash of all that a command printed, if the observation shows only a part. `notes` names what
+    the snapshot leaves out; `edited` and `undone` name the file that it changed or restored.
+    `usage` is the run's usage so far: programs that the action ran may have asked a model, too.
     """
 
     kind: Literal["end"] = "end"
@@ -134,7 +134,7 @@ class EndLine(Line):
 
 
 class EventLine(Line):
-    """Something worth knowing that is no step.
+    """Something worth knowing that is not a step.
 
     An unreadable reply is named by the number of its line, with what was wrong with its form.
     `limits` are those that hold from here on.

@@ -1,11 +1,11 @@
-"""Contents by their BLAKE3 hash: stored once, never changed, shared by all runs below one OUT.
+"""Objects named by their BLAKE3 hash: stored once, never changed, shared by all runs below one OUT.
 
-A new object is written beside its place, synced and renamed into it, so that a name that exists
-holds the right bytes whatever crashed, and two processes that store the same are both right. Later
-damage on the disk is found when it is read: bytes that do not match their name are never returned.
+A new object is written to a temporary file, synced and renamed. So an object that exists has the
+right bytes after any crash, and two processes may store the same object. Later damage on the disk
+is found when the object is read: bytes that do not match their name are never returned.
 
-Who stores holds `lock` together with all others that do; who removes objects holds it alone, so
-that nothing goes away between being found there and being named in a journal.
+Processes that store objects share `lock`; a process that removes objects holds it exclusively. So
+no object is removed between being found and being named in a journal.
 """
 
 import ctypes

@@ -63,7 +63,7 @@ def disclose(
 
 
 def find_or_create_run(out: Path, task: Task, epoch: int, disclosure: Disclosure) -> RunDirectory:
-    """The directory of this very run below OUT; a new one gets its run.json."""
+    """The directory of this run below OUT; a new one gets its run.json."""
     record = RunRecord(
         task_path=task.address,
         epoch=epoch,

@@ -1,7 +1,7 @@
-"""Making a workspace what it was: a snapshot's objects copied out, each verified on its way.
+"""Restore a workspace from a snapshot: copy its objects, and verify each of them.
 
-A file that is in the way goes only when its successor is there whole, so that a damaged store
-costs a workspace nothing. Large files are copied by several threads: hashing is what takes longest.
+A file is replaced only when its new version is complete, so a damaged store never destroys files of
+a workspace. Large files are copied by several threads, because hashing takes longest.
 """
 
 import os

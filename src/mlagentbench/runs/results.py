@@ -1,4 +1,4 @@
-"""Reading what runs left behind: one result per run directory."""
+"""Read the results of runs: one result per run directory."""
 
 import json
 import os
@@ -86,7 +86,7 @@ def find_run(path: Path) -> RunDirectory:
 
 
 def _hint(path: Path) -> str:
-    """What somebody may have meant by a path that is no run."""
+    """A suggestion for a path that is not a run."""
     below = (sorted(path.glob("*/" * depth + "run.json")) for depth in range(1, DEEPEST + 1))
     found = next(filter(None, below), [])
     if found:

@@ -2,8 +2,8 @@
 
 A snapshot's id is the hash of its top directory's listing. Directories that did not change keep
 their listing, so two snapshots share everything that they have in common. A listing has one JSON
-array a line, `[name, kind, mode, value]`, sorted by name; value is the hash of a file's bytes or of
-a directory's listing, or the target of a link.
+array per line, `[name, kind, mode, value]`, sorted by name; value is the hash of a file's bytes or
+of a directory's listing, or the target of a link.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Taking and restoring snapshots of a workspace, at a cost that follows what changed."""
+"""Take and restore snapshots of a workspace; the cost depends on what changed."""
 
 import os
 import time
@@ -91,7 +91,7 @@ class Snapshots:
         self._known.unwatch()
 
     def close(self) -> None:
-        """Let the kernel's watch go."""
+        """Stop the kernel's watch."""
         self._forget_watch()
 
     def restore(self, snapshot: str) -> None:

@@ -1,11 +1,11 @@
-"""What a workspace holds, kept in memory, and the walk that brings it up to date.
+"""The contents of a workspace, kept in memory, and the walk that updates them.
 
-The walk compares each file's inode, size and ctime, which no process can set, with what they were
-last time; only files that differ are read. A file that changed so shortly before it was read that a
-second change could bear the same ctime is read again next time, and so is one that is open for
-writing: what is written to mapped memory need not change the ctime once more. Directories are
-entered by descriptor and links are never followed, since processes in the workspace may still be at
-work.
+The walk compares each file's inode, size and ctime, which no process can set, with their last
+values; only files that differ are read. Two kinds of files are read again next time: files that
+changed so shortly before they were read that a second change could have the same ctime, and files
+that are open for writing, because writes to mapped memory need not change the ctime again.
+Directories are opened by descriptor and links are never followed, since processes in the workspace
+may still be running.
 """
 
 import errno
