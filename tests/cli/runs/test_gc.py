@@ -15,7 +15,7 @@ from mlagentbench.runs.object_store import ObjectStore
 
 def test_it_takes_only_an_out_that_nobody_uses(tmp_path: Path) -> None:
     with pytest.raises(
-        UsageError, match=f"{tmp_path} is not an --out directory: .* no runs and no obj"
+        UsageError, match=f"{tmp_path} is not an --out directory: runs and objects not found"
     ):
         free_space(tmp_path, dry_run=False, workspaces=False)
     assert not list(tmp_path.iterdir())

@@ -43,7 +43,7 @@ def free_space(out: Path, *, dry_run: bool, workspaces: bool) -> "Freed":
     missing = [name for name in ("runs", "objects") if not (out / name).is_dir()]
     if missing:
         raise UsageError(
-            f"{out} is not an --out directory: there is no {' and no '.join(missing)} in it; "
+            f"{out} is not an --out directory: {' and '.join(missing)} not found in it; "
             "name the directory that holds runs and objects"
         )
     with hold_output(out):
