@@ -19,11 +19,11 @@ class RunDirectory:
       runs/TASK/TIER/AGENT-HASH8/MODEL/EPOCH/
         run.json                   what this run is (RunRecord), written first, never rewritten
         journal.jsonl              what happened, appended and never rewritten
-        output.log                 what commands printed, as it came
-        grades.jsonl               one GradeRecord a line
-        judgements.jsonl           one JudgeReport a line
-        asked.jsonl                what the tool model said to the agent's programs
-        replies.jsonl              what the tool model said while the run was graded
+        output.log                 what commands printed, in order
+        grades.jsonl               one GradeRecord per line
+        judgements.jsonl           one JudgeReport per line
+        asked.jsonl                the tool model's replies to the agent's programs
+        replies.jsonl              the tool model's replies while the run was graded
         outputs/                   the submission, copied out for grading
         work/                      the workspace, as the host sees it
         failure.txt                why the run has no grade; removed once it has one
