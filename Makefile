@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+BASE   := $(VENV)/base-ready
 READY  := $(VENV)/ready
 
 .PHONY: help demo test fast check hooks bench soak format clean bubblewrap chromium
@@ -19,7 +20,7 @@ help:
 	@echo "make format  format the code"
 	@echo "make clean   remove the venv and caches"
 
-demo: $(READY) bubblewrap
+demo: $(BASE) bubblewrap
 	@$(BIN)/mlagentbench demo
 
 test: $(READY) bubblewrap chromium
@@ -47,13 +48,18 @@ format: $(READY)
 	@$(BIN)/ruff format src tests bench
 	@$(BIN)/ruff check --fix src tests bench
 
-$(READY): pyproject.toml
-	@echo "setting up $(VENV) (about 1.3 GB on disk)"
+$(BASE): pyproject.toml
+	@echo "setting up $(VENV) with the base package (about 0.6 GB on disk)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "MLAgentBench needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || \
 		{ echo "cannot make a venv; on Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install --disable-pip-version-check --editable .
+	@touch $(BASE)
+
+$(READY): $(BASE)
+	@echo "adding what tests and checks need to $(VENV) (about 0.8 GB more)"
+	@$(BIN)/python -m pip install --disable-pip-version-check --editable '.[dev]'
 	@touch $(READY)
 
 bubblewrap:
