@@ -33,6 +33,7 @@ from mlagentbench.runs.hash_chain import (
 )
 from mlagentbench.runs.journal import EventLine, Journal, read_lines
 from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.results import read_record
 
 RECORD = b'{"v":2}'
 
@@ -225,22 +226,45 @@ def test_a_line_that_a_program_rewrote_is_read_and_found(run: RunDirectory) -> N
 
 
 @pytest.mark.parametrize(
-    ("found", "reader"),
+    ("found", "named", "reader"),
     [
-        (1, "mlagentbench 0.1.0"),
-        (FORMAT + 1, "a newer version"),
-        (0, "a different version"),
-        ("x", "a different version"),
-        (None, "a different version"),
+        (1, "format 1", "mlagentbench 0.1.0"),
+        (FORMAT + 1, f"format {FORMAT + 1}", "a newer version"),
+        (0, "format 0", "a different version"),
+        (True, "format true", "a different version"),
+        (float(FORMAT), f"format {FORMAT}.0", "a different version"),
+        (str(FORMAT), f'format "{FORMAT}"', "a different version"),
+        ("a\nb", r'format "a\nb"', "a different version"),
+        (None, "no format", "a different version"),
     ],
 )
-def test_another_format_names_the_version_that_reads_it(found: object, reader: str) -> None:
+def test_another_format_names_the_version_that_reads_it(
+    found: object, named: str, reader: str
+) -> None:
     with pytest.raises(UsageError) as refused:
         require_format(Path("RUN"), found)
     assert str(refused.value) == (
-        f"RUN: run.json has format {found}, and mlagentbench {READ_BY[FORMAT]} reads format "
+        f"RUN: run.json has {named}, and mlagentbench {READ_BY[FORMAT]} reads format "
         f"{FORMAT}; read this run with {reader}"
     )
+
+
+def test_a_line_nested_too_deeply_is_damage(run: RunDirectory) -> None:
+    for file in (run.journal, run.grades, run.run_json):
+        with file.open("ab") as opened:
+            opened.write(b"[" * 100_000 + b"\n")
+    assert list(payloads(run.grades))[-1] == b"[" * 100_000
+    with pytest.raises(UsageError, match=r"line 5: the journal is damaged: maximum recursion"):
+        read_lines(run.journal)
+    run.run_json.write_bytes(b"[" * 100_000)
+    with pytest.raises(UsageError, match="cut off or damaged, not JSON: maximum recursion"):
+        read_record(run)
+
+
+def test_a_record_without_a_format_is_refused(run: RunDirectory) -> None:
+    run.run_json.write_bytes(b"{}")
+    with pytest.raises(UsageError, match=r"run\.json has no format, and .* reads format 2"):
+        read_record(run)
 
 
 def test_hashes_of_lines_keep_no_objects(run: RunDirectory, tmp_path: Path) -> None:

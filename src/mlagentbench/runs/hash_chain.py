@@ -33,6 +33,9 @@ TOKEN = "none"
 """The holder's token, as long as runs have no leases."""
 SEAL = {"before", "token", "journal", "check"}
 """What the chain adds to what a line carries."""
+RECORD = "run.json"
+LONGEST_FORMAT = 40
+"""Characters that are shown of what should be a format's number."""
 TAIL = 1 << 13
 _SEAL = re.compile(
     rb',"before":"(?P<before>[0-9a-f]{64})","token":"(?P<token>[^"\\]*)"'
@@ -45,21 +48,23 @@ class ChainBroken(UsageError):
     """A line is not the one that was written there."""
 
     def __init__(self, path: Path, fault: str) -> None:
+        either = f"the file or {RECORD} was altered; copy both" if f"from {RECORD}" in fault else ""
         super().__init__(
-            f"{path}, {fault}: the file was altered; copy it from a backup, or start again with "
-            "another --out"
+            f"{path}, {fault}: {either or 'the file was altered; copy it'} from a backup, or start "
+            "again with another --out"
         )
 
 
-def require_format(run: Path, found: Json, file: str = "run.json") -> None:
+def require_format(run: Path, found: Json, file: str = RECORD) -> None:
     """A UsageError when a file of a run directory has another format than this version reads."""
-    if found == FORMAT:
+    number = found if isinstance(found, int) and not isinstance(found, bool) else 0
+    if number == FORMAT:
         return
-    reader = READ_BY.get(found) if isinstance(found, int) else None
-    newer = isinstance(found, int) and found > FORMAT
+    reader, newer = READ_BY.get(number), number > FORMAT
+    named = "no format" if found is None else f"format {json.dumps(found)[:LONGEST_FORMAT]}"
     other = f"mlagentbench {reader}" if reader else f"a {'newer' if newer else 'different'} version"
     raise UsageError(
-        f"{run}: {file} has format {found}, and mlagentbench {READ_BY[FORMAT]} reads format "
+        f"{run}: {file} has {named}, and mlagentbench {READ_BY[FORMAT]} reads format "
         f"{FORMAT}; read this run with {other}"
     )
 
@@ -74,7 +79,7 @@ def line_hash(raw: bytes) -> str:
 
 def first_hash(path: Path) -> str:
     """What the first line of a file follows: run.json beside it, or nothing where there is none."""
-    record = path.with_name("run.json")
+    record = path.with_name(RECORD)
     return line_hash(record.read_bytes() if record.exists() else b"")
 
 
@@ -94,7 +99,7 @@ def payload_of(raw: bytes) -> bytes:
         return raw[: len(raw) - len(seal[0])] + b"}"
     try:
         values = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return raw
     if not isinstance(values, dict) or not SEAL & values.keys():
         return raw
@@ -137,7 +142,7 @@ def last_hash(path: Path) -> str:
 
 def find_fault(lines: Iterable[bytes], first: str) -> str | None:
     """The first line that is not the one that was written there; None when the chain holds."""
-    before, previous = first, "run.json"
+    before, previous = first, RECORD
     for number, raw in enumerate(lines, start=1):
         seal = _seal_of(raw)
         if seal is None:
