@@ -160,35 +160,49 @@ def find_fault(lines: Iterable[bytes], first: str) -> str | None:
     return None
 
 
-def require_chain(path: Path) -> None:
-    """ChainBroken names the first line of a file that is not the one that was written there."""
-    fault = find_fault(whole_lines(path), first_hash(path))
-    if fault is not None:
+def require_chain(path: Path, others: Iterable[Path] = ()) -> None:
+    """ChainBroken names the first line of a file that is not the one that was written there.
+
+    Of a journal, the run's other files tell whether its end is missing.
+    """
+    if (fault := find_journal_fault(path, others)) is not None:
         raise ChainBroken(path, fault)
+
+
+def find_journal_fault(journal: Path, others: Iterable[Path]) -> str | None:
+    """Why a journal is not the one that was written; None when it is."""
+    return _Chains(journal, others).journal_fault
 
 
 def find_faults(journal: Path, others: Iterable[Path]) -> Iterator[str]:
     """Why the chains of a run's files do not hold, a sentence a file; nothing when they all do."""
-    first = first_hash(journal)
-    read = [(path, whole_lines(path)) for path in others]
-    # The journal is read last: it may grow meanwhile, and lines elsewhere name its lines.
-    own = whole_lines(journal)
-    hashes = {line_hash(raw) for raw in own}
-    if (fault := find_fault(own, first)) is not None:
-        yield f"{journal.name} was altered: {fault}"
-    for path, lines in read:
-        fault = find_fault(lines, first) or _unknown_journal(lines, journal.name, hashes)
+    chains = _Chains(journal, others)
+    for name, fault in ((journal.name, chains.journal_fault), *chains.faults.items()):
         if fault is not None:
-            yield f"{path.name} was altered: {fault}"
+            yield f"{name} was altered: {fault}"
 
 
-def _unknown_journal(lines: Iterable[bytes], journal: str, hashes: set[str]) -> str | None:
-    for number, raw in enumerate(lines, start=1):
-        seal = _seal_of(raw)
-        if seal is None or seal["journal"] is None:
-            continue
-        if seal["journal"].decode() not in hashes:
-            return f"line {number} was written after a line that {journal} does not have"
+class _Chains:
+    """The first fault of a run's journal, and of each of its other files."""
+
+    def __init__(self, journal: Path, others: Iterable[Path]) -> None:
+        first = first_hash(journal)
+        read = {path.name: whole_lines(path) for path in others}
+        # The journal is read last: it may grow meanwhile, and lines elsewhere name its lines.
+        own = whole_lines(journal)
+        self.faults = {name: find_fault(lines, first) for name, lines in read.items()}
+        sound = {name: lines for name, lines in read.items() if self.faults[name] is None}
+        known = {first, *map(line_hash, own)}
+        self.journal_fault = find_fault(own, first) or _lost_line(sound, known)
+
+
+def _lost_line(files: dict[str, list[bytes]], known: set[str]) -> str | None:
+    """Which line of other files was written after a line that the journal does not have."""
+    for name, lines in files.items():
+        for number, raw in enumerate(lines, start=1):
+            seal = _seal_of(raw)
+            if seal is not None and seal["journal"] and seal["journal"].decode() not in known:
+                return f"the line is missing after which line {number} of {name} was written"
     return None
 
 
@@ -244,9 +258,17 @@ def append_line(path: Path, payload: bytes, journal: Path | None = None) -> None
     """
     try:
         with closing(ChainedFile(path, shared=True)) as file:
-            file.append(payload, journal=None if journal is None else last_hash(journal))
+            file.append(payload, journal=None if journal is None else _synced_hash(journal))
     except OSError as error:
         raise _not_written(path, error) from error
+
+
+def _synced_hash(journal: Path) -> str:
+    """The hash of a journal's last line, which is on disk then: no crash takes it back."""
+    if journal.exists():
+        with journal.open("rb") as file:
+            os.fdatasync(file.fileno())
+    return last_hash(journal)
 
 
 def _not_written(path: Path, error: OSError) -> RunFailed:

@@ -170,11 +170,14 @@ _SYNCED = (ReplyLine, EndLine, OutcomeLine)
 class Journal:
     """A journal open for writing; only the holder of the run's lock may have one."""
 
-    def __init__(self, path: Path) -> None:
-        """Continue a journal, or begin one; ChainBroken when it was altered."""
+    def __init__(self, path: Path, others: Iterable[Path] = ()) -> None:
+        """Continue a journal, or begin one; ChainBroken when it was altered.
+
+        The run's other files of chained lines tell whether its end is missing.
+        """
         self.path = path
         self._next = len(read_lines(path)) if path.exists() else 0
-        require_chain(path)
+        require_chain(path, others)
         self._file = ChainedFile(path)
 
     def append(self, line_type: type[L], clock: float, **fields: Json) -> L:
