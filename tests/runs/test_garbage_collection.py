@@ -14,6 +14,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.records import Action, Observation, Outcome, Usage
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.garbage_collection import Freed, collect_objects, remove_workspaces
+from mlagentbench.runs.hash_chain import append_line
 from mlagentbench.runs.journal import (
     BeginLine,
     EndLine,
@@ -155,6 +156,19 @@ def test_what_cannot_be_understood_stops_it(tmp_path: Path) -> None:
     run.journal.write_bytes(sound.replace(b'"kind":"outcome"', b'"kind":"autcome"'))
     with pytest.raises(UsageError, match=r"line 8: .*; nothing was removed"):
         collect_objects(tmp_path, dry_run=False)
+    for altered in (
+        sound.replace(b'"kind":"begin"', b'"kind": "begin"', 1),
+        b"".join(sound.splitlines(keepends=True)[1:]),
+    ):
+        run.journal.write_bytes(altered)
+        with pytest.raises(UsageError, match=rf"{run.journal}, line .* altered; nothing was remov"):
+            collect_objects(tmp_path, dry_run=False)
+    run.journal.write_bytes(sound)
+    append_line(run.grades, b'{"score":1}', run.journal)
+    run.journal.write_bytes(b"".join(sound.splitlines(keepends=True)[:-1]))
+    with pytest.raises(UsageError, match=r"line 1 of grades.jsonl .* nothing was removed"):
+        collect_objects(tmp_path, dry_run=False)
+    run.grades.unlink()
     run.output_log.write_text("a command said something")
     for lose in (Path.unlink, Path.touch):
         lose(run.journal)

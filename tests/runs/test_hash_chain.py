@@ -3,6 +3,7 @@
 import hashlib
 import json
 import multiprocessing
+import os
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,7 @@ from mlagentbench.runs.hash_chain import (
 )
 from mlagentbench.runs.journal import EventLine, Journal, read_lines
 from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.results import read_record
 
 RECORD = b'{"v":2}'
 
@@ -121,7 +123,7 @@ def test_the_first_fault_is_named(run: RunDirectory) -> None:
     )
     assert faults(run) == [f"journal.jsonl was altered: {expected}"]
     with pytest.raises(ChainBroken, match=r"journal.jsonl, line 2 does not follow from line 1 .*"):
-        require_chain(run.journal)
+        require_chain(run.journal, run.appended_files)
     with pytest.raises(ChainBroken, match="the file was altered; copy it from a backup"):
         Journal(run.journal)
 
@@ -133,15 +135,38 @@ def test_a_record_that_was_rewritten_is_found(run: RunDirectory) -> None:
         "journal.jsonl was altered: line 1 does not follow from run.json",
         "grades.jsonl was altered: line 1 does not follow from run.json",
     ]
+    with pytest.raises(ChainBroken, match=r"the file or run\.json was altered; copy both from a"):
+        require_chain(run.journal, run.appended_files)
 
 
 def test_a_journal_that_lost_its_end_does_not_fit_its_grades(run: RunDirectory) -> None:
     lines = whole_lines(run.journal)
     run.journal.write_bytes(b"".join(line + b"\n" for line in lines[:-1]))
     assert fault(run.journal) is None
-    assert faults(run) == [
-        "grades.jsonl was altered: line 1 was written after a line that journal.jsonl does not have"
-    ]
+    fault_found = "the line is missing after which line 1 of grades.jsonl was written"
+    assert faults(run) == [f"journal.jsonl was altered: {fault_found}"]
+    for contents in (run.journal.read_bytes(), b"", lines[0][:30]):
+        run.journal.write_bytes(contents)
+        with pytest.raises(ChainBroken, match=fault_found):
+            Journal(run.journal, run.appended_files)
+        assert run.journal.read_bytes() == contents
+
+
+def test_a_grade_is_written_after_the_line_that_it_names_is_on_disk(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", lambda handle: synced.append(os.fstat(handle).st_ino))
+    append_line(run.grades, b'{"score":1}', run.journal)
+    assert synced == [run.journal.stat().st_ino, run.grades.stat().st_ino]
+
+
+def test_what_is_judged_before_the_first_line_holds(run: RunDirectory) -> None:
+    for file in (run.journal, run.grades):
+        file.unlink()
+    append_line(run.judgements, b'{"said":1}', run.journal)
+    assert faults(run) == []
+    Journal(run.journal, run.appended_files).close()
 
 
 def test_torn_at_every_byte_the_next_line_continues_the_chain(run: RunDirectory) -> None:
@@ -225,22 +250,45 @@ def test_a_line_that_a_program_rewrote_is_read_and_found(run: RunDirectory) -> N
 
 
 @pytest.mark.parametrize(
-    ("found", "reader"),
+    ("found", "named", "reader"),
     [
-        (1, "mlagentbench 0.1.0"),
-        (FORMAT + 1, "a newer version"),
-        (0, "a different version"),
-        ("x", "a different version"),
-        (None, "a different version"),
+        (1, "format 1", "mlagentbench 0.1.0"),
+        (FORMAT + 1, f"format {FORMAT + 1}", "a newer version"),
+        (0, "format 0", "a different version"),
+        (True, "format true", "a different version"),
+        (float(FORMAT), f"format {FORMAT}.0", "a different version"),
+        (str(FORMAT), f'format "{FORMAT}"', "a different version"),
+        ("a\nb", r'format "a\nb"', "a different version"),
+        (None, "no format", "a different version"),
     ],
 )
-def test_another_format_names_the_version_that_reads_it(found: object, reader: str) -> None:
+def test_another_format_names_the_version_that_reads_it(
+    found: object, named: str, reader: str
+) -> None:
     with pytest.raises(UsageError) as refused:
         require_format(Path("RUN"), found)
     assert str(refused.value) == (
-        f"RUN: run.json has format {found}, and mlagentbench {READ_BY[FORMAT]} reads format "
+        f"RUN: run.json has {named}, and mlagentbench {READ_BY[FORMAT]} reads format "
         f"{FORMAT}; read this run with {reader}"
     )
+
+
+def test_a_line_nested_too_deeply_is_damage(run: RunDirectory) -> None:
+    for file in (run.journal, run.grades, run.run_json):
+        with file.open("ab") as opened:
+            opened.write(b"[" * 100_000 + b"\n")
+    assert list(payloads(run.grades))[-1] == b"[" * 100_000
+    with pytest.raises(UsageError, match=r"line 5: the journal is damaged: maximum recursion"):
+        read_lines(run.journal)
+    run.run_json.write_bytes(b"[" * 100_000)
+    with pytest.raises(UsageError, match="cut off or damaged, not JSON: maximum recursion"):
+        read_record(run)
+
+
+def test_a_record_without_a_format_is_refused(run: RunDirectory) -> None:
+    run.run_json.write_bytes(b"{}")
+    with pytest.raises(UsageError, match=r"run\.json has no format, and .* reads format 2"):
+        read_record(run)
 
 
 def test_hashes_of_lines_keep_no_objects(run: RunDirectory, tmp_path: Path) -> None:

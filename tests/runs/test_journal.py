@@ -89,6 +89,19 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert history.usage == Usage(steps=2, seconds=4.5, input_tokens=10, output_tokens=2, cost=0.5)
 
 
+def test_lines_that_do_not_fit_together_name_the_journal(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    write_run(path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], *lines[3:]]))
+    with pytest.raises(UsageError, match=rf"^{path}: the journal is damaged: step 1 ends but nev"):
+        read_journal(path)
+    undoing = lines[3].replace(b'"edited"', b'"undone"')
+    path.write_bytes(b"".join([*lines[:3], undoing]))
+    with pytest.raises(UsageError, match=rf"^{path}: .* step 1 takes back an edit that was never"):
+        read_journal(path)
+
+
 def test_torn_at_every_byte_it_reads_and_goes_on(tmp_path: Path) -> None:
     whole = tmp_path / "whole.jsonl"
     write_run(whole)

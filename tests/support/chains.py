@@ -22,8 +22,9 @@ def change_record(run: RunDirectory, record: RunRecord) -> None:
 
 
 def write_lines(run: RunDirectory, lines: Sequence[AnyLine]) -> None:
-    """Give a run another journal."""
+    """Give a run another journal; what was written after lines of the old one fits it."""
     run.journal.write_bytes(whole_journal(lines, run.journal))
+    rechain(run)
 
 
 def faults(run: RunDirectory) -> list[str]:

@@ -162,7 +162,7 @@ class Environment:
         self.run.create()
         self.store.remove_leftovers()
         history = read_journal(self.run.journal, self.store)
-        self._journal = Journal(self.run.journal)
+        self._journal = Journal(self.run.journal, self.run.appended_files)
         self._output_log = self.run.output_log.open("ab", buffering=0)
         if history.run is None:
             self._begin_run()

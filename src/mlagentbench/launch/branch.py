@@ -136,7 +136,7 @@ def shared_lines(parent: RunDirectory, step: int) -> list[AnyLine]:
     """The parent's journal up to the end of a step; a UsageError for one that cannot be shared."""
     require_agent_run(parent, record := read_record(parent))
     lines = read_lines(parent.journal) if parent.journal.exists() else []
-    require_chain(parent.journal)
+    require_chain(parent.journal, parent.appended_files)
     last = len(History(lines).steps)
     if not lines or step > last:
         raise UsageError(f"--step {step}: the last step of {parent.path} is {last}")

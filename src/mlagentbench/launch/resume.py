@@ -99,7 +99,7 @@ def resume_runs(
     runs = list({run.path: run for run in map(find_run, paths)}.values())
     for run in runs:
         require_agent_run(run, read_record(run))
-        require_chain(run.journal)
+        require_chain(run.journal, run.appended_files)
     for other in runs[1:]:
         if other.out != runs[0].out:
             raise UsageError(

@@ -17,7 +17,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.fs import remove_tree
 from mlagentbench.records import Record
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.hash_chain import payloads
+from mlagentbench.runs.hash_chain import find_journal_fault, payloads
 from mlagentbench.runs.journal import (
     AnyLine,
     EndLine,
@@ -94,7 +94,7 @@ def referred_objects(out: Path) -> set[str]:
     listings: set[str] = set()
     for run in find_runs(out):
         try:
-            lines, text = _read_whole(run / JOURNAL)
+            lines, text = _read_whole(RunDirectory(out, run.relative_to(out)))
         except UsageError as error:
             raise UsageError(
                 f"{error}; {KEPT_ALL}: copy its journal from a backup, or move "
@@ -111,16 +111,19 @@ def referred_objects(out: Path) -> set[str]:
     return referred | listings
 
 
-def _read_whole(journal: Path) -> tuple[list[AnyLine], str]:
+def _read_whole(run: RunDirectory) -> tuple[list[AnyLine], str]:
     """A journal's lines and their text without the chain's own hashes.
 
-    A UsageError when a line is damaged, or all are gone.
+    A UsageError when a line is damaged, altered or missing, or all are gone.
     """
+    journal = run.journal
     text = b"\n".join(payloads(journal)).decode("utf-8", "replace")
     lines = read_lines(journal) if journal.exists() else []
     traces = (journal.parent / name for name in TRACES)
     if not lines and any(trace.exists() and trace.stat().st_size for trace in traces):
         raise UsageError(f"{journal}: the journal is lost: the run began, and there is no line")
+    if (fault := find_journal_fault(journal, run.appended_files)) is not None:
+        raise UsageError(f"{journal}, {fault}: the journal was altered")
     return lines, text
 
 

@@ -35,6 +35,9 @@ TOKEN = "none"
 """The holder's token, as long as runs have no leases."""
 SEAL = {"before", "token", "journal", "check"}
 """What the chain adds to what a line carries."""
+RECORD = "run.json"
+LONGEST_FORMAT = 40
+"""Characters that are shown of what should be a format's number."""
 TAIL = 1 << 13
 _SEAL = re.compile(
     rb',"before":"(?P<before>[0-9a-f]{64})","token":"(?P<token>[^"\\]*)"'
@@ -47,21 +50,23 @@ class ChainBroken(UsageError):
     """A line is not the one that was written there."""
 
     def __init__(self, path: Path, fault: str) -> None:
+        either = f"the file or {RECORD} was altered; copy both" if f"from {RECORD}" in fault else ""
         super().__init__(
-            f"{path}, {fault}: the file was altered; copy it from a backup, or start again with "
-            "another --out"
+            f"{path}, {fault}: {either or 'the file was altered; copy it'} from a backup, or start "
+            "again with another --out"
         )
 
 
-def require_format(run: Path, found: Json, file: str = "run.json") -> None:
+def require_format(run: Path, found: Json, file: str = RECORD) -> None:
     """A UsageError when a file of a run directory has another format than this version reads."""
-    if found == FORMAT:
+    number = found if isinstance(found, int) and not isinstance(found, bool) else 0
+    if number == FORMAT:
         return
-    reader = READ_BY.get(found) if isinstance(found, int) else None
-    newer = isinstance(found, int) and found > FORMAT
+    reader, newer = READ_BY.get(number), number > FORMAT
+    named = "no format" if found is None else f"format {json.dumps(found)[:LONGEST_FORMAT]}"
     other = f"mlagentbench {reader}" if reader else f"a {'newer' if newer else 'different'} version"
     raise UsageError(
-        f"{run}: {file} has format {found}, and mlagentbench {READ_BY[FORMAT]} reads format "
+        f"{run}: {file} has {named}, and mlagentbench {READ_BY[FORMAT]} reads format "
         f"{FORMAT}; read this run with {other}"
     )
 
@@ -76,7 +81,7 @@ def line_hash(raw: bytes) -> str:
 
 def first_hash(path: Path) -> str:
     """What the first line of a file follows: run.json beside it, or nothing where there is none."""
-    record = path.with_name("run.json")
+    record = path.with_name(RECORD)
     return line_hash(record.read_bytes() if record.exists() else b"")
 
 
@@ -96,7 +101,7 @@ def payload_of(raw: bytes) -> bytes:
         return raw[: len(raw) - len(seal[0])] + b"}"
     try:
         values = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return raw
     if not isinstance(values, dict) or not SEAL & values.keys():
         return raw
@@ -139,7 +144,7 @@ def last_hash(path: Path) -> str:
 
 def find_fault(lines: Iterable[bytes], first: str) -> str | None:
     """The first line that is not the one that was written there; None when the chain holds."""
-    before, previous = first, "run.json"
+    before, previous = first, RECORD
     for number, raw in enumerate(lines, start=1):
         seal = _seal_of(raw)
         if seal is None:
@@ -157,35 +162,49 @@ def find_fault(lines: Iterable[bytes], first: str) -> str | None:
     return None
 
 
-def require_chain(path: Path) -> None:
-    """ChainBroken names the first line of a file that is not the one that was written there."""
-    fault = find_fault(whole_lines(path), first_hash(path))
-    if fault is not None:
+def require_chain(path: Path, others: Iterable[Path] = ()) -> None:
+    """ChainBroken names the first line of a file that is not the one that was written there.
+
+    Of a journal, the run's other files tell whether its end is missing.
+    """
+    if (fault := find_journal_fault(path, others)) is not None:
         raise ChainBroken(path, fault)
+
+
+def find_journal_fault(journal: Path, others: Iterable[Path]) -> str | None:
+    """Why a journal is not the one that was written; None when it is."""
+    return _Chains(journal, others).journal_fault
 
 
 def find_faults(journal: Path, others: Iterable[Path]) -> Iterator[str]:
     """Why the chains of a run's files do not hold, a sentence a file; nothing when they all do."""
-    first = first_hash(journal)
-    read = [(path, whole_lines(path)) for path in others]
-    # The journal is read last: it may grow meanwhile, and lines elsewhere name its lines.
-    own = whole_lines(journal)
-    hashes = {line_hash(raw) for raw in own}
-    if (fault := find_fault(own, first)) is not None:
-        yield f"{journal.name} was altered: {fault}"
-    for path, lines in read:
-        fault = find_fault(lines, first) or _unknown_journal(lines, journal.name, hashes)
+    chains = _Chains(journal, others)
+    for name, fault in ((journal.name, chains.journal_fault), *chains.faults.items()):
         if fault is not None:
-            yield f"{path.name} was altered: {fault}"
+            yield f"{name} was altered: {fault}"
 
 
-def _unknown_journal(lines: Iterable[bytes], journal: str, hashes: set[str]) -> str | None:
-    for number, raw in enumerate(lines, start=1):
-        seal = _seal_of(raw)
-        if seal is None or seal["journal"] is None:
-            continue
-        if seal["journal"].decode() not in hashes:
-            return f"line {number} was written after a line that {journal} does not have"
+class _Chains:
+    """The first fault of a run's journal, and of each of its other files."""
+
+    def __init__(self, journal: Path, others: Iterable[Path]) -> None:
+        first = first_hash(journal)
+        read = {path.name: whole_lines(path) for path in others}
+        # The journal is read last: it may grow meanwhile, and lines elsewhere name its lines.
+        own = whole_lines(journal)
+        self.faults = {name: find_fault(lines, first) for name, lines in read.items()}
+        sound = {name: lines for name, lines in read.items() if self.faults[name] is None}
+        known = {first, *map(line_hash, own)}
+        self.journal_fault = find_fault(own, first) or _lost_line(sound, known)
+
+
+def _lost_line(files: dict[str, list[bytes]], known: set[str]) -> str | None:
+    """Which line of other files was written after a line that the journal does not have."""
+    for name, lines in files.items():
+        for number, raw in enumerate(lines, start=1):
+            seal = _seal_of(raw)
+            if seal is not None and seal["journal"] and seal["journal"].decode() not in known:
+                return f"the line is missing after which line {number} of {name} was written"
     return None
 
 
@@ -241,9 +260,17 @@ def append_line(path: Path, payload: bytes, journal: Path | None = None) -> None
     """
     try:
         with closing(ChainedFile(path, shared=True)) as file:
-            file.append(payload, journal=None if journal is None else last_hash(journal))
+            file.append(payload, journal=None if journal is None else _synced_hash(journal))
     except OSError as error:
         raise _not_written(path, error) from error
+
+
+def _synced_hash(journal: Path) -> str:
+    """The hash of a journal's last line, which is on disk then: no crash takes it back."""
+    if journal.exists():
+        with journal.open("rb") as file:
+            os.fdatasync(file.fileno())
+    return last_hash(journal)
 
 
 def _not_written(path: Path, error: OSError) -> RunFailed:

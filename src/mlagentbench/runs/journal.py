@@ -170,11 +170,14 @@ _SYNCED = (ReplyLine, EndLine, OutcomeLine)
 class Journal:
     """A journal open for writing; only the holder of the run's lock may have one."""
 
-    def __init__(self, path: Path) -> None:
-        """Continue a journal, or begin one; ChainBroken when it was altered."""
+    def __init__(self, path: Path, others: Iterable[Path] = ()) -> None:
+        """Continue a journal, or begin one; ChainBroken when it was altered.
+
+        The run's other files of chained lines tell whether its end is missing.
+        """
         self.path = path
         self._next = len(read_lines(path)) if path.exists() else 0
-        require_chain(path)
+        require_chain(path, others)
         self._file = ChainedFile(path)
 
     def append(self, line_type: type[L], clock: float, **fields: Json) -> L:
@@ -208,7 +211,13 @@ class WriteLine(Protocol):
 class History:
     """What a journal says of its run; the only thing that others need to know of it."""
 
-    def __init__(self, lines: Sequence[AnyLine], store: ObjectStore | None = None) -> None:
+    def __init__(
+        self,
+        lines: Sequence[AnyLine],
+        store: ObjectStore | None = None,
+        path: Path | None = None,
+    ) -> None:
+        """Read lines; a UsageError names the journal's path when they do not fit together."""
         self.run: RunLine | None = None
         self.steps: list[Step] = []
         self.replies: list[ReplyLine] = []
@@ -226,6 +235,7 @@ class History:
         self.taken_over = 0
         """The steps that another agent did, at the beginning."""
         self._store = store
+        self._path = path
         for line in lines:
             self._add(line)
 
@@ -269,7 +279,9 @@ class History:
 
     def _end(self, line: EndLine) -> None:
         if self.interrupted is None or self.interrupted.step != line.step:
-            raise UsageError(f"the journal is damaged: step {line.step} ends but never began")
+            raise self._damaged(f"step {line.step} ends but never began")
+        if line.undone is not None and not self.undo.get(line.undone):
+            raise self._damaged(f"step {line.step} takes back an edit that was never made")
         observation = line.observation
         if line.text is not None and self._store is not None:
             text = self._store.read(line.text, f"what step {line.step} showed").decode()
@@ -289,6 +301,10 @@ class History:
             note_edit(self.undo, line.edited, line.undone, self.snapshot)
         self.snapshot = line.snapshot
         self.interrupted = None
+
+    def _damaged(self, fault: str) -> UsageError:
+        where = "" if self._path is None else f"{self._path}: "
+        return UsageError(f"{where}the journal is damaged: {fault}")
 
 
 def encode_line(line: Line) -> bytes:
@@ -334,7 +350,7 @@ def read_lines(path: Path) -> list[AnyLine]:
     for number, raw in enumerate(whole_lines(path), start=1):
         try:
             lines.append(_LINE.validate_python(_checked(json.loads(payload_of(raw)), path)))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
             raise UsageError(f"{path}, line {number}: the journal is damaged: {reason}") from error
     return lines
@@ -342,7 +358,7 @@ def read_lines(path: Path) -> list[AnyLine]:
 
 def read_journal(path: Path, store: ObjectStore | None = None) -> History:
     """What a journal says, nothing if there is none; with a store, long texts are read from it."""
-    return History(read_lines(path) if path.exists() else [], store)
+    return History(read_lines(path) if path.exists() else [], store, path)
 
 
 def _checked(values: Json, path: Path) -> Json:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from mlagentbench.errors import UsageError
 from mlagentbench.records import GradeRecord, Outcome, Record, RunRecord, Usage
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.hash_chain import FORMAT, find_faults, payloads, require_format
+from mlagentbench.runs.hash_chain import find_faults, payloads, require_format
 from mlagentbench.runs.journal import AnyLine, History, ReplyLine, read_lines
 from mlagentbench.runs.object_store import ObjectLost, ObjectStore
 
@@ -134,9 +134,9 @@ def read_files(run: RunDirectory, *, with_texts: bool = True) -> RunFiles:
     lines = tuple(read_lines(run.journal)) if run.journal.exists() else ()
     texts_lost = ""
     try:
-        history = History(lines, ObjectStore(run.objects) if with_texts else None)
+        history = History(lines, ObjectStore(run.objects) if with_texts else None, run.journal)
     except ObjectLost as lost:
-        history, texts_lost = History(lines), lost.detail
+        history, texts_lost = History(lines, path=run.journal), lost.detail
     return RunFiles(
         path=run.relative.as_posix(),
         record=_with_last_limits(record, history),
@@ -192,7 +192,7 @@ def read_record(run: RunDirectory) -> RunRecord:
     try:
         values = json.loads(run.run_json.read_bytes())
         if isinstance(values, dict):
-            require_format(run.path, values.get("v", FORMAT))
+            require_format(run.path, values.get("v"))
         return RunRecord.model_validate(values)
     except FileNotFoundError as error:
         raise UsageError(f"{run.run_json} is missing, so this run cannot be identified") from error
@@ -200,7 +200,7 @@ def read_record(run: RunDirectory) -> RunRecord:
         [first, *_] = error.errors()
         field = ".".join(map(str, first["loc"]))
         raise UsageError(f"{run.run_json}: not a run's record: {field}: {first['msg']}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{run.run_json}: cut off or damaged, not JSON: {error}") from error
 
 
