@@ -40,7 +40,7 @@ MAX_STEPS = "100"
 """Interrupted steps count, too."""
 
 Reply = Callable[[int, str, int], MailReply]
-"""What a model says: in which step that was not interrupted, in which role, as the how manieth."""
+"""A model's reply, given the uninterrupted step, the role, and its index within the step."""
 Met = Literal["opening", "between steps", "in a step", "grading", "after the grade"]
 
 
