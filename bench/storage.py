@@ -10,7 +10,7 @@ from measurements import Measurement, interleaved, ratio
 from steps import MILLION, Execute, fill, open_environment
 
 from mlagentbench.records import Action
-from mlagentbench.runs.snapshots import Snapshots
+from mlagentbench.runs.objects.snapshots import Snapshots
 
 FILES = 200
 STEPS = 50

@@ -12,7 +12,7 @@ from corpus import TASKS, StoredRun, TaskText, write_run
 
 from mlagentbench.records import RunRecord
 from mlagentbench.runs.journal import AnyLine, EndLine, ReplyLine, read_lines
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import find_run, read_grades, read_record
 from mlagentbench.tasks.task import load_task, task_folders
 

@@ -24,7 +24,7 @@ from mlagentbench.errors import RunFailed
 from mlagentbench.models.question import prompt_text
 from mlagentbench.records import Action, BudgetLimits
 from mlagentbench.runs.journal import read_journal
-from mlagentbench.runs.snapshot_trees import entry_at
+from mlagentbench.runs.objects.snapshot_trees import entry_at
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

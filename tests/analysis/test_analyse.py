@@ -16,7 +16,7 @@ from mlagentbench.analysis.findings import ClaimCounts, ProcessReport
 from mlagentbench.records import RunRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EventLine, Journal
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.tasks.task import load_task
 
 

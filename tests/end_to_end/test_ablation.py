@@ -10,7 +10,7 @@ from number_task import write_number_task
 from mlagentbench.models.recording import RecordedReply, RecordingHeader
 from mlagentbench.records import Json
 from mlagentbench.runs.journal import read_journal
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import collect
 
 pytestmark = pytest.mark.slow

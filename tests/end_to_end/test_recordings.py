@@ -20,7 +20,7 @@ from mlagentbench.models.mailbox_folder import MailFolder
 from mlagentbench.models.prompt_matching import normalised
 from mlagentbench.models.recording import BY_HAND, read_recording, record_directories
 from mlagentbench.runs.journal import AnyLine, ReplyLine, read_lines
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import RunResult, collect
 
 pytestmark = pytest.mark.slow

@@ -21,7 +21,7 @@ from mlagentbench.errors import RunEnded, RunFailed, UsageError
 from mlagentbench.records import Action, BudgetLimits, Observation, Outcome, Step
 from mlagentbench.runs.hash_chain import ChainBroken, require_chain
 from mlagentbench.runs.journal import EndLine, read_journal, read_lines
-from mlagentbench.runs.snapshot_trees import entry_at, walk
+from mlagentbench.runs.objects.snapshot_trees import entry_at, walk
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv

@@ -8,7 +8,7 @@ from small_task import OpenRun
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.research_log import LOG, ResearchLog
 from mlagentbench.records import Action
-from mlagentbench.runs.snapshot_trees import entry_at
+from mlagentbench.runs.objects.snapshot_trees import entry_at
 
 pytestmark = pytest.mark.anyio
 

@@ -12,8 +12,8 @@ from mlagentbench.errors import RunFailed
 from mlagentbench.grading.regrade import selected_steps
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, RunLine
-from mlagentbench.runs.object_store import ObjectStore
-from mlagentbench.runs.snapshot_trees import Entry, put_tree
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import Entry, put_tree
 
 
 def run_with(tmp_path: Path, *workspaces: dict[str, str]) -> RunDirectory:

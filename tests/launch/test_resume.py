@@ -23,7 +23,7 @@ from mlagentbench.launch.suite import run_suite
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.hash_chain import line_hash, payload_of, whole_lines
 from mlagentbench.runs.journal import EventLine, read_journal, read_lines
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import (
     SuiteOutcome,
     find_run,

@@ -12,9 +12,9 @@ from mlagentbench.errors import RunFailed
 from mlagentbench.fs import write_atomically
 from mlagentbench.runs.hash_chain import append_line, find_fault, first_hash, whole_lines
 from mlagentbench.runs.journal import EventLine, Journal, read_lines
-from mlagentbench.runs.object_store import ObjectStore
-from mlagentbench.runs.snapshot_trees import materialise
-from mlagentbench.runs.snapshots import Snapshots
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import materialise
+from mlagentbench.runs.objects.snapshots import Snapshots
 
 SIZE = 3_000_000
 

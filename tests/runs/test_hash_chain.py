@@ -14,7 +14,6 @@ from chains import faults
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.runs import hash_chain
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.garbage_collection import collect_objects
 from mlagentbench.runs.hash_chain import (
     FORMAT,
     READ_BY,
@@ -33,7 +32,8 @@ from mlagentbench.runs.hash_chain import (
     whole_lines,
 )
 from mlagentbench.runs.journal import EventLine, Journal, read_lines
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.garbage_collection import collect_objects
+from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import read_record
 
 RECORD = b'{"v":2}'

@@ -21,7 +21,7 @@ from mlagentbench.runs.journal import (
     read_journal,
     read_lines,
 )
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 
 
 def write_run(path: Path) -> None:

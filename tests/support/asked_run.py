@@ -12,7 +12,7 @@ from mlagentbench.environment.budget import Budget
 from mlagentbench.records import Action, BudgetLimits, Disclosure, Observation, RunRecord, Step
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import Journal, read_journal
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 
 DISCLOSURE = {
     "task": "numbers", "task_version": 1, "metric": "error", "better": "lower",

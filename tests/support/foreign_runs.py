@@ -12,7 +12,7 @@ from number_task import write_number_task
 from mlagentbench.inspect_plugin import registered_task
 from mlagentbench.launch.request import RunSettings
 from mlagentbench.runs.journal import History, read_journal
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import RunResult, collect
 
 

@@ -23,8 +23,8 @@ from mlagentbench.runs.journal import (
     ReplyLine,
     RunLine,
 )
-from mlagentbench.runs.object_store import ObjectStore
-from mlagentbench.runs.snapshot_trees import Entry, put_tree
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import Entry, put_tree
 
 TASKS = (
     "house-price", "spaceship-titanic", "cifar10", "imdb", "feedback", "vectorization", "clrs",

@@ -19,8 +19,8 @@ from mlagentbench.cli import main
 from mlagentbench.grading import grade as grading
 from mlagentbench.runs import hash_chain
 from mlagentbench.runs import record as run_record
-from mlagentbench.runs.object_store import ObjectStore
-from mlagentbench.runs.restore import Restore
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.restore import Restore
 from mlagentbench.sandbox.bwrap.instance import Instance
 
 GRADING_BEGUN = 0.05

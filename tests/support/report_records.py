@@ -54,9 +54,9 @@ from mlagentbench.runs.journal import (
     RunLine,
     whole_journal,
 )
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import Entry, put_tree
 from mlagentbench.runs.results import RunResult
-from mlagentbench.runs.snapshot_trees import Entry, put_tree
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from killing import Harness
 from mlagentbench.records import Step
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import History, ReplyLine, read_journal, read_lines
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import read_grades
 
 

@@ -22,7 +22,7 @@ from mlagentbench.environment.actions.execute import execute_script, python_repl
 from mlagentbench.environment.actions.submission import SubmissionCheck
 from mlagentbench.environment.environment import Environment
 from mlagentbench.records import Action, Record, Step
-from mlagentbench.runs.snapshot_trees import Entry, entry_at
+from mlagentbench.runs.objects.snapshot_trees import Entry, entry_at
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.spec import Metric

@@ -16,7 +16,7 @@ from mlagentbench.errors import ContextOverflow
 from mlagentbench.models.provider_answers import refuses
 from mlagentbench.models.question import prompt_text
 from mlagentbench.runs.journal import ReplyLine
-from mlagentbench.runs.object_store import object_hash
+from mlagentbench.runs.objects.object_store import object_hash
 
 
 def next_recorded_reply(lines: deque[ReplyLine]) -> ReplyLine | None:

@@ -32,7 +32,7 @@ from mlagentbench.models.question import Question, ReplyMetadata, prompt_text, q
 from mlagentbench.records import Json, RunRecord, Step
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EventLine, ReplyFault, ReplyLine, WriteLine
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput

@@ -65,7 +65,8 @@ from mlagentbench.runs.journal import (
     note_edit,
     read_journal,
 )
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshots import Snapshots
 from mlagentbench.runs.resumption import (
     CUT_OFF,
     INTERRUPTED,
@@ -75,7 +76,6 @@ from mlagentbench.runs.resumption import (
     require_same,
     submitted_by,
 )
-from mlagentbench.runs.snapshots import Snapshots
 from mlagentbench.sandbox.base import Sandbox
 from mlagentbench.tasks.call_contract import CallTask
 from mlagentbench.tasks.data.preparation import PreparedData

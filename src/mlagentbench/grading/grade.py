@@ -33,9 +33,9 @@ from mlagentbench.records import GradeRecord, Json, Record, RunRecord, ToolUsage
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.hash_chain import append_line
 from mlagentbench.runs.journal import History, read_journal
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import NotCollected, entry_at, materialise
 from mlagentbench.runs.results import read_record
-from mlagentbench.runs.snapshot_trees import NotCollected, entry_at, materialise
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.preparation import PreparedData, find_prepared, prepared_with_hash

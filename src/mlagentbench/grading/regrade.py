@@ -10,9 +10,9 @@ from mlagentbench.grading.grade import grade_run
 from mlagentbench.records import GradeRecord, Record, Step
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import entry_at
 from mlagentbench.runs.results import find_run, read_grades, read_record
-from mlagentbench.runs.snapshot_trees import entry_at
 from mlagentbench.tasks.task import load_task
 
 CHANGED = "changed"

@@ -59,10 +59,10 @@ from mlagentbench.runs.journal import (
     read_lines,
     whole_journal,
 )
-from mlagentbench.runs.object_store import ObjectStore, object_hash
+from mlagentbench.runs.objects.object_store import ObjectStore, object_hash
+from mlagentbench.runs.objects.snapshot_trees import verify_snapshot
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import SuiteOutcome, find_run, read_record
-from mlagentbench.runs.snapshot_trees import verify_snapshot
 from mlagentbench.tasks.task import load_task
 
 

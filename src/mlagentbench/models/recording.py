@@ -28,7 +28,7 @@ from mlagentbench.models.prompt_matching import normalised
 from mlagentbench.records import Disclosure, Json, Record, RunRecord, Tier, first_problem
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import ReplyLine, read_journal
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import SuiteOutcome, find_run
 
 SHIPPED = Path(__file__).parents[1] / "recordings"

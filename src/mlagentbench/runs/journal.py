@@ -25,7 +25,7 @@ from mlagentbench.runs.hash_chain import (
     require_format,
     whole_lines,
 )
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 
 LONG_TEXT = 16_000
 """Longer texts go to the object store."""

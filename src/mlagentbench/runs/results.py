@@ -14,7 +14,7 @@ from mlagentbench.records import GradeRecord, Outcome, Record, RunRecord, Usage
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.hash_chain import find_faults, payloads, require_format
 from mlagentbench.runs.journal import AnyLine, History, ReplyLine, read_lines
-from mlagentbench.runs.object_store import ObjectLost, ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
 
 DEEPEST = 6
 """How far below a directory runs are looked for, to name one: so far they are below OUT."""

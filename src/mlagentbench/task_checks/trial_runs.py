@@ -20,8 +20,8 @@ from mlagentbench.grading.grade import Scored, score_snapshot, score_submission
 from mlagentbench.grading.submitted_program import fresh_directory
 from mlagentbench.records import Json, Record
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.object_store import ObjectStore
-from mlagentbench.runs.snapshots import Snapshots
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshots import Snapshots
 from mlagentbench.sandbox.base import CommandResult
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.task_calls import call_task

@@ -18,7 +18,7 @@ from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.models.question import prompt_text
 from mlagentbench.records import BudgetLimits
 from mlagentbench.runs.journal import read_journal
-from mlagentbench.runs.snapshot_trees import entry_at
+from mlagentbench.runs.objects.snapshot_trees import entry_at
 from mlagentbench.tasks.task import Task
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

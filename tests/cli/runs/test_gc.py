@@ -10,7 +10,7 @@ from small_disk import on_small_disk
 from mlagentbench.cli.runs.gc import free_space, print_freed, size_text
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.out_directory import own_output
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 
 
 def test_it_takes_only_an_out_that_nobody_uses(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_it_says_what_went_and_what_stays(
 FILL_AND_FREE = """
 import sys
 from pathlib import Path
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.fs import write_atomically
 from mlagentbench.cli.runs.gc import free_space
 

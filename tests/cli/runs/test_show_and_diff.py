@@ -16,9 +16,9 @@ from mlagentbench.errors import UsageError
 from mlagentbench.records import GradeRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, OutcomeLine, RunLine
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import Entry, put_tree
 from mlagentbench.runs.results import run_directories
-from mlagentbench.runs.snapshot_trees import Entry, put_tree
 
 READ = MadeStep(
     said="Thought: look\nAction: Read File\nAction Input: {}",

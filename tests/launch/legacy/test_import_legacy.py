@@ -35,9 +35,9 @@ from mlagentbench.launch.legacy.original_replies import match_replies, read_repl
 from mlagentbench.records import GradeRecord, Observation
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.runs.journal import History, read_journal
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import entry_at, materialise, store_directory, walk
 from mlagentbench.runs.results import RunResult, collect, find_run, read_grades, read_run
-from mlagentbench.runs.snapshot_trees import entry_at, materialise, store_directory, walk
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.statistics.cells import cell_statistics
 from mlagentbench.statistics.leaderboard import leaderboards

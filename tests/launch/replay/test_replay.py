@@ -25,7 +25,7 @@ from mlagentbench.records import Action, Observation, Outcome
 from mlagentbench.report.collect_runs import collect
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, RunLine, read_lines
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import read_record
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.make_ready import ensure_ready

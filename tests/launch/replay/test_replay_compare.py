@@ -7,8 +7,8 @@ import pytest
 from mlagentbench.launch.replay.compare import StepComparer, worst
 from mlagentbench.launch.replay.result import Compared
 from mlagentbench.records import Observation
-from mlagentbench.runs.object_store import ObjectStore
-from mlagentbench.runs.snapshot_trees import Entry, put_tree
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import Entry, put_tree
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from mlagentbench.environment.actions.execute import execute_script
 from mlagentbench.environment.actions.files import write_file
 from mlagentbench.environment.environment import Environment
 from mlagentbench.records import Action, Observation, Step
-from mlagentbench.runs.snapshot_trees import Entry, entry_at
+from mlagentbench.runs.objects.snapshot_trees import Entry, entry_at
 
 SAMPLE_SHARE = 0.25
 """The share of a node's time for its run on a sample."""

@@ -26,7 +26,7 @@ from mlagentbench.report.site.pages.text_diffs import (
     workspace_change,
 )
 from mlagentbench.report.site.series import agent_of_summary
-from mlagentbench.runs.object_store import JoinedObjects
+from mlagentbench.runs.objects.object_store import JoinedObjects
 
 SIGNS: dict[PairKind, str] = {
     "same": "=",

@@ -10,7 +10,7 @@ from mlagentbench.cli.options import JsonOption
 from mlagentbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from mlagentbench.runs.garbage_collection import Amount, Freed
+    from mlagentbench.runs.objects.garbage_collection import Amount, Freed
 
 UNITS = ("kB", "MB", "GB", "TB")
 
@@ -37,7 +37,7 @@ def gc(
 def free_space(out: Path, *, dry_run: bool, workspaces: bool) -> "Freed":
     """Remove objects that no run below OUT refers to and, if asked, workspaces of finished runs."""
     from mlagentbench.launch.out_directory import hold_output
-    from mlagentbench.runs.garbage_collection import collect_objects, remove_workspaces
+    from mlagentbench.runs.objects.garbage_collection import collect_objects, remove_workspaces
 
     out = out.absolute()
     missing = [name for name in ("runs", "objects") if not (out / name).is_dir()]

@@ -23,7 +23,7 @@ from mlagentbench.report.site.pages.text_diffs import (
     workspace_change,
 )
 from mlagentbench.report.untrusted_text import shown_path, this_command
-from mlagentbench.runs.object_store import JoinedObjects, ObjectStore
+from mlagentbench.runs.objects.object_store import JoinedObjects, ObjectStore
 from mlagentbench.runs.results import find_run, read_files
 from mlagentbench.statistics.cell_marks import agent_with_model
 

@@ -24,7 +24,7 @@ from mlagentbench.report.site.rendering import finding_name
 from mlagentbench.report.site.series import agent_of_summary
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.runs.journal import read_lines
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import find_run
 
 UNDER_WAY = "under way"

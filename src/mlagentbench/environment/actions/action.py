@@ -30,7 +30,7 @@ from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.workspace import Workspace
 from mlagentbench.errors import ActionError, ContextOverflow, ModelRefused, RunEnded
 from mlagentbench.records import Action, Json, Observation, Step
-from mlagentbench.runs.snapshots import Snapshots
+from mlagentbench.runs.objects.snapshots import Snapshots
 from mlagentbench.sandbox.base import Sandbox
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task

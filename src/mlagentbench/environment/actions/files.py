@@ -6,7 +6,7 @@ from pydantic import Field
 
 from mlagentbench.environment.actions.action import ActionContext, action, file_error
 from mlagentbench.errors import ActionError
-from mlagentbench.runs.snapshot_trees import entry_at
+from mlagentbench.runs.objects.snapshot_trees import entry_at
 from mlagentbench.sandbox.base import CommandResult
 
 MAX_SHOWN = 20_000

@@ -7,8 +7,8 @@ from mlagentbench.environment.actions.action import ActionContext, action
 from mlagentbench.environment.feedback import Feedback, validation_path
 from mlagentbench.errors import ActionError, RunFailed
 from mlagentbench.fs import scratch_directory
-from mlagentbench.runs.object_store import ObjectStore
-from mlagentbench.runs.snapshot_trees import NotCollected, entry_at, materialise
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import NotCollected, entry_at, materialise
 from mlagentbench.tasks.call_contract import CallTask, InvalidSubmissionReported
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task

@@ -24,10 +24,10 @@ from mlagentbench.launch.legacy.original_log import (
     task_name,
 )
 from mlagentbench.records import UNKNOWN, Disclosure, Json, Record, RunRecord
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import put_tree, store_directory, walk
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import read_record, run_directories
-from mlagentbench.runs.snapshot_trees import put_tree, store_directory, walk
 from mlagentbench.tasks.task import Task, load_task
 
 SANDBOX = "none (original)"

@@ -29,7 +29,7 @@ from mlagentbench.runs.journal import (
     RunLine,
     whole_journal,
 )
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 
 NO_FILES = "the logs hold no files of this step; those of the step before are used instead"
 NO_START = "the workspace before the first step is unknown; the first snapshot is used instead"

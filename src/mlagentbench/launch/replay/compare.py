@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from mlagentbench.launch.replay.result import RANK, Agreement, Compared
 from mlagentbench.models.prompt_matching import normalised, numbers_in, without_times
 from mlagentbench.records import Observation
-from mlagentbench.runs.object_store import ObjectStore
-from mlagentbench.runs.snapshot_trees import Entry, changes
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import Entry, changes
 
 LARGEST_TEXT = 20_000_000
 """Larger files, in bytes, are not compared as texts."""

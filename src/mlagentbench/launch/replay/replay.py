@@ -38,7 +38,7 @@ from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.hash_chain import chained, first_hash, payloads
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.machine_facts import hardware, packages
-from mlagentbench.runs.object_store import JoinedObjects
+from mlagentbench.runs.objects.object_store import JoinedObjects
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import find_run, read_grades
 from mlagentbench.sandbox.bwrap.prerequisites import isolation

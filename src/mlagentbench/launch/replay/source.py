@@ -30,7 +30,7 @@ from mlagentbench.runs.journal import (
     RunLine,
     read_lines,
 )
-from mlagentbench.runs.object_store import ObjectLost, ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
 from mlagentbench.runs.results import read_record
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import PreparedData

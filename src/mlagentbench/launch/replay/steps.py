@@ -17,8 +17,8 @@ from mlagentbench.models.recording import record_replies, write_recording
 from mlagentbench.records import Observation
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine
-from mlagentbench.runs.object_store import ObjectLost, ObjectStore
-from mlagentbench.runs.snapshot_trees import Entry, changes, entry_at
+from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import Entry, changes, entry_at
 from mlagentbench.sandbox.base import Sandbox
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from mlagentbench.report.site.series import CURVE_TITLES, agent_of_summary, scor
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.failure_causes import Cause, cause_of
 from mlagentbench.runs.journal import read_lines
-from mlagentbench.runs.object_store import ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import find_run
 from mlagentbench.statistics.integrity import IntegrityLine, integrity_lines
 

@@ -29,7 +29,7 @@ from mlagentbench.runs.journal import (
     ReplyLine,
     RunLine,
 )
-from mlagentbench.runs.object_store import ObjectLost, ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
 
 PAGE_CHARACTERS = 3_000_000
 """About how much text a page shows: the more steps, the less of each."""

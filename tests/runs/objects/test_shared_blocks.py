@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mlagentbench.runs.object_store import SMALL, ObjectStore
-from mlagentbench.runs.snapshots import Snapshots
+from mlagentbench.runs.objects.object_store import SMALL, ObjectStore
+from mlagentbench.runs.objects.snapshots import Snapshots
 
 MILLION = 1_000_000
 

@@ -26,9 +26,9 @@ from mlagentbench.runs.journal import (
     read_journal,
     read_lines,
 )
-from mlagentbench.runs.object_store import ObjectLost, ObjectStore
+from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import read_tree, verify_snapshot
 from mlagentbench.runs.resumption import BROKEN_OFF
-from mlagentbench.runs.snapshot_trees import read_tree, verify_snapshot
 
 JOURNAL = "journal.jsonl"
 RUN_DIRECTORY = {JOURNAL, "run.json"}

@@ -19,9 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from mlagentbench.runs.inotify import DirectoryWatch
-from mlagentbench.runs.object_store import ObjectStore
-from mlagentbench.runs.snapshot_trees import Entry, put_tree
+from mlagentbench.runs.objects.inotify import DirectoryWatch
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import Entry, put_tree
 
 CLOCK_TICK_NS = 20_000_000
 """More than the coarsest clock that file systems take their times from."""

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mlagentbench.errors import UsageError
-from mlagentbench.runs.object_store import SMALL, ObjectLost, ObjectStore
-from mlagentbench.runs.snapshot_trees import entry_at, materialise
-from mlagentbench.runs.snapshots import Snapshots
+from mlagentbench.runs.objects.object_store import SMALL, ObjectLost, ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import entry_at, materialise
+from mlagentbench.runs.objects.snapshots import Snapshots
 
 LARGE_FILE = os.urandom(1000) * (SMALL // 1000 + 2)
 

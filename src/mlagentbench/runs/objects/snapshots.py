@@ -8,10 +8,15 @@ from pathlib import Path
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import disk_trouble, make_accessible
 from mlagentbench.records import Record
-from mlagentbench.runs.inotify import DirectoryWatch, WatchImpossible
-from mlagentbench.runs.object_store import ObjectStore
-from mlagentbench.runs.restore import Restore
-from mlagentbench.runs.workspace_scan import CLOCK_TICK_NS, OPEN_DIRECTORY, KnownDirectory, Scan
+from mlagentbench.runs.objects.inotify import DirectoryWatch, WatchImpossible
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.restore import Restore
+from mlagentbench.runs.objects.workspace_scan import (
+    CLOCK_TICK_NS,
+    OPEN_DIRECTORY,
+    KnownDirectory,
+    Scan,
+)
 
 
 class Snapshot(Record):

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.runs.object_store import ObjectStore, object_hash
-from mlagentbench.runs.snapshot_trees import entry_at
-from mlagentbench.runs.snapshots import Snapshots
-from mlagentbench.runs.workspace_scan import CLOCK_TICK_NS
+from mlagentbench.runs.objects.object_store import ObjectStore, object_hash
+from mlagentbench.runs.objects.snapshot_trees import entry_at
+from mlagentbench.runs.objects.snapshots import Snapshots
+from mlagentbench.runs.objects.workspace_scan import CLOCK_TICK_NS
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from chains import write_lines
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Action, Observation, Outcome, Usage
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.garbage_collection import Freed, collect_objects, remove_workspaces
 from mlagentbench.runs.hash_chain import append_line
 from mlagentbench.runs.journal import (
     BeginLine,
@@ -26,8 +25,9 @@ from mlagentbench.runs.journal import (
     read_journal,
     read_lines,
 )
-from mlagentbench.runs.object_store import ObjectStore
-from mlagentbench.runs.snapshot_trees import store_directory, walk
+from mlagentbench.runs.objects.garbage_collection import Freed, collect_objects, remove_workspaces
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import store_directory, walk
 
 PLACE = "runs/t/mini/agent-0/none/{}"
 
@@ -204,7 +204,7 @@ def test_nothing_goes_while_somebody_stores(tmp_path: Path) -> None:
 COLLECT = """
 import sys
 from pathlib import Path
-from mlagentbench.runs.garbage_collection import collect_objects
+from mlagentbench.runs.objects.garbage_collection import collect_objects
 collect_objects(Path(sys.argv[1]), dry_run=False)
 """
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mlagentbench.runs.inotify import DirectoryWatch
-from mlagentbench.runs.object_store import ObjectStore
-from mlagentbench.runs.snapshots import Snapshots
-from mlagentbench.runs.workspace_scan import CLOCK_TICK_NS
+from mlagentbench.runs.objects.inotify import DirectoryWatch
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshots import Snapshots
+from mlagentbench.runs.objects.workspace_scan import CLOCK_TICK_NS
 
 PATHS = st.sampled_from(["a", "b", "one/a", "one/b", "one/two/a", "three/a"])
 FOLDERS = st.sampled_from(["one", "one/two", "three", "four", "one/five"])
@@ -158,7 +158,7 @@ def test_a_queue_that_ran_over_is_not_trusted(tmp_path: Path) -> None:
 def test_without_a_watch_everything_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mlagentbench.runs.inotify import WatchImpossible
+    from mlagentbench.runs.objects.inotify import WatchImpossible
 
     def refuse(_self: DirectoryWatch, _directory: int) -> int:
         raise WatchImpossible("No space left on device")

@@ -11,9 +11,9 @@ from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
-from mlagentbench.runs.object_store import ObjectStore
-from mlagentbench.runs.snapshot_trees import Entry, read_tree
-from mlagentbench.runs.workspace_scan import (
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import Entry, read_tree
+from mlagentbench.runs.objects.workspace_scan import (
     MAX_DEPTH,
     OPEN_DIRECTORY,
     KnownDirectory,

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from mlagentbench.errors import MLAgentBenchError, RunFailed
 from mlagentbench.fs import disk_trouble
-from mlagentbench.runs.object_store import ObjectStore, hash_file
+from mlagentbench.runs.objects.object_store import ObjectStore, hash_file
 
 Kind = Literal["file", "directory", "link"]
 

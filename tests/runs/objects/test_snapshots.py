@@ -12,16 +12,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mlagentbench.runs.object_store import SMALL, ObjectStore
-from mlagentbench.runs.snapshot_trees import (
+from mlagentbench.runs.objects.object_store import SMALL, ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import (
     NotCollected,
     changes,
     entry_at,
     materialise,
     walk,
 )
-from mlagentbench.runs.snapshots import Snapshots
-from mlagentbench.runs.workspace_scan import CLOCK_TICK_NS
+from mlagentbench.runs.objects.snapshots import Snapshots
+from mlagentbench.runs.objects.workspace_scan import CLOCK_TICK_NS
 
 UNPRIVILEGED = 65534
 
@@ -286,9 +286,9 @@ def test_restored_files_belong_to_the_given_owner(tmp_path: Path, work: Path) ->
 UNREADABLE = """
 import os, sys
 from pathlib import Path
-from mlagentbench.runs.object_store import ObjectStore
-from mlagentbench.runs.snapshots import Snapshots
-from mlagentbench.runs.snapshot_trees import walk
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshots import Snapshots
+from mlagentbench.runs.objects.snapshot_trees import walk
 if os.getuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
@@ -380,7 +380,7 @@ def test_processes_share_one_store(tmp_path: Path) -> None:
     script = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from mlagentbench.runs.object_store import ObjectStore\n"
+        "from mlagentbench.runs.objects.object_store import ObjectStore\n"
         "store = ObjectStore(Path(sys.argv[1]))\n"
         "for n in range(60):\n"
         "    digest = store.put(b'%d' % n)\n"
@@ -398,7 +398,7 @@ def test_what_a_killed_process_left_half_stored_is_removed(tmp_path: Path) -> No
     script = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from mlagentbench.runs.object_store import ObjectStore\n"
+        "from mlagentbench.runs.objects.object_store import ObjectStore\n"
         "ObjectStore(Path(sys.argv[1])).put(b'half')\n"
         "os._exit(0)\n"
     )
