@@ -18,7 +18,7 @@ MAX_FUNCTION_LINES = 60
 
 ORDER = (
     {"cli"},
-    {"launch", "report"},
+    {"launch", "legacy", "report"},
     {"task_checks"},
     {"statistics"},
     {"analysis"},

@@ -20,7 +20,7 @@ from mlagentbench.analysis.judge.judge import (
 )
 from mlagentbench.analysis.judge.judge_runs import Judging, _JudgingMany, judge_runs
 from mlagentbench.analysis.judge.rubric import RUBRIC, JudgeReport
-from mlagentbench.launch.legacy.import_runs import ImportChoices, import_logs
+from mlagentbench.legacy.import_runs import ImportChoices, import_logs
 from mlagentbench.models.model_choice import ModelChoice
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EventLine, Journal

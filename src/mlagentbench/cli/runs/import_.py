@@ -43,7 +43,7 @@ def import_runs(
       mlagentbench runs import logs --out results
       mlagentbench runs import logs/run1 --task house-price --model gpt-4
     """
-    from mlagentbench.launch.legacy.import_runs import ImportChoices, import_logs
+    from mlagentbench.legacy.import_runs import ImportChoices, import_logs
 
     choices = ImportChoices(task=task, agent=agent, model=model)
     results = []

@@ -20,7 +20,7 @@ matched in order, by the name of the action.
 import re
 from collections.abc import Sequence
 
-from mlagentbench.launch.legacy.original_log import LegacyStep
+from mlagentbench.legacy.original_log import LegacyStep
 from mlagentbench.records import Record
 
 _BEGINNING = re.compile(r"^Step \d+:\s*\n+Assistant:[ \t]*\n", re.MULTILINE)

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from mlagentbench.fs import write_atomically
-from mlagentbench.launch.legacy.observation_status import (
+from mlagentbench.legacy.observation_status import (
     edited_file,
     observation_of,
     our_name,
     undone_file,
 )
-from mlagentbench.launch.legacy.original_log import LegacyRun
-from mlagentbench.launch.legacy.original_replies import (
+from mlagentbench.legacy.original_log import LegacyRun
+from mlagentbench.legacy.original_replies import (
     LegacyReply,
     MatchedReplies,
     match_replies,

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import fsync_directory, remove_tree, write_atomically
 from mlagentbench.grading.grade import IMPORTED_NOT_GRADED
-from mlagentbench.launch.legacy.imported_journal import Workspaces, write_journal
-from mlagentbench.launch.legacy.original_log import (
+from mlagentbench.legacy.imported_journal import Workspaces, write_journal
+from mlagentbench.legacy.original_log import (
     AGENTS,
     LegacyRun,
     find_logs,

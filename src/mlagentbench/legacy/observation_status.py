@@ -5,7 +5,7 @@ import re
 from mlagentbench.environment.actions.action import Actions
 from mlagentbench.environment.actions.action_sets import ALL_ACTIONS
 from mlagentbench.errors import ActionError
-from mlagentbench.launch.legacy.original_log import LegacyStep
+from mlagentbench.legacy.original_log import LegacyStep
 from mlagentbench.records import Json, Observation
 
 ALIASES = {

@@ -23,15 +23,15 @@ from mlagentbench.analysis.analyse import summarise
 from mlagentbench.cli import app
 from mlagentbench.errors import UsageError
 from mlagentbench.grading.grade import grade_run
-from mlagentbench.launch.legacy.import_runs import (
+from mlagentbench.legacy.import_runs import (
     TOO_DEEP,
     ImportChoices,
     ImportedLog,
     import_logs,
 )
-from mlagentbench.launch.legacy.observation_status import observation_of, our_name
-from mlagentbench.launch.legacy.original_log import read_log
-from mlagentbench.launch.legacy.original_replies import match_replies, read_replies
+from mlagentbench.legacy.observation_status import observation_of, our_name
+from mlagentbench.legacy.original_log import read_log
+from mlagentbench.legacy.original_replies import match_replies, read_replies
 from mlagentbench.records import GradeRecord, Observation
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.runs.journal import History, read_journal
