@@ -29,7 +29,7 @@ ORDER = (
     {"runs"},
     {"tasks"},
     {"numeric", "home"},
-    {"fs"},
+    {"fs", "inspect_startup"},
     {"records", "prompts", "guest"},
     {"errors"},
 )

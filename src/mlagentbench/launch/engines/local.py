@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from mlagentbench.inspect_startup import load_only_what_is_used
 from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.launch.request import Cell, ReadyTasks, SuiteRequest, prices_of, role_choices
 from mlagentbench.models.model_check import explain_prerequisites
@@ -30,6 +31,7 @@ def evaluate(
     """
     from inspect_ai import eval_set
 
+    load_only_what_is_used()
     request = requests[0]
     tasks = [
         _inspect_task(cell, one, ready_tasks[cell.python_needs])
@@ -55,6 +57,7 @@ def evaluate(
             log_level="error",
             score_display=False,
             max_retries=request.max_retries,
+            ctl_server=False,
         )
     # When interrupted, Inspect returns no logs, or those of the finished tasks.
     return len(logs) < len(tasks) or any(log.status == "cancelled" for log in logs)

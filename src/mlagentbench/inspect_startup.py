@@ -1,0 +1,65 @@
+"""Keep Inspect from loading, when an evaluation starts, what the evaluation does not use.
+
+Inspect loads the clients of OpenAI and Anthropic for every sample, wherever they are installed, and
+the agent client protocol for every evaluation: 2.7 of the 5.8 CPU seconds of a run without a model.
+This module relies on private names of Inspect; tests/test_inspect_startup.py names what changed.
+"""
+
+import sys
+from contextlib import AbstractAsyncContextManager, nullcontext
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+CLIENTS = {"_HAS_OPENAI": "openai", "_HAS_ANTHROPIC": "anthropic"}
+"""Inspect's constants that say whether a client is installed, with its package."""
+STATE_OF_CLIENTS = "inspect_ai.model._assistant_internal"
+PROTOCOL_SERVER = "inspect_ai.agent._acp.server"
+PROTOCOL_SESSIONS = "inspect_ai.agent._acp.transport"
+
+
+def load_only_what_is_used() -> None:
+    """Let evaluations in this process start without unused clients and protocols."""
+    state = import_module(STATE_OF_CLIENTS)
+    for constant, package in CLIENTS.items():
+        if getattr(state, constant) is True:
+            setattr(state, constant, _WhenLoaded(package))
+    if PROTOCOL_SERVER not in sys.modules:
+        sys.modules[PROTOCOL_SERVER] = _ProtocolServer(PROTOCOL_SERVER)
+    # A sample inside of a session, which there is not without a server, opens none of its own.
+    import_module(PROTOCOL_SESSIONS)._acp_live_active.set(True)
+
+
+class _WhenLoaded:
+    """True once a package is loaded: nobody has used a client that is not.
+
+    Inspect gives each sample a state of its own for the wire formats of a client.
+    """
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def __bool__(self) -> bool:
+        return self._package in sys.modules
+
+
+class _ProtocolServer(ModuleType):
+    """Inspect's module of the agent client protocol, which is loaded when a server is asked for."""
+
+    def acp_server(
+        self, *, eval_id: str, transport: bool | int | str | None
+    ) -> AbstractAsyncContextManager[Any]:
+        """What Inspect opens around every evaluation; without a transport it does nothing."""
+        if not transport:
+            return nullcontext()
+        return self._loaded().acp_server(eval_id=eval_id, transport=transport)  # type: ignore[no-any-return]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._loaded(), name)
+
+    def _loaded(self) -> ModuleType:
+        if sys.modules.get(PROTOCOL_SERVER) is self:
+            del sys.modules[PROTOCOL_SERVER]
+        return import_module(PROTOCOL_SERVER)
