@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mlagentbench.agents.runner import as_solver
     from mlagentbench.environment.actions.action import action_tools
-    from mlagentbench.environment.environment import Environment, current_environment
+    from mlagentbench.environment.environment import Environment
+    from mlagentbench.environment.run_context import current_environment
     from mlagentbench.errors import ActionError, RunEnded, RunFailed, UsageError
     from mlagentbench.records import (
         Action,
@@ -26,7 +27,7 @@ _HOMES = {
     "Environment": "mlagentbench.environment.environment",
     "as_solver": "mlagentbench.agents.runner",
     "action_tools": "mlagentbench.environment.actions.action",
-    "current_environment": "mlagentbench.environment.environment",
+    "current_environment": "mlagentbench.environment.run_context",
     "Task": "mlagentbench.tasks.task",
     "load_task": "mlagentbench.tasks.task",
     **dict.fromkeys(("ActionError", "RunEnded", "RunFailed", "UsageError"), "mlagentbench.errors"),

@@ -9,7 +9,7 @@ from mlagentbench.agents.react import react
 from mlagentbench.agents.scripted import baseline, nop, oracle
 from mlagentbench.agents.tree_search.search import tree
 from mlagentbench.launch.inspect_task import folder, registered_task
-from mlagentbench.launch.run_one import grade_submission, open_run
+from mlagentbench.launch.run_one import grade_submission, start_run
 from mlagentbench.models.provider import BuiltinModelAPI
 from mlagentbench.sandbox.inspect_provider import BubblewrapSandboxEnvironment
 
@@ -25,11 +25,11 @@ __all__ = [
     "grade_submission",
     "langchain",
     "nop",
-    "open_run",
     "oracle",
     "react",
     "react_text",
     "registered_task",
     "research",
+    "start_run",
     "tree",
 ]

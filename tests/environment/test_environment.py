@@ -12,11 +12,8 @@ import pytest
 from chains import rechain
 from small_task import OpenRun
 
-from mlagentbench.environment.environment import (
-    Environment,
-    current_environment,
-    set_current_environment,
-)
+from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.run_context import current_environment
 from mlagentbench.errors import RunEnded, RunFailed, UsageError
 from mlagentbench.records import Action, BudgetLimits, Observation, Outcome, Step
 from mlagentbench.runs.hash_chain import ChainBroken, require_chain
@@ -277,10 +274,9 @@ async def test_calls_at_the_same_time_are_steps_one_after_the_other(
 
 
 async def test_the_current_environment_is_published(open_environment: OpenRun) -> None:
-    with pytest.raises(UsageError, match="there is no Environment here"):
+    with pytest.raises(UsageError, match="there is no run here"):
         current_environment()
     async with open_environment() as environment:
-        set_current_environment(environment)
         assert current_environment() is environment
 
 

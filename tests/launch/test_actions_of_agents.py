@@ -11,8 +11,8 @@ from mlagentbench.environment.actions.action import ActionSpec
 from mlagentbench.environment.actions.action_sets import PAPER_ACTIONS, STANDARD_ACTIONS, with_help
 from mlagentbench.environment.actions.files import list_files
 from mlagentbench.errors import UsageError
+from mlagentbench.launch.disclose_run import actions_of
 from mlagentbench.launch.request import RunSettings, SuiteRequest, parse_agents
-from mlagentbench.launch.run_identity import actions_of
 from mlagentbench.launch.suite import run_suite
 
 

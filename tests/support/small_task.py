@@ -9,14 +9,13 @@ from task_folders import task_toml, write_files, write_task_folder
 
 from mlagentbench.environment.actions.action import ActionSpec, AskPerson
 from mlagentbench.environment.actions.action_sets import ALL_ACTIONS
-from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import Feedback
-from mlagentbench.environment.workspace import sandbox_spec
+from mlagentbench.environment.open_run import open_run as open_run_of
+from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.records import BudgetLimits
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
-from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task, load_folder
@@ -141,24 +140,17 @@ async def open_run(
     """The one run below `top`, started or continued."""
     task, data = load_folder(top / "small-task"), small_data(top)
     run = RunDirectory(top / "out", Path("runs/small-task/mini/test-0/none/1"))
-    sandbox = BubblewrapSandbox(sandbox_spec(task, run, data, python_env, 7, feedback))
-    environment = Environment(
+    setup = RunSetup(
         task,
         run,
-        sandbox,
-        Budget(limits or BudgetLimits(steps=40, time=600.0)),
         data,
         python_env,
-        call_task,
-        actions,
-        feedback,
-        models,
-        ask_person,
+        limits or BudgetLimits(steps=40, time=600.0),
+        seed=7,
+        actions=actions,
+        feedback=feedback,
+        models=models,
+        ask_person=ask_person,
     )
-    with run.locked():
-        environment.start()
-        async with sandbox:
-            try:
-                yield environment
-            finally:
-                await environment.close()
+    async with await open_run_of(setup, BubblewrapSandbox) as environment:
+        yield environment

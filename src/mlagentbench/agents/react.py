@@ -16,7 +16,8 @@ from mlagentbench.agents.runner import UNUSABLE_REPLY, run_agent
 from mlagentbench.agents.status_text import remaining_budget_text
 from mlagentbench.environment.actions.action import ActionSpec, tool_parameters
 from mlagentbench.environment.ask_models import FAST
-from mlagentbench.environment.environment import Environment, current_environment
+from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.run_context import current_environment
 from mlagentbench.errors import ContextOverflow, UsageError
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Action, Observation

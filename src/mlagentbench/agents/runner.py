@@ -7,7 +7,8 @@ from inspect_ai.solver import Generate, Solver, TaskState
 from inspect_ai.util import LimitExceededError
 
 from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.environment import Environment, current_environment
+from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.run_context import current_environment
 from mlagentbench.errors import FailureCause, RunEnded, RunFailed
 from mlagentbench.records import Action, Outcome
 

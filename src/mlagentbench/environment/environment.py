@@ -11,8 +11,8 @@ A run directory with a journal is resumed: the workspace is restored to the end 
 step. A step that began and did not end is not repeated: it ends as `interrupted` and is in `steps`,
 so that the agent can see what happened. Usage continues to count.
 
-In Inspect, launch/ opens the Environment and `current_environment()` returns it to the agent;
-elsewhere `Environment.open` does the same, like a Gym environment:
+`open_run` opens it, and `current_environment()` returns it to the agent. Without an agent of ours,
+`Environment.open` does the same, like a Gym environment:
 
     async with Environment.open("house-price", out=Path("out")) as environment:
         run_it = Action(name="Execute Script", arguments={"script_name": "train.py"})
@@ -24,7 +24,6 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -36,7 +35,6 @@ from mlagentbench.environment.actions.action import (
     ActionContext,
     Actions,
     ActionSpec,
-    AskPerson,
     StepNotes,
 )
 from mlagentbench.environment.actions.action_sets import STANDARD_ACTIONS
@@ -45,11 +43,11 @@ from mlagentbench.environment.actions.repl import Repl
 from mlagentbench.environment.actions.submission import SubmissionCheck
 from mlagentbench.environment.ask_models import Models
 from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.feedback import Feedback, explanation
+from mlagentbench.environment.feedback import explanation
+from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.environment.workspace import PathRefused, workspace_of
-from mlagentbench.errors import ActionError, RunEnded, RunFailed, UsageError
+from mlagentbench.errors import ActionError, RunEnded, RunFailed
 from mlagentbench.records import Action, BudgetLimits, Json, Observation, Outcome, Step, Tier, Usage
-from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import (
     LONG_TEXT,
     BeginLine,
@@ -77,9 +75,7 @@ from mlagentbench.runs.resumption import (
     submitted_by,
 )
 from mlagentbench.sandbox.base import Sandbox
-from mlagentbench.tasks.call_contract import CallTask
-from mlagentbench.tasks.data.preparation import PreparedData
-from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -94,27 +90,14 @@ class Environment:
     limits the run has had. In a branch, the first `taken_over` steps are another agent's.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        run: RunDirectory,
-        sandbox: Sandbox,
-        budget: Budget,
-        data: PreparedData,
-        python_env: PythonEnv,
-        call_task: CallTask,
-        actions: Sequence[ActionSpec] = STANDARD_ACTIONS,
-        feedback: Feedback | None = None,
-        models: "Mapping[str, str | Model] | None" = None,
-        ask_person: AskPerson | None = None,
-    ) -> None:
-        self.task = task
-        self.run = run
+    def __init__(self, setup: RunSetup, sandbox: Sandbox, budget: Budget) -> None:
+        self.task = task = setup.task
+        self.run = run = setup.run
+        self.data = data = setup.data
+        self.python_env = setup.python_env
         self.sandbox = sandbox
         self.budget = budget
-        self.data = data
-        self.python_env = python_env
-        self.actions = Actions(actions)
+        self.actions = Actions(setup.actions)
         self.steps: list[Step] = []
         self.outcome: Outcome | None = None
         self.on_step: list[Callable[[Step], None]] = []
@@ -124,28 +107,28 @@ class Environment:
         self.external_agent_running = False
         """Whether an in-sandbox agent may change the workspace between steps."""
         self.store = ObjectStore(run.objects)
-        self.models = Models(run, self.store, budget, self.steps, self._write, models)
-        self.workspace = workspace_of(task, run, data, feedback)
+        self.models = Models(run, self.store, budget, self.steps, self._write, setup.models)
+        self.workspace = workspace_of(task, run, data, setup.feedback)
         self.snapshots = Snapshots(self.store, run.work, skip=self.workspace.protected)
         self.problem = task.problem
         """The task's problem, and how to get feedback if there is any."""
-        if feedback is not None:
-            self.problem += f"\n{explanation(task, feedback)}"
+        if setup.feedback is not None:
+            self.problem += f"\n{explanation(task, setup.feedback)}"
         self._context = ActionContext(
             task=task,
             workspace=self.workspace,
             sandbox=sandbox,
-            python_env=python_env,
+            python_env=setup.python_env,
             budget=budget,
             snapshots=self.snapshots,
-            repl=Repl(sandbox, python_env.python),
+            repl=Repl(sandbox, setup.python_env.python),
             submission=SubmissionCheck(
-                task, python_env, call_task, self.workspace.public, feedback
+                task, setup.python_env, call_task, self.workspace.public, setup.feedback
             ),
             on_output=self.take_output,
             models=self.models,
             steps=self.steps,
-            ask_person=ask_person,
+            ask_person=setup.ask_person,
         )
         self._journal: Journal | None = None
         self._output_log: BinaryIO | None = None
@@ -445,25 +428,6 @@ class Environment:
 
         `models` names a model for each role: {"main": "openai/gpt-6-sol", "fast": ...}.
         """
-        from mlagentbench.environment.open_environment import open_environment
+        from mlagentbench.environment.run_by_hand import open_by_hand
 
-        return open_environment(task, out, tier, epoch, limits, actions, feedback_calls, models)
-
-
-_CURRENT: ContextVar[Environment] = ContextVar("mlagentbench_environment")
-
-
-def set_current_environment(environment: Environment) -> None:
-    """Make this the Environment of the running sample."""
-    _CURRENT.set(environment)
-
-
-def current_environment() -> Environment:
-    """The Environment of the running sample."""
-    try:
-        return _CURRENT.get()
-    except LookupError:
-        raise UsageError(
-            "there is no Environment here: agents run inside of a task of MLAgentBench "
-            "(see: mlagentbench tasks list) or within Environment.open"
-        ) from None
+        return open_by_hand(task, out, tier, epoch, limits, actions, feedback_calls, models)

@@ -24,7 +24,9 @@ from mlagentbench.agents.registry import AGENTS
 from mlagentbench.environment.actions.execute import final_answer
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
+from mlagentbench.launch.disclose_run import actions_of
 from mlagentbench.launch.out_directory import own_output
+from mlagentbench.launch.plan import disclose_cell
 from mlagentbench.launch.request import (
     AgentChoice,
     RunSettings,
@@ -43,7 +45,7 @@ from mlagentbench.launch.resume import (
     require_same_data,
     settings_of,
 )
-from mlagentbench.launch.suite import check_requirements, disclose_cell, make_tasks_ready
+from mlagentbench.launch.suite import check_requirements, make_tasks_ready
 from mlagentbench.models.model_choice import NO_MODEL, parse_role
 from mlagentbench.records import BranchPoint, Disclosure, Json, Record, RunRecord
 from mlagentbench.runs.directory import RunDirectory
@@ -221,8 +223,6 @@ def _disclosure(parent: RunDirectory, request: SuiteRequest, console: Console) -
 
 def _offered(request: SuiteRequest) -> tuple[str, ...]:
     """The actions that the branches' agent may do."""
-    from mlagentbench.launch.run_identity import actions_of
-
     [cell] = request.cells
     return tuple(spec.name for spec in actions_of(cell.agent, request.settings))
 

@@ -3,7 +3,7 @@
 Importing this registers `mlagentbench/<task>` for every known task, and `mlagentbench/folder`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import inspect_ai
@@ -14,8 +14,9 @@ from inspect_ai.model import GenerateConfig
 
 from mlagentbench.agents.scripted import baseline
 from mlagentbench.errors import UsageError
+from mlagentbench.launch.plan import RunRequest
 from mlagentbench.launch.request import RunSettings, read_settings
-from mlagentbench.launch.run_one import close_run, grade_submission, open_run
+from mlagentbench.launch.run_one import RUN_ID, close_run, grade_submission, start_run
 from mlagentbench.tasks.task import load_task, task_folders
 
 HARD_STOP_GRACE = 1800.0
@@ -57,6 +58,15 @@ def registered_task(name_or_path: str, settings: RunSettings) -> inspect_ai.Task
     return folder(path=name_or_path, **values)
 
 
+def samples_of(requests: Sequence[RunRequest]) -> list[Sample]:
+    """A sample for each run of one task, which has the id of its request."""
+    task = load_task(requests[0].task)
+    return [
+        Sample(id=f"{task.id}-{request.epoch}", input=task.problem, metadata={RUN_ID: request.run})
+        for request in requests
+    ]
+
+
 def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
     """The Inspect task, with the baseline as its agent until another is chosen."""
     try:
@@ -65,9 +75,10 @@ def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
     except UsageError as error:
         raise PrerequisiteError(str(error)) from error
     limits = settings.limits(task.spec)
+    given = settings.model_dump(exclude_defaults=True)
     return inspect_ai.Task(
         dataset=[Sample(id=task.id, input=task.problem)],
-        setup=open_run(task_path=name_or_path, settings=settings.model_dump(exclude_defaults=True)),
+        setup=start_run(task_path=name_or_path, settings=given),
         solver=baseline(),
         cleanup=close_run,
         scorer=grade_submission(),

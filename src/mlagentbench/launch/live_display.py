@@ -26,8 +26,6 @@ class LiveRun:
 class LiveProgress:
     """A table of the running runs on a terminal; elsewhere a line when a run ends."""
 
-    current: "LiveProgress | None" = None
-
     def __init__(self, console: Console, total: int) -> None:
         self.console = console
         self.total = total
@@ -42,13 +40,11 @@ class LiveProgress:
         )
 
     def __enter__(self) -> Self:
-        LiveProgress.current = self
         if self.console.is_terminal:
             self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        LiveProgress.current = None
         self._live.stop()
 
     def begin(self, name: str, budget: Budget) -> Callable[[str], None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from mlagentbench.agents.custom_agent import is_file, load_agent
-from mlagentbench.agents.registry import AgentInfo, find_agent
+from mlagentbench.agents.registry import AGENTS, AgentInfo, find_agent
 from mlagentbench.environment.actions.action_sets import choose_actions
 from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.errors import UsageError
@@ -24,7 +24,7 @@ from mlagentbench.models.model_choice import (
 from mlagentbench.records import BudgetLimits, Json, Record, Tier
 from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.make_ready import Ready
-from mlagentbench.tasks.python_env.env import AddedPackages
+from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages
 from mlagentbench.tasks.spec import TaskSpec, parse_seconds
 from mlagentbench.tasks.suites import Variant, chosen_tasks, in_variants
 from mlagentbench.tasks.task import load_task
@@ -64,8 +64,6 @@ class RunSettings(Record):
     max_tokens: Annotated[int, Field(gt=0)] | None = None
     max_cost: Annotated[float, Field(gt=0)] | None = None
     interactive: bool = False
-    continues: str | None = None
-    """The path below OUT of the run to resume; None to find it by its settings."""
 
     def limits(self, spec: TaskSpec) -> BudgetLimits:
         """The limits from the settings, else the paper's or the task's."""
@@ -98,6 +96,18 @@ class AgentChoice(Record):
 
     name: str
     settings: dict[str, Json] = {}
+    file: str | None = None
+    """Where a custom agent is, as FILE.py or FILE.py:FUNCTION."""
+
+    @property
+    def info(self) -> AgentInfo:
+        return find_agent(self.name) if self.file is None else load_agent(self.file)
+
+    @property
+    def added_packages(self) -> AddedPackages:
+        """What it adds to a task's virtual environment; an agent of Inspect's adds nothing."""
+        is_ours = self.file is not None or self.name in AGENTS
+        return self.info.added_packages(self.settings) if is_ours else NOTHING_ADDED
 
 
 def parse_agents(text: str) -> list[AgentChoice]:
@@ -146,7 +156,7 @@ class Cell(Record):
     @property
     def python_needs(self) -> tuple[str, AddedPackages]:
         """The task, and what the agent adds to its virtual environment."""
-        return self.task, self.info.added_packages(self.agent.settings)
+        return self.task, self.agent.added_packages
 
 
 class SuiteRequest(Record):
@@ -217,29 +227,32 @@ def cells_of(
     """All agents on all tasks with all models that they use; a UsageError for bad combinations."""
     addresses = list(dict.fromkeys(load_task(name).address for name in names))
     usable = [model for model in models if model != NO_MODEL]
-    chosen = [(_agent(choice.name), choice.settings) for choice in choices]
-    if usable and all(info.needs_model is False for info, _ in chosen):
+    chosen = [_identified(choice) for choice in choices]
+    if usable and all(agent.info.needs_model is False for agent in chosen):
         raise UsageError(
             f"{option} {','.join(usable)}: none of these agents uses a model (see: mlagentbench "
             "agents list)"
         )
-    for info, settings in chosen:
-        info.solver(**settings)
-        choose_actions(settings.get("actions") or ())
+    for agent in chosen:
+        info = agent.info
+        info.solver(**agent.settings)
+        choose_actions(agent.settings.get("actions") or ())
         if info.needs_model and not usable:
             raise UsageError(
                 f"agent {info.name} needs a model: {option} PROVIDER/NAME "
                 "(e.g. openai/gpt-6-sol, anthropic/claude-opus-5-5; see docs/models.md)"
             )
-        choice = AgentChoice(name=info.name, settings=settings)
         used_models = [NO_MODEL] if info.needs_model is False else usable or [NO_MODEL]
         for address in addresses:
             for model in used_models:
-                yield Cell(task=address, info=info, agent=choice, model=model)
+                yield Cell(task=address, info=info, agent=agent, model=model)
 
 
-def _agent(name: str) -> AgentInfo:
-    return load_agent(name) if is_file(name) else find_agent(name)
+def _identified(choice: AgentChoice) -> AgentChoice:
+    """The agent by its name; a custom one is chosen by its file."""
+    if not is_file(choice.name):
+        return choice.model_copy(update={"name": find_agent(choice.name).name})
+    return choice.model_copy(update={"name": load_agent(choice.name).name, "file": choice.name})
 
 
 def prices_of(request: SuiteRequest) -> "dict[str, ModelCost] | None":

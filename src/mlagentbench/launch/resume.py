@@ -15,8 +15,9 @@ from mlagentbench.agents.custom_agent import load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo
 from mlagentbench.errors import UsageError
 from mlagentbench.grading.regrade import score_runs
-from mlagentbench.launch.engines.local import evaluate
+from mlagentbench.launch.engines.local import LocalEngine
 from mlagentbench.launch.out_directory import own_output
+from mlagentbench.launch.plan import Plan, RunRequest, request_of_cell
 from mlagentbench.launch.request import (
     AgentChoice,
     Cell,
@@ -38,7 +39,6 @@ from mlagentbench.runs.results import (
     final_grade,
     find_run,
     read_record,
-    read_run,
 )
 from mlagentbench.runs.resumption import (
     BROKEN_OFF,
@@ -126,12 +126,18 @@ def continue_runs(
             for run, request, tasks in zip(continued, requests, ready, strict=True):
                 require_same_data(run, request, tasks)
             score_runs([run.path for run in runs if _needs_grade(run)], "last", say)
-            if requests:
-                interrupted = evaluate(requests, ready, console)
+            plan = Plan(requests=tuple(map(_run_request, continued, requests)))
+            plan.write(out)
+            LocalEngine(out, how.jobs, console).execute(plan.requests)
         except KeyboardInterrupt:
             interrupted = True
-        results = [read_run(run) for run in runs]
-        return outcome_of(out, results, expected=len(runs), interrupted=interrupted)
+        return outcome_of(out, runs, expected=len(runs), interrupted=interrupted)
+
+
+def _run_request(run: RunDirectory, request: SuiteRequest) -> RunRequest:
+    [cell] = request.cells
+    place, epoch = run.relative.as_posix(), read_record(run).epoch
+    return request_of_cell(request, cell, place, epoch, resumes=True)
 
 
 def _can_continue(run: RunDirectory, raised: RunSettings, say: Say) -> bool:
@@ -168,7 +174,7 @@ def resume_request(run: RunDirectory, how: ResumeOptions) -> SuiteRequest:
     cell = Cell(
         task=record.task_path,
         info=info,
-        agent=AgentChoice(name=info.name, settings=facts.agent_settings),
+        agent=AgentChoice(name=info.name, settings=facts.agent_settings, file=how.agent),
         model=facts.model,
     )
     request = SuiteRequest(
@@ -222,7 +228,6 @@ def settings_of(run: RunDirectory, record: RunRecord, raised: RunSettings) -> Ru
         protocol="paper" if facts.protocol == "paper" else "ours",
         sandbox="local" if facts.sandbox == "local" else "bubblewrap",
         interactive=facts.interactive,
-        continues=run.relative.as_posix(),
         **{OPTIONS[name]: value for name, value in limits.model_dump().items()},
     )
 

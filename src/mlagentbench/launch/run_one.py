@@ -1,30 +1,33 @@
 """One run, from an empty directory to a grade, as Inspect executes it.
 
-open_run          setup: find or create the run directory, build the workspace, start the
-                  sandbox, publish the Environment; a finished run is not run again
+start_run         setup: take the sample's request, find or create the run directory, open the
+                  run; a finished run is not run again
 (the agent)       acts on `current_environment()`
-grade_submission  scorer: stop the sandbox, grade the last snapshot
+grade_submission  scorer: close the run, grade the last snapshot
 close_run         cleanup: stop whatever is still running
 """
 
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from mlagentbench.environment.actions.action import AskPerson
-from mlagentbench.environment.budget import Budget, working_clock
-from mlagentbench.environment.environment import Environment, set_current_environment
+from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import hold_out
-from mlagentbench.environment.services.tool_model import LoggedReplies, load_tool
-from mlagentbench.environment.services.tool_services import run_services
-from mlagentbench.environment.workspace import sandbox_spec
-from mlagentbench.errors import UsageError
+from mlagentbench.environment.open_run import open_run
+from mlagentbench.environment.run_context import RunContext
+from mlagentbench.environment.run_setup import RunSetup
+from mlagentbench.environment.services.tool_model import LoggedReplies, load_tool, tool_model_name
+from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
+from mlagentbench.launch.batch import current_batch
+from mlagentbench.launch.disclose_run import actions_of, disclose_run
 from mlagentbench.launch.inspect_metrics import (
     mean,
     stderr,
@@ -32,56 +35,126 @@ from mlagentbench.launch.inspect_metrics import (
     success_low,
     success_rate,
 )
+from mlagentbench.launch.inspect_request import request_of_inspect
 from mlagentbench.launch.live_display import LiveProgress
+from mlagentbench.launch.plan import RunRequest
 from mlagentbench.launch.request import RunSettings
-from mlagentbench.launch.run_identity import IdentifiedRun, actions_of, identify, run_of_sample
 from mlagentbench.launch.run_sandbox import kill_leftover_sandbox, run_sandbox
-from mlagentbench.records import GradeRecord, Outcome
+from mlagentbench.models.model_choice import model_names
+from mlagentbench.records import BudgetLimits, GradeRecord, Outcome
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.journal import read_journal
+from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.machine_facts import packages
-from mlagentbench.runs.results import final_grade, read_record, read_run
-from mlagentbench.runs.resumption import goes_on
+from mlagentbench.runs.record import find_or_create_run
+from mlagentbench.runs.results import RunResult, read_record, read_run
+from mlagentbench.runs.resumption import goes_on, last_limits
 from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.make_ready import Ready, make_ready
 from mlagentbench.tasks.task import load_task
 
-
-@dataclass(frozen=True)
-class OpenRun:
-    """A run in progress in this process."""
-
-    run: RunDirectory
-    environment: Environment
-    resources: AsyncExitStack
-    """Everything that the run started, and the lock on its directory."""
-
-    async def close(self) -> None:
-        await self.resources.aclose()
-
-
-_open: dict[str, OpenRun] = {}
-"""The runs in progress, by their sample's uuid."""
+RUN_ID = "mlagentbench_run"
+"""The id of a sample's request, in its metadata; and in its store, where its run is below OUT."""
+OUT_KEY = "mlagentbench_out"
 
 
 @solver
-def open_run(task_path: str, settings: dict[str, Any]) -> Solver:
-    """Set up the run for its agent; a finished run goes straight to grading."""
+def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
+    """Open the run for its agent; a finished run goes straight to grading."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        task = load_task(task_path)
-        identified = await identify(task, RunSettings.model_validate(settings), state)
-        kill_leftover_sandbox(identified.run)
-        if not goes_on(read_journal(identified.run.journal), identified.limits):
+        batch = current_batch()
+        request, out = batch.requests.get(state.metadata.get(RUN_ID, "")), batch.out
+        if request is None or out is None:
+            chosen = RunSettings.model_validate(settings)
+            request, out = await request_of_inspect(task_path, chosen, state.epoch)
+        ready = await _ready(request)
+        run = _directory(request, out, ready)
+        state.store.set(RUN_ID, run.relative.as_posix())
+        state.store.set(OUT_KEY, str(run.out))
+        kill_leftover_sandbox(run)
+        history = read_journal(run.journal)
+        limits = _limits(request, history)
+        if not goes_on(history, limits):
             state.completed = True
             return state
-        with _failure_noted(identified.run):
-            opened = await _open_environment(identified)
-        _open[state.uuid] = opened
-        set_current_environment(opened.environment)
-        state.user_prompt.text = opened.environment.problem
+        with _failure_noted(run):
+            setup = await _setup(request, run, ready, limits, batch.live)
+            context = await open_run(setup, partial(run_sandbox, request.settings.sandbox, run))
+        batch.open[state.uuid] = context
+        _note_changed_software(context.environment)
+        _show(context, batch.live)
+        state.user_prompt.text = context.environment.problem
         return state
 
     return solve
+
+
+async def _ready(request: RunRequest) -> Ready:
+    settings = request.settings
+    return await make_ready(
+        load_task(request.task),
+        settings.tier,
+        settings.mini_seed,
+        added=request.agent.added_packages,
+        call=call_task,
+    )
+
+
+def _directory(request: RunRequest, out: Path, ready: Ready) -> RunDirectory:
+    """The run's directory, which is created if it is new."""
+    task = load_task(request.task)
+    if request.resumes:
+        return request.directory(out)
+    disclosure = disclose_run(
+        task, request.settings, ready, request.agent, request.model, request.roles
+    )
+    run = find_or_create_run(out, task, request.epoch, disclosure)
+    if run.relative.as_posix() != request.run:
+        raise RunFailed(
+            "harness",
+            f"{request.run} was planned, and here it would be {run.relative}: the task, its data "
+            "or the recording differ from when it was planned; run the same command again",
+        )
+    return run
+
+
+def _limits(request: RunRequest, history: History) -> BudgetLimits:
+    """The limits of the request; of a run that is only continued, those that it has."""
+    asked = request.settings.limits(load_task(request.task).spec)
+    return asked if request.resumes else last_limits(history) or asked
+
+
+async def _setup(
+    request: RunRequest,
+    run: RunDirectory,
+    ready: Ready,
+    limits: BudgetLimits,
+    live: LiveProgress | None,
+) -> RunSetup:
+    task, settings = load_task(request.task), request.settings
+    calls = settings.feedback_calls()
+    feedback = await hold_out(task, *ready, call_task, calls) if calls else None
+    tool = tool_model_name(task, model_names(request.roles), request.model.name)
+    return RunSetup(
+        task,
+        run,
+        *ready,
+        limits,
+        seed=read_record(run).seed,
+        actions=actions_of(request.agent, settings),
+        feedback=feedback,
+        tool=None if tool is None else LoggedReplies(load_tool(tool), run.asked),
+        ask_person=_person(settings, live),
+    )
+
+
+def _person(settings: RunSettings, live: LiveProgress | None) -> AskPerson | None:
+    """How the agent asks a person for help; None if it cannot."""
+    if not settings.interactive:
+        return None
+    if live is None:
+        raise UsageError("interactive runs need a terminal; use: mlagentbench run --interactive")
+    return live.ask_person
 
 
 @contextmanager
@@ -96,43 +169,6 @@ def _failure_noted(run: RunDirectory) -> Iterator[None]:
             )
         raise
     run.failure.unlink(missing_ok=True)
-
-
-async def _open_environment(identified: IdentifiedRun) -> OpenRun:
-    run, task, settings = identified.run, identified.task, identified.settings
-    data, python_env = identified.ready
-    async with AsyncExitStack() as resources:
-        resources.enter_context(run.locked())
-        calls = settings.feedback_calls()
-        feedback = await hold_out(task, data, python_env, call_task, calls) if calls else None
-        spec = sandbox_spec(task, run, data, python_env, read_record(run).seed, feedback)
-        budget = Budget(identified.limits, clock=working_clock())
-        services = None
-        if identified.tool is not None:
-            tool = LoggedReplies(load_tool(identified.tool), run.asked)
-            services = run_services(task, data.private, tool, budget)
-            resources.push_async_callback(services.close)
-        sandbox = run_sandbox(settings.sandbox, run, spec, services)
-        environment = Environment(
-            task,
-            run,
-            sandbox.contract,
-            budget,
-            data,
-            python_env,
-            call_task,
-            actions_of(identified.agent, settings),
-            feedback,
-            ask_person=_person(settings),
-        )
-        resources.push_async_callback(sandbox.stop)
-        resources.push_async_callback(environment.close)
-        environment.start()
-        _note_changed_software(environment)
-        await sandbox.start()
-        opened = OpenRun(run, environment, resources.pop_all())
-    _show_progress(opened)
-    return opened
 
 
 def _note_changed_software(environment: Environment) -> None:
@@ -150,23 +186,12 @@ def _note_changed_software(environment: Environment) -> None:
         environment.note(f"resumed with another {', '.join(changed)}")
 
 
-def _person(settings: RunSettings) -> AskPerson | None:
-    """How the agent asks a person for help; None if it cannot."""
-    if not settings.interactive:
-        return None
-    if LiveProgress.current is None:
-        raise UsageError("interactive runs need a terminal; use: mlagentbench run --interactive")
-    return LiveProgress.current.ask_person
-
-
-def _show_progress(opened: OpenRun) -> None:
-    """Add the run to the live progress display, if there is one."""
-    live = LiveProgress.current
+def _show(context: RunContext, live: LiveProgress | None) -> None:
+    """Add the run to the display, if there is one."""
     if live is None:
         return
-    name = opened.run.shown_name
-    doing = live.begin(name, opened.environment.budget)
-    opened.environment.on_step.append(lambda step: doing(f"did {step.action.name}"))
+    doing = live.begin(context.run.shown_name, context.environment.budget)
+    context.environment.on_step.append(lambda step: doing(f"did {step.action.name}"))
     doing("running")
 
 
@@ -181,24 +206,40 @@ def grade_submission() -> Scorer:
     """Grade the run; its metadata contain the grade, the usage and the disclosure."""
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
-        opened = _open.pop(state.uuid, None)
-        run = run_of_sample(state)
+        batch = current_batch()
+        context = batch.open.pop(state.uuid, None)
+        run = _run_of_sample(state)
         with _failure_noted(run):
-            if opened is not None:
-                await _finish(opened)
-            grade = _earlier_grade(run) or await grade_run(run)
-        if LiveProgress.current is not None:
-            LiveProgress.current.end(run.shown_name, _grade_text(grade))
-        return _as_score(run, grade)
+            if context is not None:
+                await _finish(context)
+            result = read_run(run)
+            grade = result.grade or await grade_run(run)
+        if batch.live is not None:
+            batch.live.end(run.shown_name, _grade_text(grade))
+        return _as_score(result, grade)
 
     return score
 
 
-async def _finish(opened: OpenRun) -> None:
+def _run_of_sample(state: TaskState) -> RunDirectory:
+    """The run that was started for this sample; also works when a log is scored again."""
+    place = state.store.get(RUN_ID)
+    if place is None:
+        raise RunFailed("harness", "the sample has no run: its setup did not finish")
+    for out in (Path(state.store.get(OUT_KEY)), Path.cwd(), *Path.cwd().parents):
+        if (out / place / "run.json").is_file():
+            return RunDirectory(out, Path(place))
+    raise UsageError(
+        f"{place} is not below {state.store.get(OUT_KEY)}; "
+        "change to the directory that contains it now, and score again"
+    )
+
+
+async def _finish(context: RunContext) -> None:
     try:
-        opened.environment.finish(_implied_outcome(opened.environment))
+        context.environment.finish(_implied_outcome(context.environment))
     finally:
-        await opened.close()
+        await context.close()
 
 
 def _implied_outcome(environment: Environment) -> Outcome:
@@ -208,15 +249,9 @@ def _implied_outcome(environment: Environment) -> Outcome:
     return Outcome(kind="submitted", detail="the agent stopped by itself")
 
 
-def _earlier_grade(run: RunDirectory) -> GradeRecord | None:
-    """The grade of the last step, if the run was graded before."""
-    return final_grade(run, len(read_journal(run.journal).steps))
-
-
-def _as_score(run: RunDirectory, grade: GradeRecord) -> Score:
+def _as_score(result: RunResult, grade: GradeRecord) -> Score:
     nan = float("nan")
     is_decided = grade.success is not None
-    result = read_run(run)
     return Score(
         value={
             "score": nan if grade.score is None else grade.score,
@@ -230,7 +265,7 @@ def _as_score(run: RunDirectory, grade: GradeRecord) -> Score:
             "outcome": result.outcome.model_dump(mode="json") if result.outcome else None,
             "usage": result.usage.model_dump(mode="json"),
             "disclosure": result.record.disclosure.model_dump(mode="json"),
-            "run": run.relative.as_posix(),
+            "run": result.path,
         },
     )
 
@@ -245,10 +280,11 @@ def _grade_text(grade: GradeRecord) -> str:
 
 async def close_run(state: TaskState) -> None:
     """Close a run that is still open because the agent failed or the user stopped it."""
-    opened = _open.pop(state.uuid, None)
-    if opened is None:
+    batch = current_batch()
+    context = batch.open.pop(state.uuid, None)
+    if context is None:
         return
-    await opened.close()
-    if LiveProgress.current is not None:
-        ended = opened.environment.outcome
-        LiveProgress.current.end(opened.run.shown_name, ended.kind if ended else "did not end")
+    await context.close()
+    if batch.live is not None:
+        ended = context.environment.outcome
+        batch.live.end(context.run.shown_name, ended.kind if ended else "did not end")

@@ -2,31 +2,20 @@
 
 import shutil
 from pathlib import Path
-from typing import Protocol
 
 from inspect_ai.util import sandbox as inspect_sandbox
 from inspect_ai.util._sandbox.local import LocalSandboxEnvironment
 
+from mlagentbench.environment.open_run import RunSandbox
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.launch.request import SandboxName
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.sandbox.base import Identity, LoopbackServer, Sandbox, SandboxSpec
+from mlagentbench.sandbox.base import Identity, LoopbackServer, SandboxSpec
 from mlagentbench.sandbox.bwrap.guardian_client import kill_if_alive
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.inspect_adapter import InspectSandbox
 from mlagentbench.sandbox.inspect_provider import BubblewrapSandboxEnvironment
-
-
-class RunSandbox(Protocol):
-    """What a run needs of its sandbox."""
-
-    @property
-    def contract(self) -> Sandbox: ...
-
-    async def start(self) -> None: ...
-
-    async def stop(self) -> None: ...
 
 
 def run_sandbox(

@@ -10,16 +10,15 @@ from rich.console import Console
 from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.environment.services.tool_model import ROLE
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.engines.local import evaluate
+from mlagentbench.launch.engines.local import LocalEngine
 from mlagentbench.launch.out_directory import own_output
+from mlagentbench.launch.plan import plan_suite, unfinished
 from mlagentbench.launch.request import (
-    Cell,
     ReadyTasks,
     RunSettings,
     SuiteRequest,
     models_of,
     prices_of,
-    role_choices,
     roles_of,
 )
 from mlagentbench.models.model_check import require_model
@@ -28,13 +27,12 @@ from mlagentbench.models.model_choice import (
     choose,
     require_known_arguments,
 )
-from mlagentbench.records import Disclosure
-from mlagentbench.runs.record import settings_hash
-from mlagentbench.runs.results import RunResult, SuiteOutcome, collect
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.results import SuiteOutcome, read_run
 from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.progress import TerminalProgress
-from mlagentbench.tasks.make_ready import Ready, ensure_ready
+from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.python_env.env import AddedPackages
 from mlagentbench.tasks.task import Task, load_task
 
@@ -45,25 +43,25 @@ DISK_IS_FULL = 100_000
 def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
     """Prepare the tasks, run all cells, and read the results."""
     check_requirements(request, console)
-    with own_output(request.out):
-        ready: ReadyTasks = {}
+    out, interrupted = request.out, False
+    runs: list[RunDirectory] = []
+    with own_output(out):
         try:
-            ready = make_tasks_ready(request, console)
-            interrupted = evaluate([request], [ready], console)
+            plan = plan_suite(request, make_tasks_ready(request, console))
+            plan.write(out)
+            runs = [one.directory(out) for one in plan.requests]
+            LocalEngine(out, request.jobs, console).execute(unfinished(plan.requests, out))
         except KeyboardInterrupt:
             interrupted = True
-        return outcome_of(
-            request.out,
-            _results(request, ready),
-            expected=len(request.cells) * request.runs,
-            interrupted=interrupted,
-        )
+        expected = len(request.cells) * request.runs
+        return outcome_of(out, runs, expected=expected, interrupted=interrupted)
 
 
 def outcome_of(
-    out: Path, results: Sequence[RunResult], *, expected: int, interrupted: bool
+    out: Path, runs: Sequence[RunDirectory], *, expected: int, interrupted: bool
 ) -> SuiteOutcome:
-    """The outcome of the requested runs."""
+    """What came of these runs, as far as they have begun."""
+    results = [read_run(run) for run in runs if run.run_json.exists()]
     return SuiteOutcome(
         out=out,
         results=tuple(results),
@@ -132,34 +130,3 @@ def _check_in_sandbox_agent(agent: str, settings: RunSettings) -> None:
 
 def _tasks(request: SuiteRequest) -> dict[str, Task]:
     return {cell.task: load_task(cell.task) for cell in request.cells}
-
-
-def _results(request: SuiteRequest, ready: ReadyTasks) -> list[RunResult]:
-    """The results of the requested cells, without others in the same --out."""
-    requested = {
-        _identity(disclose_cell(request, cell, ready[cell.python_needs]))
-        for cell in request.cells
-        if cell.python_needs in ready
-    }
-    return [
-        result
-        for result in collect(request.out)
-        if result.record.branched_from is None
-        and _identity(result.record.disclosure) in requested
-        and result.record.epoch <= request.runs
-    ]
-
-
-def disclose_cell(request: SuiteRequest, cell: Cell, ready: Ready) -> Disclosure:
-    """What the results of a cell will disclose."""
-    from mlagentbench.launch.run_identity import disclose_run
-
-    model = choose(cell.model, request.model_arguments)
-    roles = role_choices(request, cell)
-    return disclose_run(load_task(cell.task), request.settings, ready, cell.agent, model, roles)
-
-
-def _identity(facts: Disclosure) -> tuple[str, ...]:
-    """What two results share exactly if they are runs of one cell."""
-    started = facts.model_copy(update={"limits": facts.first_limits or facts.limits})
-    return facts.task, facts.tier, facts.agent, facts.model, settings_hash(started)

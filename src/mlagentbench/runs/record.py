@@ -62,16 +62,26 @@ def disclose(
     )
 
 
-def find_or_create_run(out: Path, task: Task, epoch: int, disclosure: Disclosure) -> RunDirectory:
-    """The directory of this run below OUT; a new one gets its run.json."""
-    record = RunRecord(
+def new_record(task: Task, epoch: int, disclosure: Disclosure) -> RunRecord:
+    """The record of a run that begins now."""
+    return RunRecord(
         task_path=task.address,
         epoch=epoch,
         seed=task.run_seed(epoch),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         disclosure=disclosure,
     )
-    run = RunDirectory(out, Path(record.directory(settings_hash(disclosure))))
+
+
+def place_of(record: RunRecord) -> str:
+    """Where the run's directory is below OUT."""
+    return str(record.directory(settings_hash(record.disclosure, record.branched_from)))
+
+
+def find_or_create_run(out: Path, task: Task, epoch: int, disclosure: Disclosure) -> RunDirectory:
+    """The directory of this run below OUT; a new one gets its run.json."""
+    record = new_record(task, epoch, disclosure)
+    run = RunDirectory(out, Path(place_of(record)))
     if not run.run_json.exists():
         write_atomically(run.run_json, record.model_dump_json(indent=2).encode())
     return run

@@ -19,7 +19,7 @@ from small_task import OpenRun, open_run, small_task
 
 from mlagentbench.agents.paper.research import RETRIES, ResearchAgent, Settings
 from mlagentbench.agents.registry import AGENTS
-from mlagentbench.environment.environment import Environment, set_current_environment
+from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.research_log import LOG
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.models.question import current_question
@@ -84,7 +84,6 @@ class Listener:
 
 async def run(environment: Environment, agent: str = "research", **settings: Any) -> str:
     """Let the agent run; returns how the run ended."""
-    set_current_environment(environment)
     await AGENTS[agent].solver(**settings)(None, None)  # type: ignore[arg-type]
     assert environment.outcome is not None
     return environment.outcome.kind

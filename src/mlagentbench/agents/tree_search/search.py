@@ -28,7 +28,8 @@ from mlagentbench.agents.tree_search.questions import Questions, SearchState
 from mlagentbench.agents.tree_search.workbench import Workbench
 from mlagentbench.environment.actions.execute import final_answer
 from mlagentbench.environment.actions.submission import validate_submission
-from mlagentbench.environment.environment import Environment, current_environment
+from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.run_context import current_environment
 from mlagentbench.records import Action, BudgetLimits, Observation, Record, Step
 
 MIN_RUN_SECONDS = 10.0

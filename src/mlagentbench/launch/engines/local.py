@@ -1,6 +1,6 @@
-"""Run cells on this machine, in this process: one Inspect evaluation of all of them."""
+"""Run requests on this machine, in this process: one Inspect evaluation of all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -9,91 +9,89 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from mlagentbench.inspect_startup import load_only_what_is_used
+from mlagentbench.launch.batch import Batch
 from mlagentbench.launch.live_display import LiveProgress
-from mlagentbench.launch.request import Cell, ReadyTasks, SuiteRequest, prices_of, role_choices
+from mlagentbench.launch.plan import RunRequest
 from mlagentbench.models.model_check import explain_prerequisites
-from mlagentbench.models.model_choice import choose, who_answers
-from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.journal import read_lines
-from mlagentbench.tasks.make_ready import Ready
 
 if TYPE_CHECKING:
     import inspect_ai
     from inspect_ai.model import ModelCost
 
 
-def evaluate(
-    requests: Sequence[SuiteRequest], ready: Sequence[ReadyTasks], console: Console
-) -> bool:
-    """Run all cells with Inspect; True when the user interrupted it.
+class LocalEngine:
+    """This machine, this process, `jobs` runs at a time."""
 
-    Several requests differ only in their cells, settings and roles.
-    """
-    from inspect_ai import eval_set
+    def __init__(self, out: Path, jobs: int, console: Console) -> None:
+        self._out = out
+        self._jobs = jobs
+        self._console = console
 
-    load_only_what_is_used()
-    request = requests[0]
-    tasks = [
-        _inspect_task(cell, one, ready_tasks[cell.python_needs])
-        for one, ready_tasks in zip(requests, ready, strict=True)
-        for cell in one.cells
-    ]
-    # Inspect prints messages about its log directory, which are not useful here.
-    live = LiveProgress(console, total=len(tasks) * request.runs)
-    with live, redirect_stdout(StringIO()), explain_prerequisites("Inspect"):
-        _, logs = eval_set(
-            tasks,
-            log_dir=str(request.out / "logs"),
-            log_dir_allow_dirty=True,
-            retry_attempts=0,
-            retry_immediate=False,
-            model=None,
-            model_cost_config=_all_prices(requests),
-            epochs=request.runs,
-            max_tasks=request.jobs,
-            max_samples=request.jobs,
-            max_sandboxes=request.jobs,
-            display="none",
-            log_level="error",
-            score_display=False,
-            max_retries=request.max_retries,
-            ctl_server=False,
-        )
-    # When interrupted, Inspect returns no logs, or those of the finished tasks.
-    return len(logs) < len(tasks) or any(log.status == "cancelled" for log in logs)
+    def execute(self, requests: Sequence[RunRequest]) -> None:
+        if not requests:
+            return
+        load_only_what_is_used()
+        from inspect_ai import eval
+
+        live = LiveProgress(self._console, total=len(requests))
+        batch = Batch(self._out, {request.run: request for request in requests}, live)
+        tasks = list(_inspect_tasks(requests))
+        # Inspect prints messages about its log directory, which are not useful here.
+        quiet = redirect_stdout(StringIO())
+        with batch.executing(), live, quiet, explain_prerequisites("Inspect"):
+            logs = eval(
+                tasks,
+                log_dir=str(self._out / "logs"),
+                model=None,
+                model_cost_config=_prices(requests),
+                max_tasks=self._jobs,
+                max_samples=self._jobs,
+                max_sandboxes=self._jobs,
+                display="none",
+                log_level="error",
+                score_display=False,
+                ctl_server=False,
+            )
+        # When interrupted, Inspect returns no logs, or those of the finished tasks.
+        if len(logs) < len(tasks) or any(log.status == "cancelled" for log in logs):
+            raise KeyboardInterrupt
 
 
-def _inspect_task(cell: Cell, request: SuiteRequest, ready: Ready) -> "inspect_ai.Task":
+def _inspect_tasks(requests: Sequence[RunRequest]) -> "Iterator[inspect_ai.Task]":
+    """An Inspect task for each cell: the requests that differ only in their run."""
+    cells: dict[str, list[RunRequest]] = {}
+    for request in requests:
+        cell = request.model_dump_json(exclude={"run", "epoch", "resumes"})
+        cells.setdefault(cell, []).append(request)
+    yield from map(_inspect_task, cells.values())
+
+
+def _inspect_task(requests: Sequence[RunRequest]) -> "inspect_ai.Task":
     from inspect_ai import task_with
 
-    from mlagentbench.launch.inspect_task import registered_task
+    from mlagentbench.launch.inspect_task import registered_task, samples_of
 
-    task = registered_task(cell.task, request.settings)
-    solver = cell.info.solver(**cell.agent.settings)
-    model, roles = choose(cell.model, request.model_arguments), role_choices(request, cell)
-    recording = who_answers(model, roles).recording
-    parts = (task.version, ready.data.hash[:8], recording and recording[:8], _last_line(request))
+    request = requests[0]
+    task = registered_task(request.task, request.settings)
+    config = task.config
+    if request.max_retries is not None:
+        config = config.model_copy(update={"max_retries": request.max_retries})
     return task_with(
         task,
-        solver=solver,
-        model=model.bound(),
-        model_roles={role: choice.bound() for role, choice in roles.items()},
-        # Inspect skips what has a finished log of this version.
-        version="+".join(str(part) for part in parts if part is not None),
+        dataset=samples_of(requests),
+        solver=request.agent.info.solver(**request.agent.settings),
+        model=request.model.bound(),
+        model_roles={role: choice.bound() for role, choice in request.roles.items()},
+        config=config,
     )
 
 
-def _last_line(request: SuiteRequest) -> float | None:
-    """The time of a resumed run's last journal line; the journal alone decides if it has ended."""
-    if request.settings.continues is None:
-        return None
-    journal = RunDirectory(request.out, Path(request.settings.continues)).journal
-    lines = read_lines(journal) if journal.exists() else []
-    return max((line.at for line in lines), default=None)
+def _prices(requests: Sequence[RunRequest]) -> "dict[str, ModelCost] | None":
+    from inspect_ai.model import ModelCost
 
-
-def _all_prices(requests: Sequence[SuiteRequest]) -> "dict[str, ModelCost] | None":
-    prices: dict[str, ModelCost] = {}
-    for request in requests:
-        prices |= prices_of(request) or {}
+    prices = {
+        name: ModelCost.model_validate(cost)
+        for request in requests
+        for name, cost in request.prices.items()
+    }
     return prices or None

@@ -18,7 +18,8 @@ from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
-from mlagentbench.environment.open_environment import open_run
+from mlagentbench.environment.open_run import open_run
+from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
@@ -42,6 +43,7 @@ from mlagentbench.runs.objects.object_store import JoinedObjects
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import find_run, read_grades
 from mlagentbench.sandbox.bwrap.prerequisites import isolation
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.tasks.python_env.env import PythonEnv, python_env_with_hash
 
 REPLAYS = "replays"
@@ -158,20 +160,20 @@ async def _replay_steps(
     parts = _between_interruptions(source.steps) or [[]]
     for number, part in enumerate(parts, start=1):
         replayer = Replayer(source, comparing)
-        opened = open_run(
+        setup = RunSetup(
             source.task,
             run,
             source.data,
             source.python_env,
             BudgetLimits(),
-            source.actions(),
             seed=_seed(source, part),
+            actions=source.actions(),
             feedback=feedback,
             tool=source.tool,
             models=recorded_model(source, run),
             ask_person=replayer.recorded_answer,
         )
-        async with opened as environment:
+        async with await open_run(setup, BubblewrapSandbox) as environment:
             for step in part:
                 announce(f"step {step.n} of {len(source.steps)}: {step.begin.action.name}")
                 compared.append(await replayer.replay(environment, step))

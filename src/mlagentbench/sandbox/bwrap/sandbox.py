@@ -88,6 +88,11 @@ class BubblewrapSandbox:
 
     # Life
 
+    @property
+    def contract(self) -> "BubblewrapSandbox":
+        """Itself: it keeps the contract of a Sandbox."""
+        return self
+
     async def start(self) -> None:
         if self._instance is not None:
             return

@@ -1,0 +1,53 @@
+"""The one way to open a run: its directory, services, sandbox and Environment, in this order.
+
+Inspect's samples, replays and `Environment.open` all come through here.
+"""
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Protocol
+
+from mlagentbench.environment.budget import Budget, working_clock
+from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.run_context import RunContext
+from mlagentbench.environment.run_setup import RunSetup
+from mlagentbench.environment.services.tool_services import run_services
+from mlagentbench.environment.workspace import sandbox_spec
+from mlagentbench.sandbox.base import LoopbackServer, Sandbox, SandboxSpec
+
+
+class RunSandbox(Protocol):
+    """A sandbox that is started for a run and stopped with it."""
+
+    @property
+    def contract(self) -> Sandbox: ...
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+MakeSandbox = Callable[[SandboxSpec, LoopbackServer | None], RunSandbox]
+
+
+async def open_run(setup: RunSetup, make_sandbox: MakeSandbox) -> RunContext:
+    """Start a run, or resume it from where its journal ends, and make it the current one.
+
+    If anything fails, all that was started before it is stopped.
+    """
+    task, data = setup.task, setup.data
+    async with AsyncExitStack() as resources:
+        resources.enter_context(setup.run.locked())
+        budget = Budget(setup.limits, clock=working_clock())
+        services = None
+        if setup.tool is not None:
+            services = run_services(task, data.private, setup.tool, budget)
+            resources.push_async_callback(services.close)
+        spec = sandbox_spec(task, setup.run, data, setup.python_env, setup.seed, setup.feedback)
+        sandbox = make_sandbox(spec, services)
+        environment = Environment(setup, sandbox.contract, budget)
+        resources.push_async_callback(sandbox.stop)
+        resources.push_async_callback(environment.close)
+        environment.start()
+        await sandbox.start()
+        return RunContext(setup, environment, resources.pop_all()).publish()

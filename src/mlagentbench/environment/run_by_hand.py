@@ -1,0 +1,71 @@
+"""Runs without an agent of ours, opened by hand: `Environment.open`."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlagentbench.environment.actions.action import ActionSpec
+from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.feedback import hold_out
+from mlagentbench.environment.open_run import open_run
+from mlagentbench.environment.run_setup import RunSetup
+from mlagentbench.environment.services.tool_model import ROLE, LoggedReplies, load_tool
+from mlagentbench.records import BudgetLimits, Tier
+from mlagentbench.runs.record import disclose, find_or_create_run
+from mlagentbench.sandbox.bwrap.prerequisites import isolation
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.data.preparation import require_prepared
+from mlagentbench.tasks.python_env.env import require_python_env
+from mlagentbench.tasks.task import Task, load_task
+
+if TYPE_CHECKING:
+    from inspect_ai.model import Model
+
+
+@asynccontextmanager
+async def open_by_hand(
+    task: Task | str | Path,
+    out: Path,
+    tier: Tier,
+    epoch: int,
+    limits: BudgetLimits | None,
+    actions: Sequence[ActionSpec],
+    feedback_calls: int,
+    models: "Mapping[str, str | Model] | None" = None,
+) -> AsyncIterator[Environment]:
+    """A run of a prepared task, started or resumed below `out`, in the default sandbox."""
+    task = task if isinstance(task, Task) else load_task(task)
+    data = require_prepared(task, tier)
+    python_env = require_python_env(task)
+    limits = limits or BudgetLimits(steps=task.spec.limits.steps, time=task.spec.limits.time)
+    feedback = None
+    if feedback_calls:
+        feedback = await hold_out(task, data, python_env, call_task, feedback_calls)
+    tool = task.spec.tool_model
+    disclosure = disclose(
+        task,
+        data,
+        python_env,
+        limits,
+        agent="by-hand",
+        isolation=isolation(),
+        feedback=f"validation:{feedback_calls}" if feedback_calls else "none",
+        roles=None if tool is None else {ROLE: tool},
+    )
+    run = find_or_create_run(out.absolute(), task, epoch, disclosure)
+    setup = RunSetup(
+        task,
+        run,
+        data,
+        python_env,
+        limits,
+        seed=task.run_seed(epoch),
+        actions=actions,
+        feedback=feedback,
+        models=models,
+        tool=None if tool is None else LoggedReplies(load_tool(tool), run.asked),
+    )
+    async with await open_run(setup, BubblewrapSandbox) as environment:
+        yield environment

@@ -1,0 +1,47 @@
+"""The runs that are being executed in this process, and what they share.
+
+An engine sets its batch before it calls Inspect; every sample's code then finds it. Where Inspect
+was started by its own command there is no engine, and the samples share a batch without requests.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from mlagentbench.environment.run_context import RunContext
+from mlagentbench.launch.live_display import LiveProgress
+from mlagentbench.launch.plan import RunRequest
+
+
+class Batch:
+    """Requests by their id, the --out of their runs, and the display that shows them."""
+
+    def __init__(
+        self,
+        out: Path | None = None,
+        requests: Mapping[str, RunRequest] | None = None,
+        live: LiveProgress | None = None,
+    ) -> None:
+        self.out = out
+        self.requests = requests or {}
+        self.live = live
+        self.open: dict[str, RunContext] = {}
+        """The runs in progress, by their sample's uuid."""
+
+    @contextmanager
+    def executing(self) -> Iterator[None]:
+        """Make this the batch of all samples that start meanwhile."""
+        token = _CURRENT.set(self)
+        try:
+            yield
+        finally:
+            _CURRENT.reset(token)
+
+
+_CURRENT: ContextVar[Batch] = ContextVar("mlagentbench_batch", default=Batch())  # noqa: B039
+
+
+def current_batch() -> Batch:
+    """The batch that the running sample belongs to."""
+    return _CURRENT.get()

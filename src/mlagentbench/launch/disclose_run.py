@@ -1,0 +1,65 @@
+"""What a run discloses, from what was asked for, and the actions of its agent."""
+
+from collections.abc import Mapping, Sequence
+
+from mlagentbench.agents.registry import AGENTS
+from mlagentbench.environment.actions.action import ActionSpec
+from mlagentbench.environment.actions.action_sets import (
+    ACTION_SETS,
+    ActionSet,
+    choose_actions,
+    with_help,
+    without_help,
+)
+from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
+from mlagentbench.launch.request import AgentChoice, RunSettings
+from mlagentbench.models.model_choice import ModelChoice, model_names, who_answers
+from mlagentbench.records import Disclosure
+from mlagentbench.runs.record import disclose
+from mlagentbench.sandbox.bwrap.prerequisites import isolation
+from mlagentbench.tasks.make_ready import Ready
+from mlagentbench.tasks.task import Task
+
+
+def actions_of(agent: AgentChoice, settings: RunSettings) -> Sequence[ActionSpec]:
+    """The actions of an agent: those in its settings, the paper's set, or its default set."""
+    info = AGENTS.get(agent.name)
+    named = agent.settings.get("actions")
+    default: ActionSet = info.actions if info else "standard"
+    paper = settings.protocol == "paper" and (info is None or info.needs_model)
+    if named is not None:
+        chosen = choose_actions(named)
+    else:
+        chosen = ACTION_SETS["paper" if paper and default != "none" else default]
+    return with_help(chosen) if settings.interactive and chosen else without_help(chosen)
+
+
+def disclose_run(
+    task: Task,
+    settings: RunSettings,
+    ready: Ready,
+    agent: AgentChoice,
+    model: ModelChoice,
+    roles: Mapping[str, ModelChoice],
+) -> Disclosure:
+    """The disclosure of such a run."""
+    names = model_names(roles)
+    tool = tool_model_name(task, names, model.name)
+    answering = who_answers(model, roles)
+    return disclose(
+        task,
+        ready.data,
+        ready.python_env,
+        settings.limits(task.spec),
+        agent=agent.name,
+        agent_settings=agent.settings,
+        model=model.name,
+        roles=names if tool is None else {**names, ROLE: tool},
+        answered_by=answering.answered_by,
+        recording=answering.recording,
+        sandbox=settings.sandbox,
+        isolation=isolation() if settings.sandbox == "bubblewrap" else "none",
+        feedback=settings.feedback,
+        protocol=settings.protocol,
+        interactive=settings.interactive,
+    )
