@@ -142,20 +142,20 @@ async def open_run(
     task, data = load_folder(top / "small-task"), small_data(top)
     run = RunDirectory(top / "out", Path("runs/small-task/mini/test-0/none/1"))
     sandbox = BubblewrapSandbox(sandbox_spec(task, run, data, python_env, 7, feedback))
-    environment = Environment(
-        task,
-        run,
-        sandbox,
-        Budget(limits or BudgetLimits(steps=40, time=600.0)),
-        data,
-        python_env,
-        call_task,
-        actions,
-        feedback,
-        models,
-        ask_person,
-    )
-    with run.locked():
+    with run.hold() as held:
+        environment = Environment(
+            task,
+            held,
+            sandbox,
+            Budget(limits or BudgetLimits(steps=40, time=600.0)),
+            data,
+            python_env,
+            call_task,
+            actions,
+            feedback,
+            models,
+            ask_person,
+        )
         environment.start()
         async with sandbox:
             try:

@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
+
 from mlagentbench.environment.actions.action import ActionSpec, AskPerson
 from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.environment import Environment, set_current_environment
@@ -18,7 +20,7 @@ from mlagentbench.environment.services.tool_model import (
 from mlagentbench.environment.services.tool_services import run_services, serving
 from mlagentbench.environment.workspace import sandbox_spec
 from mlagentbench.records import BudgetLimits, Tier
-from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.directory import HeldRun
 from mlagentbench.runs.record import disclose, find_or_create_run
 from mlagentbench.sandbox.bwrap.prerequisites import isolation
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
@@ -61,8 +63,10 @@ async def open_environment(
         feedback=f"validation:{feedback_calls}" if feedback_calls else "none",
         roles=None if tool_name is None else {ROLE: tool_name},
     )
-    run = find_or_create_run(out.absolute(), task, epoch, disclosure)
-    async with open_run(
+    found = find_or_create_run(out.absolute(), task, epoch, disclosure)
+    run = await anyio.to_thread.run_sync(found.hold)
+    tool = None if tool_name is None else LoggedReplies(load_tool(tool_name), run.asked, run.lease)
+    opened = open_run(
         task,
         run,
         data,
@@ -72,15 +76,17 @@ async def open_environment(
         seed=task.run_seed(epoch),
         feedback=feedback,
         models=models,
-        tool=None if tool_name is None else LoggedReplies(load_tool(tool_name), run.asked),
-    ) as environment:
-        yield environment
+        tool=tool,
+    )
+    with run:
+        async with opened as environment:
+            yield environment
 
 
 @asynccontextmanager
 async def open_run(
     task: Task,
-    run: RunDirectory,
+    run: HeldRun,
     data: PreparedData,
     python_env: PythonEnv,
     limits: BudgetLimits,
@@ -96,28 +102,27 @@ async def open_run(
     spec = sandbox_spec(task, run, data, python_env, seed, feedback)
     budget = Budget(limits)
     services = None if tool is None else run_services(task, data.private, tool, budget)
-    with run.locked():
-        sandbox = BubblewrapSandbox(spec, services)
-        environment = Environment(
-            task,
-            run,
-            sandbox,
-            budget,
-            data,
-            python_env,
-            call_task,
-            actions=actions,
-            feedback=feedback,
-            models=models,
-            ask_person=ask_person,
-        )
-        try:
-            environment.start()
-            async with serving(services), sandbox:
-                set_current_environment(environment)
-                try:
-                    yield environment
-                finally:
-                    await environment.close()
-        finally:
-            await environment.close()
+    sandbox = BubblewrapSandbox(spec, services)
+    environment = Environment(
+        task,
+        run,
+        sandbox,
+        budget,
+        data,
+        python_env,
+        call_task,
+        actions=actions,
+        feedback=feedback,
+        models=models,
+        ask_person=ask_person,
+    )
+    try:
+        environment.start()
+        async with serving(services), sandbox:
+            set_current_environment(environment)
+            try:
+                yield environment
+            finally:
+                await environment.close()
+    finally:
+        await environment.close()

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+import anyio.to_thread
 from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
@@ -37,7 +38,7 @@ from mlagentbench.launch.request import RunSettings
 from mlagentbench.launch.run_identity import IdentifiedRun, actions_of, identify, run_of_sample
 from mlagentbench.launch.run_sandbox import kill_leftover_sandbox, run_sandbox
 from mlagentbench.records import GradeRecord, Outcome
-from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.machine_facts import packages
 from mlagentbench.runs.results import final_grade, read_record, read_run
@@ -50,10 +51,10 @@ from mlagentbench.tasks.task import load_task
 class OpenRun:
     """A run in progress in this process."""
 
-    run: RunDirectory
+    run: HeldRun
     environment: Environment
     resources: AsyncExitStack
-    """Everything that the run started, and the lock on its directory."""
+    """Everything that the run started."""
 
     async def close(self) -> None:
         await self.resources.aclose()
@@ -70,12 +71,18 @@ def open_run(task_path: str, settings: dict[str, Any]) -> Solver:
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         task = load_task(task_path)
         identified = await identify(task, RunSettings.model_validate(settings), state)
-        kill_leftover_sandbox(identified.run)
-        if not goes_on(read_journal(identified.run.journal), identified.limits):
-            state.completed = True
-            return state
-        with _failure_noted(identified.run):
-            opened = await _open_environment(identified)
+        run = await anyio.to_thread.run_sync(identified.run.hold)
+        try:
+            kill_leftover_sandbox(run)
+            if not goes_on(read_journal(run.journal), identified.limits):
+                run.release()
+                state.completed = True
+                return state
+            with _failure_noted(run):
+                opened = await _open_environment(identified, run)
+        except BaseException:
+            run.release()
+            raise
         _open[state.uuid] = opened
         set_current_environment(opened.environment)
         state.user_prompt.text = opened.environment.problem
@@ -85,11 +92,13 @@ def open_run(task_path: str, settings: dict[str, Any]) -> Solver:
 
 
 @contextmanager
-def _failure_noted(run: RunDirectory) -> Iterator[None]:
-    """Write an error to the run's failure.txt, where reports find it."""
+def _failure_noted(run: HeldRun) -> Iterator[None]:
+    """Write an error to the run's failure.txt, where reports find it, if the run is still ours."""
     try:
         yield
     except Exception as error:
+        if run.lease.is_lost:
+            raise
         with suppress(OSError):  # the disk may be full
             write_atomically(
                 run.failure, f"{type(error).__name__}: {error}".encode("utf-8", "replace")
@@ -98,18 +107,17 @@ def _failure_noted(run: RunDirectory) -> Iterator[None]:
     run.failure.unlink(missing_ok=True)
 
 
-async def _open_environment(identified: IdentifiedRun) -> OpenRun:
-    run, task, settings = identified.run, identified.task, identified.settings
+async def _open_environment(identified: IdentifiedRun, run: HeldRun) -> OpenRun:
+    task, settings = identified.task, identified.settings
     data, python_env = identified.ready
     async with AsyncExitStack() as resources:
-        resources.enter_context(run.locked())
         calls = settings.feedback_calls()
         feedback = await hold_out(task, data, python_env, call_task, calls) if calls else None
         spec = sandbox_spec(task, run, data, python_env, read_record(run).seed, feedback)
         budget = Budget(identified.limits, clock=working_clock())
         services = None
         if identified.tool is not None:
-            tool = LoggedReplies(load_tool(identified.tool), run.asked)
+            tool = LoggedReplies(load_tool(identified.tool), run.asked, run.lease)
             services = run_services(task, data.private, tool, budget)
             resources.push_async_callback(services.close)
         sandbox = run_sandbox(settings.sandbox, run, spec, services)
@@ -182,8 +190,11 @@ def grade_submission() -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         opened = _open.pop(state.uuid, None)
-        run = run_of_sample(state)
-        with _failure_noted(run):
+        if opened is not None:
+            run = opened.run
+        else:
+            run = await anyio.to_thread.run_sync(run_of_sample(state).hold)
+        with run, _failure_noted(run):
             if opened is not None:
                 await _finish(opened)
             grade = _earlier_grade(run) or await grade_run(run)
@@ -248,7 +259,10 @@ async def close_run(state: TaskState) -> None:
     opened = _open.pop(state.uuid, None)
     if opened is None:
         return
-    await opened.close()
+    try:
+        await opened.close()
+    finally:
+        opened.run.release()
     if LiveProgress.current is not None:
         ended = opened.environment.outcome
         LiveProgress.current.end(opened.run.shown_name, ended.kind if ended else "did not end")

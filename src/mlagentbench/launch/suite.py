@@ -11,7 +11,7 @@ from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.environment.services.tool_model import ROLE
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.engines.local import evaluate
-from mlagentbench.launch.out_directory import own_output
+from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.request import (
     Cell,
     ReadyTasks,
@@ -29,6 +29,7 @@ from mlagentbench.models.model_choice import (
     require_known_arguments,
 )
 from mlagentbench.records import Disclosure
+from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import RunResult, SuiteOutcome, collect
 from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap
@@ -45,19 +46,19 @@ DISK_IS_FULL = 100_000
 def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
     """Prepare the tasks, run all cells, and read the results."""
     check_requirements(request, console)
-    with own_output(request.out):
-        ready: ReadyTasks = {}
-        try:
-            ready = make_tasks_ready(request, console)
-            interrupted = evaluate([request], [ready], console)
-        except KeyboardInterrupt:
-            interrupted = True
-        return outcome_of(
-            request.out,
-            _results(request, ready),
-            expected=len(request.cells) * request.runs,
-            interrupted=interrupted,
-        )
+    create_output(request.out)
+    ready: ReadyTasks = {}
+    try:
+        ready = make_tasks_ready(request, console)
+        interrupted = evaluate([request], [ready], console)
+    except KeyboardInterrupt:
+        interrupted = True
+    return outcome_of(
+        request.out,
+        _results(request, ready),
+        expected=len(request.cells) * request.runs,
+        interrupted=interrupted,
+    )
 
 
 def outcome_of(
@@ -66,12 +67,19 @@ def outcome_of(
     """The outcome of the requested runs."""
     return SuiteOutcome(
         out=out,
+        held=_held_by_others(out, results),
         results=tuple(results),
         expected=expected,
         interrupted=interrupted,
         disk_full=disk_usage(out).free < DISK_IS_FULL,
         paper_rule=any(result.record.disclosure.protocol == "paper" for result in results),
     )
+
+
+def _held_by_others(out: Path, results: Sequence[RunResult]) -> dict[str, str]:
+    """The runs that other processes are working on, and those processes."""
+    holders = {one.path: RunDirectory(out, Path(one.path)).holder for one in results}
+    return {path: holder.described for path, holder in holders.items() if holder is not None}
 
 
 def make_tasks_ready(request: SuiteRequest, console: Console) -> ReadyTasks:
