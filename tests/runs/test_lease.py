@@ -193,8 +193,8 @@ def test_a_frozen_holder_that_wakes_between_look_and_write_does_no_harm(
 
 def test_a_line_that_was_written_just_before_the_takeover_is_ignored(run: RunDirectory) -> None:
     """The new holder has read the journal, and the former one writes before it does."""
-    with run.hold() as first:
-        note(first, "kept", 2)
+    with run.hold() as held:
+        note(held, "kept", 2)
     before = run.journal.read_bytes()
     with run.hold() as second:
         note(second, "stale", 1)

@@ -33,7 +33,7 @@ def note(run: HeldRun, name: str, number: int) -> None:
 
 def stop_before_writing(half: bool) -> None:
     """The next line is only written after this process was stopped and continued."""
-    write_all = hash_chain.write_all
+    write_all = vars(hash_chain)["write_all"]
 
     def stop_and_write(target: int, contents: bytes) -> None:
         vars(hash_chain)["write_all"] = write_all

@@ -112,9 +112,12 @@ class LeaseLost(RunFailed):
 class Lease:
     """A lease that this process has taken; it is renewed until `release()`."""
 
-    def __init__(self, directory: Path, generation: int, holder: Holder, silent: bool) -> None:
+    def __init__(
+        self, directory: Path, generation: int, holder: Holder, renewal: float, silent: bool
+    ) -> None:
         self.directory = directory
         self.generation = generation
+        self.renewal = renewal
         self.token = holder.token
         self.followed_silence = silent
         """Whether the holder before may still be there: it neither ended nor released the lease."""
@@ -173,12 +176,13 @@ class _Renewing:
 
     def __init__(self) -> None:
         self._leases: set[Lease] = set()
-        self._guard = threading.Lock()
+        self._guard = threading.Condition()
         self._thread: threading.Thread | None = None
 
     def add(self, lease: Lease) -> None:
         with self._guard:
             self._leases.add(lease)
+            self._guard.notify()
             if self._thread is None:
                 self._thread = threading.Thread(target=self._renew, daemon=True, name="leases")
                 self._thread.start()
@@ -189,8 +193,8 @@ class _Renewing:
 
     def _renew(self) -> None:
         while True:
-            time.sleep(LeaseTimes.chosen().renewal)
             with self._guard:
+                self._guard.wait(min((lease.renewal for lease in self._leases), default=None))
                 leases = list(self._leases)
             for lease in leases:
                 try:
@@ -220,7 +224,7 @@ def take_lease(directory: Path, above: int = 0, on_wait: OnWait | None = None) -
             if _newest(directory) != newest:
                 continue
             silent = True
-        lease = _create(directory, max(newest, above) + 1, silent)
+        lease = _create(directory, max(newest, above) + 1, times.renewal, silent)
         if lease is not None:
             _RENEWING.add(lease)
             return lease
@@ -264,7 +268,7 @@ def await_release(directory: Path, on_wait: OnWait | None = None) -> None:
             seen, silent_since = now, time.monotonic()
 
 
-def _create(directory: Path, generation: int, silent: bool) -> Lease | None:
+def _create(directory: Path, generation: int, renewal: float, silent: bool) -> Lease | None:
     """The lease of that generation; None when another process was faster."""
     holder = Holder(
         owner=_user(),
@@ -280,7 +284,7 @@ def _create(directory: Path, generation: int, silent: bool) -> Lease | None:
     if _newest(directory) > generation:  # its name was free again: we slept, and others have passed
         file.unlink(missing_ok=True)
         return None
-    lease = Lease(directory, generation, holder, silent)
+    lease = Lease(directory, generation, holder, renewal, silent)
     for older in _generations(directory):
         if older < generation:
             lease_file(directory, older).unlink(missing_ok=True)
