@@ -7,7 +7,7 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 SCRATCH = "mlagentbench-"
@@ -49,25 +49,34 @@ def write_atomically(path: Path, contents: bytes) -> None:
     fsync_directory(path.parent)
 
 
+def create_exclusively(path: Path, contents: bytes) -> bool:
+    """Create a file with these contents in one step; False when there is one of that name.
+
+    Of several processes, also on different machines, exactly one creates it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(contents)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)  # noqa: PTH101
+        try:
+            os.link(name, path)
+        except FileExistsError:
+            # NFS may repeat a request whose answer was lost: then the second one finds our file.
+            return os.stat(name).st_nlink == 2  # noqa: PTH116
+    finally:
+        Path(name).unlink(missing_ok=True)
+    fsync_directory(path.parent)
+    return True
+
+
 def remove_half_written(path: Path) -> None:
     """Remove the temporary files that killed writers left beside a file."""
     for temporary in path.parent.glob(f".{path.name}.*"):
         temporary.unlink(missing_ok=True)
-
-
-def sign_lock(handle: int) -> None:
-    """Write this process into a lock that it holds, for error messages of others.
-
-    A full disk is ignored: the commands that free space need the lock, too.
-    """
-    with suppress(OSError):
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-
-
-def signed_by(handle: int) -> str:
-    """The process that holds a lock."""
-    return os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
 
 
 def write_all(target: int, contents: bytes | memoryview) -> None:
@@ -78,12 +87,16 @@ def write_all(target: int, contents: bytes | memoryview) -> None:
 
 
 @contextmanager
-def file_lock(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file, which is created if needed; waits for other processes."""
+def file_lock(path: Path, *, wait: bool = True) -> Iterator[int]:
+    """Hold an exclusive lock on a file, which is created if needed; yields its descriptor.
+
+    For files of this machine: cluster file systems may have no locks. A process that inherits the
+    descriptor keeps the lock. Without `wait`, BlockingIOError says that another process holds it.
+    """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield handle
     finally:
         os.close(handle)
 

@@ -11,10 +11,9 @@ HOME/                       MLAGENTBENCH_HOME, else the platform's user data dir
 """
 
 import asyncio
-import fcntl
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
@@ -67,19 +66,19 @@ async def holding(name: str, on_wait: Callable[[], None] | None = None) -> Async
     `on_wait` is called once if another process holds the lock. Yields the lock's descriptor: a
     child process that inherits it keeps the lock if this process is killed.
     """
-    directory = _writable(home() / "locks")
-    with (directory / f"{name}.lock").open("w") as handle:
-        waited = False
+    file = _writable(home() / "locks") / f"{name}.lock"
+    waited = False
+    with ExitStack() as stack:
         while True:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                handle = stack.enter_context(file_lock(file, wait=False))
                 break
             except BlockingIOError:
                 if on_wait is not None and not waited:
                     on_wait()
                 waited = True
                 await asyncio.sleep(0.05)
-        yield handle.fileno()
+        yield handle
 
 
 def _writable(path: Path) -> Path:

@@ -1,40 +1,8 @@
-"""A run directory belongs to one process at a time."""
+"""A run directory: its paths, and what a killed process leaves in it."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
-
-from mlagentbench.errors import UsageError
 from mlagentbench.runs.directory import RunDirectory
-
-HOLD = """
-import sys
-from pathlib import Path
-from mlagentbench.runs.directory import RunDirectory
-with RunDirectory(Path(sys.argv[1]), Path("runs/a")).locked():
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-def test_a_second_process_is_kept_out_and_told_by_whom(tmp_path: Path) -> None:
-    run = RunDirectory(tmp_path, Path("runs/a"))
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert holder.stdout is not None
-    assert holder.stdout.readline() == b"held\n"
-    with pytest.raises(UsageError, match=f"is being written by process {holder.pid}"), run.locked():
-        pass
-    holder.kill()
-    holder.communicate()
-    with run.locked():
-        assert run.lock.read_text() == f"{os.getpid()}\n"
-    with run.locked():
-        pass
 
 
 def test_what_was_half_written_goes(tmp_path: Path) -> None:

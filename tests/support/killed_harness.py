@@ -19,6 +19,7 @@ from mlagentbench.cli import main
 from mlagentbench.grading import grade as grading
 from mlagentbench.runs import hash_chain
 from mlagentbench.runs import record as run_record
+from mlagentbench.runs.lease import Lease
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.restore import Restore
 from mlagentbench.sandbox.bwrap.instance import Instance
@@ -98,28 +99,30 @@ def in_a_grade(countdown: Countdown) -> None:
     """Half of the grade's line is written."""
     append = vars(grading)["append_line"]
 
-    def append_half(path: Path, payload: bytes, journal: Path | None = None) -> None:
+    def append_half(
+        path: Path, payload: bytes, journal: Path | None = None, lease: Lease | None = None
+    ) -> None:
         if countdown.is_over():
             with path.open("ab") as file:
                 file.write(payload[: len(payload) // 2])
             die()
-        append(path, payload, journal)
+        append(path, payload, journal, lease)
 
     vars(grading)["append_line"] = append_half
 
 
 def in_the_record(countdown: Countdown) -> None:
     """run.json is half written, beside its place."""
-    write = vars(run_record)["write_atomically"]
+    write = vars(run_record)["create_exclusively"]
 
-    def write_half(path: Path, contents: bytes) -> None:
+    def write_half(path: Path, contents: bytes) -> bool:
         if countdown.is_over():
             path.parent.mkdir(parents=True, exist_ok=True)
             (path.parent / f".{path.name}.half").write_bytes(contents[: len(contents) // 2])
             die()
-        write(path, contents)
+        return bool(write(path, contents))
 
-    vars(run_record)["write_atomically"] = write_half
+    vars(run_record)["create_exclusively"] = write_half
 
 
 MOMENTS: dict[str, Callable[[Countdown], None]] = {

@@ -160,9 +160,9 @@ class Harness:
 
     def _wait_until_it_holds(self, process: "subprocess.Popen[bytes]") -> None:
         """Before that it has touched nothing."""
-        lock = self.out / "lock"
         while process.poll() is None:
-            if lock.exists() and lock.read_text().strip() == str(process.pid):
+            holders = [run.holder for run in run_directories(self.out)]
+            if any(holder is not None and holder.pid == process.pid for holder in holders):
                 return
             time.sleep(LOOK_EVERY)
 

@@ -140,17 +140,18 @@ async def open_run(
     """The one run below `top`, started or continued."""
     task, data = load_folder(top / "small-task"), small_data(top)
     run = RunDirectory(top / "out", Path("runs/small-task/mini/test-0/none/1"))
-    setup = RunSetup(
-        task,
-        run,
-        data,
-        python_env,
-        limits or BudgetLimits(steps=40, time=600.0),
-        seed=7,
-        actions=actions,
-        feedback=feedback,
-        models=models,
-        ask_person=ask_person,
-    )
-    async with await open_run_of(setup, BubblewrapSandbox) as environment:
-        yield environment
+    with run.hold() as held:
+        setup = RunSetup(
+            task,
+            held,
+            data,
+            python_env,
+            limits or BudgetLimits(steps=40, time=600.0),
+            seed=7,
+            actions=actions,
+            feedback=feedback,
+            models=models,
+            ask_person=ask_person,
+        )
+        async with await open_run_of(setup, BubblewrapSandbox) as environment:
+            yield environment

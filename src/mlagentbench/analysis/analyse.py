@@ -129,6 +129,9 @@ def _marks(files: RunFiles) -> Sequence[str]:
         )
     if files.torn:
         marks.append("the journal's last line is incomplete: cut off, or still being written")
+    if files.ignored:
+        lines = "1 line" if files.ignored == 1 else f"{files.ignored} lines"
+        marks.append(f"{lines} of the journal ignored: left by a process that lost the run")
     if files.texts_lost:
         marks.append(f"long observations are analysed as far as stored: {files.texts_lost}")
     return marks

@@ -51,6 +51,8 @@ def print_cells(
         console.print("\nStopped. To resume, run the same command again:")
         console.print(f"  {this_command()}", highlight=False, soft_wrap=True)
         return 130
+    for path, holder in outcome.held.items():
+        console.print(f"{path}: being run by {holder}", highlight=False, markup=False)
     if outcome.missing == 0:
         return 0
     for result in outcome.unfinished:

@@ -61,7 +61,6 @@ from mlagentbench.runs.journal import (
     OutcomeLine,
     RunLine,
     note_edit,
-    read_journal,
 )
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshots import Snapshots
@@ -85,7 +84,7 @@ if TYPE_CHECKING:
 class Environment:
     """One run's workspace, sandbox, actions, budget and journal; see the module's docstring.
 
-    The caller holds the run's lock, calls `start()`, then starts the sandbox (which changes the
+    The caller holds the run's lease, calls `start()`, then starts the sandbox (which changes the
     owner of the files), and calls `close()` before it stops the sandbox. `limits_held` are all
     limits the run has had. In a branch, the first `taken_over` steps are another agent's.
     """
@@ -144,8 +143,8 @@ class Environment:
         """Create the workspace, or resume the run in the directory."""
         self.run.create()
         self.store.remove_leftovers()
-        history = read_journal(self.run.journal, self.store)
-        self._journal = Journal(self.run.journal, self.run.appended_files)
+        self._journal = Journal(self.run.journal, self.run.appended_files, self.run.lease)
+        history = History(self._journal.lines_before, self.store, self.run.journal)
         self._output_log = self.run.output_log.open("ab", buffering=0)
         if history.run is None:
             self._begin_run()

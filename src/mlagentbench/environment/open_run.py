@@ -1,4 +1,4 @@
-"""The one way to open a run: its directory, services, sandbox and Environment, in this order.
+"""The one way to open a run: its services, sandbox and Environment, in this order.
 
 Inspect's samples, replays and `Environment.open` all come through here.
 """
@@ -33,11 +33,11 @@ MakeSandbox = Callable[[SandboxSpec, LoopbackServer | None], RunSandbox]
 async def open_run(setup: RunSetup, make_sandbox: MakeSandbox) -> RunContext:
     """Start a run, or resume it from where its journal ends, and make it the current one.
 
-    If anything fails, all that was started before it is stopped.
+    The caller holds the run, from before it is opened until after it is closed. If anything fails,
+    all that was started before it is stopped.
     """
     task, data = setup.task, setup.data
     async with AsyncExitStack() as resources:
-        resources.enter_context(setup.run.locked())
         budget = Budget(setup.limits, clock=working_clock())
         services = None
         if setup.tool is not None:

@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from anyio import to_thread
+
 from mlagentbench.environment.actions.action import ActionSpec
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import hold_out
@@ -54,18 +56,19 @@ async def open_by_hand(
         feedback=f"validation:{feedback_calls}" if feedback_calls else "none",
         roles=None if tool is None else {ROLE: tool},
     )
-    run = find_or_create_run(out.absolute(), task, epoch, disclosure)
-    setup = RunSetup(
-        task,
-        run,
-        data,
-        python_env,
-        limits,
-        seed=task.run_seed(epoch),
-        actions=actions,
-        feedback=feedback,
-        models=models,
-        tool=None if tool is None else LoggedReplies(load_tool(tool), run.asked),
-    )
-    async with await open_run(setup, BubblewrapSandbox) as environment:
-        yield environment
+    found = find_or_create_run(out.absolute(), task, epoch, disclosure)
+    with await to_thread.run_sync(found.hold) as run:
+        setup = RunSetup(
+            task,
+            run,
+            data,
+            python_env,
+            limits,
+            seed=task.run_seed(epoch),
+            actions=actions,
+            feedback=feedback,
+            models=models,
+            tool=None if tool is None else LoggedReplies(load_tool(tool), run.asked, run.lease),
+        )
+        async with await open_run(setup, BubblewrapSandbox) as environment:
+            yield environment

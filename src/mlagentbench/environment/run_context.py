@@ -7,7 +7,7 @@ from typing import Self
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.errors import UsageError
-from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.directory import HeldRun
 
 
 class RunContext:
@@ -22,10 +22,10 @@ class RunContext:
         self.setup = setup
         self.environment = environment
         self._resources = resources
-        """The lease on the run's directory, its services and its sandbox."""
+        """Its services, its sandbox and its Environment."""
 
     @property
-    def run(self) -> RunDirectory:
+    def run(self) -> HeldRun:
         return self.setup.run
 
     def publish(self) -> Self:
@@ -34,7 +34,7 @@ class RunContext:
         return self
 
     async def close(self) -> None:
-        """Stop all that was started for the run, and let others have its directory."""
+        """Stop all that was started for the run; its holder still holds it."""
         await self._resources.aclose()
 
     async def __aenter__(self) -> Environment:

@@ -9,7 +9,7 @@ from mlagentbench.environment.actions.action_sets import STANDARD_ACTIONS
 from mlagentbench.environment.feedback import Feedback
 from mlagentbench.environment.services.tool_model import ToolModel
 from mlagentbench.records import BudgetLimits
-from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.directory import HeldRun
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -23,7 +23,7 @@ class RunSetup:
     """A run: its task, directory, data and limits, and what its agent is offered."""
 
     task: Task
-    run: RunDirectory
+    run: HeldRun
     data: PreparedData
     python_env: PythonEnv
     limits: BudgetLimits

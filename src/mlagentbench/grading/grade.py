@@ -63,7 +63,10 @@ class Scored(Record):
 
 
 async def grade_run(run: RunDirectory, step: int | None = None) -> GradeRecord:
-    """Grade a run as it was after `step` (default: its last) and append the grade to its grades."""
+    """Grade a run as it was after `step` (default: its last); the grade is appended to its grades.
+
+    The caller holds the run.
+    """
     record = read_record(run)
     task = load_task(record.task_path)
     facts = record.disclosure
@@ -74,7 +77,9 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> GradeRecord:
     started = time.monotonic()
     outputs = run.outputs / f"step-{number}"
     tool_name = tool_model_name(task, facts.roles, facts.model)
-    tool = None if tool_name is None else CachedReplies(_tool_model(tool_name, record), run.replies)
+    tool = None
+    if tool_name is not None:
+        tool = CachedReplies(_tool_model(tool_name, record), run.replies, run.lease)
     store = ObjectStore(run.objects)
     scored = await score_snapshot(task, data, python_env, store, snapshot, outputs, tool)
     if record.origin == "legacy":
@@ -89,7 +94,7 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> GradeRecord:
         **scored.model_dump(),
         **comparison.model_dump(),
     )
-    append_line(run.grades, grade.model_dump_json().encode(), run.journal)
+    append_line(run.grades, grade.model_dump_json().encode(), run.journal, run.lease)
     run.failure.unlink(missing_ok=True)
     return grade
 

@@ -10,6 +10,7 @@ from mlagentbench.grading.grade import grade_run
 from mlagentbench.records import GradeRecord, Record, Step
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal
+from mlagentbench.runs.lease import RunHeld
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import entry_at
 from mlagentbench.runs.results import find_run, read_grades, read_record
@@ -43,11 +44,14 @@ def _score(run: RunDirectory, steps: str, announce: Callable[[str], None]) -> Re
     grades: list[GradeRecord] = []
     failure = None
     try:
-        with run.locked():
+        with run.hold(announce) as run:
             for number in selected_steps(run, steps):
                 announce(f"grading {run.relative} after step {number}")
                 grades.append(asyncio.run(grade_run(run, number)))
-        run.failure.unlink(missing_ok=True)
+            run.failure.unlink(missing_ok=True)
+    except RunHeld as held:
+        failure = str(held)
+        announce(f"{run.relative} is left alone: it is being written by {held.by}")
     except (RunFailed, UsageError) as error:
         failure = str(error)
         if not read_grades(run):
@@ -59,7 +63,7 @@ def _score(run: RunDirectory, steps: str, announce: Callable[[str], None]) -> Re
 def grade_changes(run: RunDirectory, announce: Callable[[str], None]) -> None:
     """Grade every step that changed the submission, unless it was graded before."""
     graded = {grade.step for grade in read_grades(run)}
-    with run.locked():
+    with run.hold(announce) as run:
         for number in selected_steps(run, CHANGED):
             if number not in graded:
                 announce(f"grading {run.shown_name} after step {number}")

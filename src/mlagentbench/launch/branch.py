@@ -23,9 +23,9 @@ from mlagentbench.agents.custom_agent import is_file
 from mlagentbench.agents.registry import AGENTS
 from mlagentbench.environment.actions.execute import final_answer
 from mlagentbench.errors import UsageError
-from mlagentbench.fs import write_atomically
+from mlagentbench.fs import create_exclusively, write_atomically
 from mlagentbench.launch.disclose_run import actions_of
-from mlagentbench.launch.out_directory import own_output
+from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.plan import disclose_cell
 from mlagentbench.launch.request import (
     AgentChoice,
@@ -48,7 +48,7 @@ from mlagentbench.launch.resume import (
 from mlagentbench.launch.suite import check_requirements, make_tasks_ready
 from mlagentbench.models.model_choice import NO_MODEL, parse_role
 from mlagentbench.records import BranchPoint, Disclosure, Json, Record, RunRecord
-from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.hash_chain import line_hash, require_chain, whole_lines
 from mlagentbench.runs.journal import (
     LONG_TEXT,
@@ -122,12 +122,12 @@ def branch_run(
     request = _request(parent, changes, how)
     _require_budget(parent, step, shared, request)
     check_requirements(request, console)
-    with own_output(parent.out):
-        store = ObjectStore(parent.objects)
-        verify_snapshot(store, History(shared, store).last_steps_snapshot)
-        facts = _disclosure(parent, request, console)
-        maker = _Maker(parent, shared, step, facts, _offered(request), changes.observation)
-        branches = [maker.make(number) for number in range(1, runs + 1)]
+    create_output(parent.out)
+    store = ObjectStore(parent.objects)
+    verify_snapshot(store, History(shared, store).last_steps_snapshot)
+    facts = _disclosure(parent, request, console)
+    maker = _Maker(parent, shared, step, facts, _offered(request), changes.observation)
+    branches = [maker.make(number) for number in range(1, runs + 1)]
     named = parse_agents(changes.agent or "")
     agent_file = next((agent.name for agent in named if is_file(agent.name)), None)
     options = how.model_copy(update={"agent": agent_file, "limits": RunSettings()})
@@ -243,6 +243,7 @@ class _Maker:
         self._record = read_record(parent)
         self._facts = facts
         self._lines = [_offering(line, actions) for line in shared]
+        self._long_text: bytes | None = None
         edited = None if observation is None else self._edit(observation)
         self._point = BranchPoint(
             run=parent.relative.as_posix(),
@@ -265,10 +266,12 @@ class _Maker:
         place = record.directory(settings_hash(self._facts, self._point))
         run = RunDirectory(self._parent.out, Path(place))
         if not run.run_json.exists():
-            run.create()
-            write_atomically(run.run_json, record.model_dump_json(indent=2).encode())
-        if not run.journal.exists():
-            write_atomically(run.journal, whole_journal(self._journal(), run.journal))
+            create_exclusively(run.run_json, record.model_dump_json(indent=2).encode())
+        with run.hold() as held:
+            if not held.journal.exists():
+                held.create()
+                self._store_edited(held)
+                write_atomically(held.journal, whole_journal(self._journal(), held.journal))
         return run
 
     def _is_others(self) -> bool:
@@ -287,14 +290,18 @@ class _Maker:
             raise UsageError("--edit-observation needs a step: there is none before the first")
         edited = object_hash(observation.encode())
         is_long = len(observation) > LONG_TEXT
-        if is_long:
-            with closing(ObjectStore(self._parent.objects)) as store:
-                store.put(observation.encode())
-                store.commit()
+        self._long_text = observation.encode() if is_long else None
         text = end.observation.model_copy(update={"text": "" if is_long else observation})
         changed = {"observation": text, "text": edited if is_long else None}
         self._lines[-1] = end.model_copy(update=changed)
         return edited
+
+    def _store_edited(self, branch: HeldRun) -> None:
+        """Store a long observation once a run is held, so that no `gc` removes it."""
+        if self._long_text is not None:
+            with closing(ObjectStore(branch.objects)) as store:
+                store.put(self._long_text)
+                store.commit()
 
     def _journal(self) -> list[AnyLine]:
         """The shared lines, then the events of the branch."""

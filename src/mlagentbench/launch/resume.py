@@ -16,7 +16,7 @@ from mlagentbench.agents.registry import AGENTS, AgentInfo
 from mlagentbench.errors import UsageError
 from mlagentbench.grading.regrade import score_runs
 from mlagentbench.launch.engines.local import LocalEngine
-from mlagentbench.launch.out_directory import own_output
+from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.plan import Plan, RunRequest, request_of_cell
 from mlagentbench.launch.request import (
     AgentChoice,
@@ -27,7 +27,6 @@ from mlagentbench.launch.request import (
     read_settings,
     role_choices,
 )
-from mlagentbench.launch.run_sandbox import kill_leftover_sandbox
 from mlagentbench.launch.suite import check_requirements, make_tasks_ready, outcome_of
 from mlagentbench.models.model_choice import choose, parse_arguments, who_answers
 from mlagentbench.records import BudgetLimits, Json, Record, RunRecord
@@ -118,20 +117,18 @@ def continue_runs(
     for request in requests:
         check_requirements(request, console)
     out, interrupted = runs[0].out, False
-    with own_output(out):
-        for run in runs:
-            kill_leftover_sandbox(run)
-        try:
-            ready = [make_tasks_ready(request, console) for request in requests]
-            for run, request, tasks in zip(continued, requests, ready, strict=True):
-                require_same_data(run, request, tasks)
-            score_runs([run.path for run in runs if _needs_grade(run)], "last", say)
-            plan = Plan(requests=tuple(map(_run_request, continued, requests)))
-            plan.write(out)
-            LocalEngine(out, how.jobs, console).execute(plan.requests)
-        except KeyboardInterrupt:
-            interrupted = True
-        return outcome_of(out, runs, expected=len(runs), interrupted=interrupted)
+    create_output(out)
+    try:
+        ready = [make_tasks_ready(request, console) for request in requests]
+        for run, request, tasks in zip(continued, requests, ready, strict=True):
+            require_same_data(run, request, tasks)
+        score_runs([run.path for run in runs if _needs_grade(run)], "last", say)
+        plan = Plan(requests=tuple(map(_run_request, continued, requests)))
+        plan.write(out)
+        LocalEngine(out, how.jobs, console).execute(plan.requests)
+    except KeyboardInterrupt:
+        interrupted = True
+    return outcome_of(out, runs, expected=len(runs), interrupted=interrupted)
 
 
 def _run_request(run: RunDirectory, request: SuiteRequest) -> RunRequest:

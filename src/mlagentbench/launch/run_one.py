@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from anyio import to_thread
 from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
@@ -42,7 +43,7 @@ from mlagentbench.launch.request import RunSettings
 from mlagentbench.launch.run_sandbox import kill_leftover_sandbox, run_sandbox
 from mlagentbench.models.model_choice import model_names
 from mlagentbench.records import BudgetLimits, GradeRecord, Outcome
-from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.machine_facts import packages
 from mlagentbench.runs.record import find_or_create_run
@@ -68,18 +69,13 @@ def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
             chosen = RunSettings.model_validate(settings)
             request, out = await request_of_inspect(task_path, chosen, state.epoch)
         ready = await _ready(request)
-        run = _directory(request, out, ready)
-        state.store.set(RUN_ID, run.relative.as_posix())
-        state.store.set(OUT_KEY, str(run.out))
-        kill_leftover_sandbox(run)
-        history = read_journal(run.journal)
-        limits = _limits(request, history)
-        if not goes_on(history, limits):
+        found = _directory(request, out, ready)
+        state.store.set(RUN_ID, found.relative.as_posix())
+        state.store.set(OUT_KEY, str(found.out))
+        context = await _open(request, await to_thread.run_sync(found.hold), ready, batch.live)
+        if context is None:
             state.completed = True
             return state
-        with _failure_noted(run):
-            setup = await _setup(request, run, ready, limits, batch.live)
-            context = await open_run(setup, partial(run_sandbox, request.settings.sandbox, run))
         batch.open[state.uuid] = context
         _note_changed_software(context.environment)
         _show(context, batch.live)
@@ -118,6 +114,25 @@ def _directory(request: RunRequest, out: Path, ready: Ready) -> RunDirectory:
     return run
 
 
+async def _open(
+    request: RunRequest, run: HeldRun, ready: Ready, live: LiveProgress | None
+) -> RunContext | None:
+    """Open a run that is held; one that has ended is released instead."""
+    try:
+        kill_leftover_sandbox(run)
+        history = read_journal(run.journal)
+        limits = _limits(request, history)
+        if not goes_on(history, limits):
+            run.release()
+            return None
+        with _failure_noted(run):
+            setup = await _setup(request, run, ready, limits, live)
+            return await open_run(setup, partial(run_sandbox, request.settings.sandbox, run))
+    except BaseException:
+        run.release()
+        raise
+
+
 def _limits(request: RunRequest, history: History) -> BudgetLimits:
     """The limits of the request; of a run that is only continued, those that it has."""
     asked = request.settings.limits(load_task(request.task).spec)
@@ -126,7 +141,7 @@ def _limits(request: RunRequest, history: History) -> BudgetLimits:
 
 async def _setup(
     request: RunRequest,
-    run: RunDirectory,
+    run: HeldRun,
     ready: Ready,
     limits: BudgetLimits,
     live: LiveProgress | None,
@@ -143,7 +158,7 @@ async def _setup(
         seed=read_record(run).seed,
         actions=actions_of(request.agent, settings),
         feedback=feedback,
-        tool=None if tool is None else LoggedReplies(load_tool(tool), run.asked),
+        tool=None if tool is None else LoggedReplies(load_tool(tool), run.asked, run.lease),
         ask_person=_person(settings, live),
     )
 
@@ -158,11 +173,13 @@ def _person(settings: RunSettings, live: LiveProgress | None) -> AskPerson | Non
 
 
 @contextmanager
-def _failure_noted(run: RunDirectory) -> Iterator[None]:
-    """Write an error to the run's failure.txt, where reports find it."""
+def _failure_noted(run: HeldRun) -> Iterator[None]:
+    """Write an error to the run's failure.txt, where reports find it, if the run is still ours."""
     try:
         yield
     except Exception as error:
+        if run.lease.is_lost:
+            raise
         with suppress(OSError):  # the disk may be full
             write_atomically(
                 run.failure, f"{type(error).__name__}: {error}".encode("utf-8", "replace")
@@ -208,8 +225,11 @@ def grade_submission() -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         batch = current_batch()
         context = batch.open.pop(state.uuid, None)
-        run = _run_of_sample(state)
-        with _failure_noted(run):
+        if context is not None:
+            run = context.run
+        else:
+            run = await to_thread.run_sync(_run_of_sample(state).hold)
+        with run, _failure_noted(run):
             if context is not None:
                 await _finish(context)
             result = read_run(run)
@@ -284,7 +304,10 @@ async def close_run(state: TaskState) -> None:
     context = batch.open.pop(state.uuid, None)
     if context is None:
         return
-    await context.close()
+    try:
+        await context.close()
+    finally:
+        context.run.release()
     if batch.live is not None:
         ended = context.environment.outcome
         batch.live.end(context.run.shown_name, ended.kind if ended else "did not end")

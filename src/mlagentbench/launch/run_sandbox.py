@@ -32,11 +32,10 @@ def run_sandbox(
 
 
 def kill_leftover_sandbox(run: RunDirectory) -> None:
-    """Kill a sandbox that a killed harness may have left behind."""
-    with run.locked():
-        if run.sandbox_json.is_file():
-            kill_if_alive(Identity.model_validate_json(run.sandbox_json.read_bytes()))
-            run.sandbox_json.unlink()
+    """Kill a sandbox that a killed harness may have left behind; the caller holds the run."""
+    if run.sandbox_json.is_file():
+        kill_if_alive(Identity.model_validate_json(run.sandbox_json.read_bytes()))
+        run.sandbox_json.unlink()
 
 
 class BubblewrapRunSandbox:
@@ -55,7 +54,8 @@ class BubblewrapRunSandbox:
 
     async def stop(self) -> None:
         await self.contract.stop()
-        self.run.sandbox_json.unlink(missing_ok=True)
+        if self.run.lease is None or not self.run.lease.is_lost:
+            self.run.sandbox_json.unlink(missing_ok=True)
 
 
 class LocalRunSandbox:

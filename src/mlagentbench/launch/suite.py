@@ -11,7 +11,7 @@ from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.environment.services.tool_model import ROLE
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.engines.local import LocalEngine
-from mlagentbench.launch.out_directory import own_output
+from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.plan import plan_suite, unfinished
 from mlagentbench.launch.request import (
     ReadyTasks,
@@ -45,16 +45,16 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
     check_requirements(request, console)
     out, interrupted = request.out, False
     runs: list[RunDirectory] = []
-    with own_output(out):
-        try:
-            plan = plan_suite(request, make_tasks_ready(request, console))
-            plan.write(out)
-            runs = [one.directory(out) for one in plan.requests]
-            LocalEngine(out, request.jobs, console).execute(unfinished(plan.requests, out))
-        except KeyboardInterrupt:
-            interrupted = True
-        expected = len(request.cells) * request.runs
-        return outcome_of(out, runs, expected=expected, interrupted=interrupted)
+    create_output(out)
+    try:
+        plan = plan_suite(request, make_tasks_ready(request, console))
+        plan.write(out)
+        runs = [one.directory(out) for one in plan.requests]
+        LocalEngine(out, request.jobs, console).execute(unfinished(plan.requests, out))
+    except KeyboardInterrupt:
+        interrupted = True
+    expected = len(request.cells) * request.runs
+    return outcome_of(out, runs, expected=expected, interrupted=interrupted)
 
 
 def outcome_of(
@@ -64,12 +64,19 @@ def outcome_of(
     results = [read_run(run) for run in runs if run.run_json.exists()]
     return SuiteOutcome(
         out=out,
+        held=_held_by_others(runs),
         results=tuple(results),
         expected=expected,
         interrupted=interrupted,
         disk_full=disk_usage(out).free < DISK_IS_FULL,
         paper_rule=any(result.record.disclosure.protocol == "paper" for result in results),
     )
+
+
+def _held_by_others(runs: Sequence[RunDirectory]) -> dict[str, str]:
+    """The runs that other processes are working on, and those processes."""
+    holders = {run.relative.as_posix(): run.holder for run in runs}
+    return {path: holder.described for path, holder in holders.items() if holder is not None}
 
 
 def make_tasks_ready(request: SuiteRequest, console: Console) -> ReadyTasks:

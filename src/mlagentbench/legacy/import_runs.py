@@ -24,6 +24,7 @@ from mlagentbench.legacy.original_log import (
     task_name,
 )
 from mlagentbench.records import UNKNOWN, Disclosure, Json, Record, RunRecord
+from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import put_tree, store_directory, walk
 from mlagentbench.runs.record import settings_hash
@@ -118,14 +119,15 @@ def _import(log: LegacyRun, task: Task, out: Path, choices: ImportChoices) -> tu
     store.directory.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(prefix="importing-", dir=out))
     try:
-        workspaces = _workspaces(log, store)
-        data_hash = _data_hash(store, workspaces, task.spec.submission.path)
-        facts = _disclosure(log, task, data_hash, choices)
-        final = _write_record(staging, out, log, task, facts)
-        replies = write_journal(staging / "journal.jsonl", log, facts, workspaces, store)
-        (staging / "failure.txt").write_text(IMPORTED_NOT_GRADED, encoding="utf-8")
-        store.commit()
-        place = _publish(staging, final, out)
+        with RunDirectory(out, staging.relative_to(out)).hold():
+            workspaces = _workspaces(log, store)
+            data_hash = _data_hash(store, workspaces, task.spec.submission.path)
+            facts = _disclosure(log, task, data_hash, choices)
+            final = _write_record(staging, out, log, task, facts)
+            replies = write_journal(staging / "journal.jsonl", log, facts, workspaces, store)
+            (staging / "failure.txt").write_text(IMPORTED_NOT_GRADED, encoding="utf-8")
+            store.commit()
+            place = _publish(staging, final, out)
     finally:
         remove_tree(staging)
     told = f"{len(log.steps)} steps, {replies.matched} replies, ended: {log.outcome.kind}"

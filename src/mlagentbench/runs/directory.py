@@ -1,13 +1,21 @@
-"""The files of one run, and the lock that keeps a second process out of it."""
+"""The files of one run, and the lease of the process that writes to them."""
 
-import fcntl
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
-from mlagentbench.errors import UsageError
-from mlagentbench.fs import remove_half_written, sign_lock, signed_by
+from mlagentbench.fs import remove_half_written, remove_tree
+from mlagentbench.runs.hash_chain import newest_generation
+from mlagentbench.runs.journal import EventLine, Journal
+from mlagentbench.runs.lease import FILE as LEASE
+from mlagentbench.runs.lease import (
+    Holder,
+    Lease,
+    OnWait,
+    await_release,
+    current_holder,
+    take_lease,
+)
 
 
 class RunDirectory:
@@ -29,8 +37,14 @@ class RunDirectory:
         failure.txt                why the run has no grade; removed once it has one
         replay.json replay.html    only in a replay: the comparison with the original run
         sandbox.json               the sandbox's process, while it runs
-        lock                       held by the process that works here; contains its pid
+        lease-000001               the process that works here, or worked here last (lease.py)
+
+    A process that takes over from one that may still be there uses work-N/ and outputs-N/ instead,
+    N being the number of its lease.
     """
+
+    lease: Lease | None = None
+    """Set in the HeldRun that `hold()` returns; without it, a run is only read."""
 
     def __init__(self, out: Path, path: Path) -> None:
         self.out = out.absolute()
@@ -43,9 +57,6 @@ class RunDirectory:
         self.judgements = self.path / "judgements.jsonl"
         self.asked = self.path / "asked.jsonl"
         self.replies = self.path / "replies.jsonl"
-        self.outputs = self.path / "outputs"
-        self.work = self.path / "work"
-        self.lock = self.path / "lock"
         self.failure = self.path / "failure.txt"
         self.replay_json = self.path / "replay.json"
         self.replay_page = self.path / "replay.html"
@@ -77,33 +88,86 @@ class RunDirectory:
             remove_half_written(file)
 
     @property
-    def at_work(self) -> int | None:
-        """The process that signed the lock, if it is still in the kernel's list of locks."""
-        if not self.lock.exists():
-            return None
-        signed, inode = self.lock.read_text("ascii", "replace").strip(), self.lock.stat().st_ino
-        held = (line.split() for line in Path("/proc/locks").read_text("ascii").splitlines())
-        if any(signed in words and f":{inode} " in f"{' '.join(words)} " for words in held):
-            return int(signed)
-        return None
+    def work(self) -> Path:
+        return self._place("work")
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep every other process out; a UsageError names the process that holds the lock."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    @property
+    def outputs(self) -> Path:
+        return self._place("outputs")
+
+    def _place(self, name: str) -> Path:
+        """The newest directory of that name."""
+        return max(self.path.glob(f"{name}-[0-9]*"), default=self.path / name)
+
+    @property
+    def holder(self) -> Holder | None:
+        """The process that holds the run; on another machine it may have ended meanwhile."""
+        holder = current_holder(self.path)
+        return None if holder is None or holder.is_gone else holder
+
+    def hold(self, on_wait: OnWait | None = None) -> "HeldRun":
+        """Take the run's lease; RunHeld names the process that has it.
+
+        Waits as long as it takes to see that a silent holder is alive, and for `gc` to end.
+        """
+        above = newest_generation((self.journal, *self.appended_files))
+        lease = take_lease(self.path, above, on_wait)
         try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UsageError(
-                    f"{self.path} is being written by process {signed_by(handle)}; "
-                    "wait for it to end, or choose another --out"
-                ) from None
-            sign_lock(handle)
-            yield
-        finally:
-            os.close(handle)
+            await_release(self.objects, on_wait)
+            return HeldRun(self, lease)
+        except BaseException:
+            lease.release()
+            raise
 
     def __repr__(self) -> str:
         return f"RunDirectory({str(self.path)!r})"
+
+
+class HeldRun(RunDirectory):
+    """A run that this process may write to, until it is released."""
+
+    lease: Lease
+
+    def __init__(self, run: RunDirectory, lease: Lease) -> None:
+        super().__init__(run.out, run.relative)
+        self.lease = lease
+        self._places = {name: super(HeldRun, self)._place(name) for name in ("work", "outputs")}
+        if lease.followed_silence:
+            # The holder before may still use the old ones, and write one line without looking.
+            number = f"{lease.generation:06}"
+            self._places = {name: self.path / f"{name}-{number}" for name in self._places}
+            self._fence()
+
+    def _place(self, name: str) -> Path:
+        return self._places[name]
+
+    def _fence(self) -> None:
+        """Write the line after which readers ignore what the holder before may still write."""
+        if not self.journal.exists():
+            return
+        journal = Journal(self.journal, self.appended_files, self.lease)
+        if journal.lines_before:
+            clock = journal.lines_before[-1].clock
+            detail = f"lease {self.lease.generation}: the process before had fallen silent"
+            journal.append(EventLine, clock, event="new holder", detail=detail)
+        journal.close()
+
+    def clear(self) -> None:
+        """Remove all files of the run, except for its lease."""
+        for entry in self.path.iterdir():
+            if LEASE.fullmatch(entry.name) is None:
+                remove_tree(entry)
+
+    def release(self) -> None:
+        self.lease.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()

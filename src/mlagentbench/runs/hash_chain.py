@@ -10,29 +10,34 @@ the line's own bytes up to `,"check"`. `token` names the holder of the run. A li
 judgements also carries `journal`, the hash of the journal's last line at that time. A line that was
 changed, removed, inserted, repeated or moved breaks the chain.
 
-A line is one write, so a crash can only tear the last line of a file. A torn line is not read, and
-is cut off before the next line is appended.
+A line is one write, so a crash can only tear the last line of a file. A torn line is not read.
+
+Tokens begin with a number, the generation of their lease (lease.py): who takes a run over has a
+larger one. The first line with a new token follows the last line that its writer has read. Lines of
+an older token that the former holder wrote at the same time or later are ignored, and so are lines
+that it tore. All readers use `accepted_lines`, so they agree on what a file says.
 """
 
-import fcntl
 import hashlib
 import json
 import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import disk_trouble, fsync_directory, write_all
 from mlagentbench.records import Json
+from mlagentbench.runs.lease import Lease
 
 FORMAT = 2
 """The version of all files in a run directory."""
 READ_BY = {1: "0.1.0", 2: "0.2.0"}
 """The version of mlagentbench that reads each format."""
-TOKEN = "none"
-"""The holder's token, as long as runs have no leases."""
+NO_HOLDER = "none"
+"""The token in files that are written whole, or where no other process can write."""
 SEAL = {"before", "token", "journal", "check"}
 """What the chain adds to what a line carries."""
 RECORD = "run.json"
@@ -85,7 +90,9 @@ def first_hash(path: Path) -> str:
     return line_hash(record.read_bytes() if record.exists() else b"")
 
 
-def sealed(payload: bytes, before: str, token: str = TOKEN, journal: str | None = None) -> bytes:
+def sealed(
+    payload: bytes, before: str, token: str = NO_HOLDER, journal: str | None = None
+) -> bytes:
     """A line, without its newline, from the JSON object that it carries; all writers use this."""
     named = f',"before":"{before}","token":"{token}"'
     if journal is not None:
@@ -125,10 +132,82 @@ def _seal_of(raw: bytes) -> re.Match[bytes] | None:
 # Reading
 
 
+@dataclass(frozen=True)
+class Accepted:
+    """What counts of a file: its lines without newlines, and the number of those ignored."""
+
+    lines: list[bytes]
+    ignored: int
+    size: int
+    """Bytes of all whole lines; a torn last line comes after them."""
+
+
+def accepted_lines(path: Path) -> Accepted:
+    """The lines of a file, without those that a former holder wrote after it had lost the run."""
+    contents = path.read_bytes() if path.exists() else b""
+    *lines, tail = contents.split(b"\n")
+    kept = lines if _of_one_holder(lines) else _without_stale(lines, first_hash(path))
+    return Accepted(kept, len(lines) - len(kept), len(contents) - len(tail))
+
+
+def _of_one_holder(lines: list[bytes]) -> bool:
+    return len({None if seal is None else seal["token"] for seal in map(_seal_of, lines)}) <= 1
+
+
+def _without_stale(lines: Iterable[bytes], first: str) -> list[bytes]:
+    """Follow the chain from holder to holder.
+
+    A line is only ignored if it is intact or torn, and the chain passes it by. So a line that was
+    altered stays, and is found by its hash.
+    """
+    kept: list[bytes] = []
+    length_at = {first: 0}
+    newest = 0
+    for raw in lines:
+        seal = _seal_of(raw)
+        if seal is not None and _is_intact(raw, seal):
+            generation = _generation(seal)
+            if generation < newest:
+                continue
+            follows = length_at.get(seal["before"].decode(), len(kept))
+            if all(_may_be_stale(one, generation) for one in kept[follows:]):
+                del kept[follows:]
+            newest = generation
+        kept.append(raw)
+        length_at[line_hash(raw)] = len(kept)
+    return kept
+
+
+def _may_be_stale(raw: bytes, generation: int) -> bool:
+    """Whether a former holder wrote or tore a line that the chain passes by."""
+    seal = _seal_of(raw)
+    if seal is not None:
+        return _is_intact(raw, seal) and _generation(seal) < generation
+    try:
+        json.loads(raw)
+    except (ValueError, RecursionError):
+        return generation > 1
+    return False
+
+
+def _is_intact(raw: bytes, seal: re.Match[bytes]) -> bool:
+    return line_hash(raw[: raw.rindex(b',"check":"')]) == seal["check"].decode()
+
+
+def _generation(seal: re.Match[bytes]) -> int:
+    number = seal["token"].partition(b"-")[0]
+    return int(number) if number.isdigit() else 0
+
+
+def newest_generation(paths: Iterable[Path]) -> int:
+    """The largest generation of a token in some files: they may have come without their leases."""
+    seals = (_seal_of(raw) for path in paths for raw in accepted_lines(path).lines)
+    return max((_generation(seal) for seal in seals if seal is not None), default=0)
+
+
 def whole_lines(path: Path) -> list[bytes]:
     """The lines of a file without their newlines; none for no file. A torn last line is dropped."""
-    contents = path.read_bytes() if path.exists() else b""
-    return contents.split(b"\n")[:-1]
+    return accepted_lines(path).lines
 
 
 def payloads(path: Path) -> Iterator[bytes]:
@@ -149,8 +228,7 @@ def find_fault(lines: Iterable[bytes], first: str) -> str | None:
         seal = _seal_of(raw)
         if seal is None:
             return f"line {number} carries no hash of the line before it"
-        body = raw[: raw.rindex(b',"check":"')]
-        if line_hash(body) != seal["check"].decode():
+        if not _is_intact(raw, seal):
             return f"line {number} does not match its own hash"
         if seal["before"].decode() != before:
             found = seal["before"].decode()
@@ -214,52 +292,82 @@ def _lost_line(files: dict[str, list[bytes]], known: set[str]) -> str | None:
 class ChainedFile:
     """A file of chained lines open for appending; its last hash is kept, not read again."""
 
-    def __init__(self, path: Path, token: str = TOKEN, *, shared: bool = False) -> None:
-        """Open a file for this writer alone; `shared` waits until the other writers have closed."""
+    def __init__(
+        self, path: Path, lease: Lease | None = None, read: Accepted | None = None
+    ) -> None:
+        """Open a file after the lines `read`; without a lease, no other process may write to it."""
         self.path = path
-        self._token = token
+        self._lease = lease
         is_new = not path.exists()
         self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
-            if shared:
-                fcntl.flock(self._handle, fcntl.LOCK_EX)
-            last, self._size = _last_line(self._handle)
-            if self._size < os.fstat(self._handle).st_size:
-                os.ftruncate(self._handle, self._size)
             if is_new:
                 fsync_directory(path.parent)
-            self.last_hash = first_hash(path) if last is None else line_hash(last)
+            self.last_hash, self._size = self._end() if read is None else _end_of(path, read)
+            if lease is None and self._size < os.fstat(self._handle).st_size:
+                os.ftruncate(self._handle, self._size)
         except BaseException:
             os.close(self._handle)
             raise
 
+    def _end(self) -> tuple[str, int]:
+        """The last hash, and where the next line begins; of our own lines only the last is read."""
+        last, size = _last_line(self._handle)
+        seal = None if last is None else _seal_of(last)
+        if last is not None and seal is not None and seal["token"].decode() == self._token:
+            return line_hash(last), size
+        if self._lease is None and newest_generation([self.path]) > 0:
+            reason = f"{self.path} belongs to a run that this process does not hold"
+            raise RunFailed("harness", reason)
+        return _end_of(self.path, accepted_lines(self.path))
+
+    @property
+    def _token(self) -> str:
+        return NO_HOLDER if self._lease is None else self._lease.token
+
     def append(self, payload: bytes, *, sync: bool = True, journal: str | None = None) -> None:
         """Add a line, on disk where `sync` says so; one that does not fit is a RunFailed.
 
-        Then the file is as it was before.
+        Then the file is as it was before. LeaseLost when another process has taken the run over.
         """
+        if self._lease is not None:
+            self._lease.require()
         raw = sealed(payload, self.last_hash, self._token, journal)
+        size = os.fstat(self._handle).st_size
+        # A part of a line may be a former holder's, who may still write: it is not cut off.
+        contents = (b"\n" if size != self._size and self._is_torn(size) else b"") + raw + b"\n"
         try:
-            write_all(self._handle, raw + b"\n")
+            write_all(self._handle, contents)
             if sync:
                 os.fdatasync(self._handle)
         except OSError as error:
-            os.ftruncate(self._handle, self._size)
+            if os.fstat(self._handle).st_size <= size + len(contents):
+                os.ftruncate(self._handle, size)
             raise _not_written(self.path, error) from error
         self.last_hash = line_hash(raw)
-        self._size += len(raw) + 1
+        self._size = size + len(contents)
+
+    def _is_torn(self, size: int) -> bool:
+        return size > 0 and os.pread(self._handle, 1, size - 1) != b"\n"
 
     def close(self) -> None:
         os.close(self._handle)
 
 
-def append_line(path: Path, payload: bytes, journal: Path | None = None) -> None:
-    """Append one line to a file that other processes may append to, too; it is on disk then.
+def _end_of(path: Path, read: Accepted) -> tuple[str, int]:
+    last = line_hash(read.lines[-1]) if read.lines else first_hash(path)
+    return last, read.size
+
+
+def append_line(
+    path: Path, payload: bytes, journal: Path | None = None, lease: Lease | None = None
+) -> None:
+    """Append one line to a file of a run that this process holds; it is on disk then.
 
     With a journal, the line names the journal's last line. RunFailed when the line does not fit.
     """
     try:
-        with closing(ChainedFile(path, shared=True)) as file:
+        with closing(ChainedFile(path, lease)) as file:
             file.append(payload, journal=None if journal is None else _synced_hash(journal))
     except OSError as error:
         raise _not_written(path, error) from error

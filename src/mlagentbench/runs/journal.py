@@ -17,14 +17,16 @@ from mlagentbench.errors import UsageError
 from mlagentbench.records import Action, Json, Observation, Outcome, Record, Step, Tier, Usage
 from mlagentbench.runs.hash_chain import (
     FORMAT,
+    Accepted,
     ChainedFile,
+    accepted_lines,
     chained,
     first_hash,
     payload_of,
     require_chain,
     require_format,
-    whole_lines,
 )
+from mlagentbench.runs.lease import Lease
 from mlagentbench.runs.objects.object_store import ObjectStore
 
 LONG_TEXT = 16_000
@@ -46,9 +48,11 @@ EventName = Literal[
     "branched",
     "taken over",
     "edited",
+    "new holder",
 ]
 """limits: other limits hold from here on. branched: the lines above are another run's history.
-taken over: they are also another agent's. edited: the last observation was replaced."""
+taken over: they are also another agent's. edited: the last observation was replaced.
+new holder: another process continues the run, since the one before had fallen silent."""
 
 
 class Line(Record):
@@ -168,17 +172,20 @@ _SYNCED = (ReplyLine, EndLine, OutcomeLine)
 
 
 class Journal:
-    """A journal open for writing; only the holder of the run's lock may have one."""
+    """A journal open for writing, by the process that holds the run's lease."""
 
-    def __init__(self, path: Path, others: Iterable[Path] = ()) -> None:
+    def __init__(self, path: Path, others: Iterable[Path] = (), lease: Lease | None = None) -> None:
         """Continue a journal, or begin one; ChainBroken when it was altered.
 
         The run's other files of chained lines tell whether its end is missing.
         """
         self.path = path
-        self._next = len(read_lines(path)) if path.exists() else 0
+        read = accepted_lines(path)
+        self.lines_before = _parsed(read, path)
+        """What the journal said when it was opened: the next line follows exactly this."""
         require_chain(path, others)
-        self._file = ChainedFile(path)
+        self._next = len(self.lines_before)
+        self._file = ChainedFile(path, lease, read)
 
     def append(self, line_type: type[L], clock: float, **fields: Json) -> L:
         """Write one line and give it back; where its kind asks for it, it is on disk then.
@@ -346,8 +353,12 @@ def read_lines(path: Path) -> list[AnyLine]:
 
     Whether their chain holds is not looked at: a damaged journal is shown as far as it goes.
     """
+    return _parsed(accepted_lines(path), path)
+
+
+def _parsed(read: Accepted, path: Path) -> list[AnyLine]:
     lines: list[AnyLine] = []
-    for number, raw in enumerate(whole_lines(path), start=1):
+    for number, raw in enumerate(read.lines, start=1):
         try:
             lines.append(_LINE.validate_python(_checked(json.loads(payload_of(raw)), path)))
         except (ValueError, RecursionError) as error:

@@ -5,7 +5,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from mlagentbench.fs import write_atomically
+from mlagentbench.fs import create_exclusively
 from mlagentbench.records import BranchPoint, BudgetLimits, Disclosure, Json, RunRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.machine_facts import hardware, packages
@@ -79,11 +79,11 @@ def place_of(record: RunRecord) -> str:
 
 
 def find_or_create_run(out: Path, task: Task, epoch: int, disclosure: Disclosure) -> RunDirectory:
-    """The directory of this run below OUT; a new one gets its run.json."""
+    """The directory of this run below OUT; a new one gets its run.json, from one process only."""
     record = new_record(task, epoch, disclosure)
     run = RunDirectory(out, Path(place_of(record)))
     if not run.run_json.exists():
-        write_atomically(run.run_json, record.model_dump_json(indent=2).encode())
+        create_exclusively(run.run_json, record.model_dump_json(indent=2).encode())
     return run
 
 

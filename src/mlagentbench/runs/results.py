@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from mlagentbench.errors import UsageError
 from mlagentbench.records import GradeRecord, Outcome, Record, RunRecord, Usage
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.hash_chain import find_faults, payloads, require_format
+from mlagentbench.runs.hash_chain import accepted_lines, find_faults, payloads, require_format
 from mlagentbench.runs.journal import AnyLine, History, ReplyLine, read_lines
 from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
 
@@ -48,14 +48,17 @@ class SuiteOutcome(Record):
     interrupted: bool
     disk_full: bool
     paper_rule: bool
+    held: dict[str, str] = {}
+    """The runs that other processes are working on, and those processes."""
 
     @property
     def unfinished(self) -> list[RunResult]:
-        """The runs that failed, or did not come to their grade."""
+        """The runs that failed, or did not come to their grade; not those that others work on."""
         return [
             result
             for result in self.results
-            if result.grade is None or result.outcome is None or result.outcome.kind == "failed"
+            if result.path not in self.held
+            and (result.grade is None or result.outcome is None or result.outcome.kind == "failed")
         ]
 
     @property
@@ -119,6 +122,8 @@ class RunFiles:
     texts_lost: str = ""
     torn: bool = False
     """Whether the journal's last line is half written; it is left out."""
+    ignored: int = 0
+    """Lines of the journal that a process wrote after another one had taken the run over."""
     altered: tuple[str, ...] = ()
     """Why the chains of the run's files do not hold, a sentence a file."""
 
@@ -145,6 +150,7 @@ def read_files(run: RunDirectory, *, with_texts: bool = True) -> RunFiles:
         grades=tuple(read_grades(run)),
         failure=run.failure.read_text() if run.failure.is_file() else None,
         texts_lost=texts_lost,
+        ignored=accepted_lines(run.journal).ignored,
         torn=bool(lines) and _is_torn(run.journal),
         altered=tuple(find_faults(run.journal, run.appended_files)),
     )

@@ -9,18 +9,23 @@ from small_disk import on_small_disk
 
 from mlagentbench.cli.runs.gc import free_space, print_freed, size_text
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.out_directory import own_output
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.lease import RunHeld
 from mlagentbench.runs.objects.object_store import ObjectStore
 
 
-def test_it_takes_only_an_out_that_nobody_uses(tmp_path: Path) -> None:
+def test_it_takes_only_an_out_that_nobody_uses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(
         UsageError, match=f"{tmp_path} is not an --out directory: runs and objects not found"
     ):
         free_space(tmp_path, dry_run=False, workspaces=False)
     assert not list(tmp_path.iterdir())
     (tmp_path / "objects").mkdir()
-    with own_output(tmp_path), pytest.raises(UsageError, match="is in use by process"):
+    monkeypatch.setenv("MLAGENTBENCH_LEASE_RENEWAL", "0.1")
+    run = RunDirectory(tmp_path, Path("runs/t/mini/nop-0/none/1"))
+    with run.hold(), pytest.raises(RunHeld, match=f"is being written by process {os.getpid()}"):
         free_space(tmp_path, dry_run=False, workspaces=False)
 
 

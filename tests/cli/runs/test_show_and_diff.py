@@ -185,9 +185,9 @@ def test_a_step_of_a_run_that_somebody_works_on_is_under_way(tmp_path: Path) -> 
     lines = run.journal.read_text().splitlines(keepends=True)
     run.journal.write_text("".join(lines[:-2]))
     assert "2  Read File train.py      -  interrupted" in typed("runs", "show", run.path)
-    with run.locked():
+    with run.hold():
         shown = typed("runs", "show", run.path)
-        assert f"in progress: process {os.getpid()}\n" in shown
+        assert f"in progress: process {os.getpid()} of " in shown
         assert "2  Read File train.py      -  under way" in shown
         assert "the action is under way" in typed("runs", "show", run.path, "--step", 2)
     assert "at work" not in typed("runs", "show", run.path)

@@ -25,6 +25,7 @@ from mlagentbench.runs.journal import (
     read_journal,
     read_lines,
 )
+from mlagentbench.runs.lease import RunHeld
 from mlagentbench.runs.objects.garbage_collection import Freed, collect_objects, remove_workspaces
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import store_directory, walk
@@ -186,15 +187,15 @@ def test_what_cannot_be_understood_stops_it(tmp_path: Path) -> None:
     assert collect_objects(tmp_path, dry_run=False).objects.number == 3
 
 
-def test_nothing_goes_while_somebody_stores(tmp_path: Path) -> None:
-    add_run(tmp_path, "1")
+def test_nothing_goes_while_a_run_is_at_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLAGENTBENCH_LEASE_RENEWAL", "0.1")
+    run, _ = add_run(tmp_path, "1")
     nobodys = garbage(tmp_path, 1)
-    store = ObjectStore(tmp_path / "objects")
-    store.put(b"nobody's 0")
-    with pytest.raises(UsageError, match="is being written to by a run; wait"):
+    with run.hold(), pytest.raises(RunHeld, match=r"is being written by process .*; wait"):
         collect_objects(tmp_path, dry_run=False)
     assert nobodys <= objects(tmp_path)
-    store.close()
     (tmp_path / "objects" / "new" / "1-left").write_bytes(b"by a process that was killed")
     freed = collect_objects(tmp_path, dry_run=False)
     assert (freed.objects.number, freed.leftovers.number) == (1, 1)
@@ -204,6 +205,7 @@ def test_nothing_goes_while_somebody_stores(tmp_path: Path) -> None:
 COLLECT = """
 import sys
 from pathlib import Path
+from mlagentbench.runs.lease import RunHeld
 from mlagentbench.runs.objects.garbage_collection import collect_objects
 collect_objects(Path(sys.argv[1]), dry_run=False)
 """

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from mlagentbench.errors import UsageError
 from mlagentbench.runs.objects.object_store import SMALL, ObjectLost, ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import entry_at, materialise
 from mlagentbench.runs.objects.snapshots import Snapshots
@@ -123,15 +122,3 @@ def test_nothing_damaged_is_handed_over(tmp_path: Path, store: ObjectStore, work
     with pytest.raises(ObjectLost, match=r"\(submission\.csv\) is damaged"):
         materialise(store, taken, target, ["submission.csv"])
     assert not list(target.iterdir())
-
-
-def test_who_stores_keeps_away_who_removes(store: ObjectStore) -> None:
-    other = ObjectStore(store.directory)
-    with store.held_alone():
-        pass
-    store.put(b"not committed")
-    with pytest.raises(UsageError, match="is being written to by a run"), other.held_alone():
-        pass
-    store.close()
-    with other.held_alone():
-        assert not list((store.directory / "new").iterdir())

@@ -13,6 +13,7 @@ import secrets
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import anyio.to_thread
 from pydantic import ValidationError
 
 from mlagentbench.analysis.evidence import RunEvidence, evidence_of
@@ -96,7 +97,7 @@ class Judge:
         if stored is not None:
             return stored
         report = await self.ask(evidence_of(run), journal_hash(run))
-        store_judgement(run, report)
+        await anyio.to_thread.run_sync(store_judgement, run, report)
         return report
 
     def stored(self, run: RunDirectory) -> JudgeReport | None:
@@ -266,4 +267,5 @@ def current_judgements(run: RunDirectory) -> list[JudgeReport]:
 
 def store_judgement(run: RunDirectory, report: JudgeReport) -> None:
     """Append a judgement; readers skip a line that a crash left incomplete."""
-    append_line(run.judgements, report.model_dump_json().encode(), run.journal)
+    with run.hold() as run:
+        append_line(run.judgements, report.model_dump_json().encode(), run.journal, run.lease)

@@ -36,7 +36,6 @@ def gc(
 
 def free_space(out: Path, *, dry_run: bool, workspaces: bool) -> "Freed":
     """Remove objects that no run below OUT refers to and, if asked, workspaces of finished runs."""
-    from mlagentbench.launch.out_directory import hold_output
     from mlagentbench.runs.objects.garbage_collection import collect_objects, remove_workspaces
 
     out = out.absolute()
@@ -46,9 +45,8 @@ def free_space(out: Path, *, dry_run: bool, workspaces: bool) -> "Freed":
             f"{out} is not an --out directory: {' and '.join(missing)} not found in it; "
             "name the directory that holds runs and objects"
         )
-    with hold_output(out):
-        freed = collect_objects(out, dry_run=dry_run)
-        return remove_workspaces(out, freed) if workspaces else freed
+    freed = collect_objects(out, dry_run=dry_run)
+    return remove_workspaces(out, freed) if workspaces else freed
 
 
 def print_freed(freed: "Freed", *, as_json: bool) -> None:

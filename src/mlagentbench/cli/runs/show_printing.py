@@ -24,6 +24,7 @@ from mlagentbench.report.site.rendering import finding_name
 from mlagentbench.report.site.series import agent_of_summary
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.runs.journal import read_lines
+from mlagentbench.runs.lease import Holder
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import find_run
 
@@ -45,7 +46,7 @@ def print_run(path: Path, step: int | None, *, as_json: bool) -> None:
     summary = summarise(run, str(run.out))
     lines = read_lines(run.journal) if run.journal.exists() else []
     told = full_timeline(lines, summary, ObjectStore(run.objects))
-    if run.at_work is not None:
+    if run.holder is not None:
         told = replace(told, steps=tuple(map(_under_way, told.steps)))
     console = Console(highlight=False)
     if step is not None:
@@ -58,7 +59,7 @@ def print_run(path: Path, step: int | None, *, as_json: bool) -> None:
         steps = [_STEP.dump_python(one, mode="json") for one in told.steps]
         print_json({"summary": summary.model_dump(mode="json"), "steps": steps})
     else:
-        _print_overview(console, summary, told, run.at_work)
+        _print_overview(console, summary, told, run.holder)
 
 
 def _under_way(step: StepView) -> StepView:
@@ -76,12 +77,12 @@ def _chosen(path: Path, told: Timeline, number: int) -> StepView:
 
 
 def _print_overview(
-    console: Console, summary: RunSummary, told: Timeline, at_work: int | None
+    console: Console, summary: RunSummary, told: Timeline, holder: Holder | None
 ) -> None:
     for line in run_header(summary):
         console.print(plain(line), soft_wrap=True)
-    if at_work is not None:
-        console.print(plain(f"in progress: process {at_work}", STYLES[UNDER_WAY]))
+    if holder is not None:
+        console.print(plain(f"in progress: {holder.described}", STYLES[UNDER_WAY]))
     console.print()
     findings = ["findings"] if any(step.findings for step in told.steps) else []
     table = plain_table("step", "action", "time", "result", *findings, right=("step", "time"))

@@ -19,6 +19,7 @@ from pydantic import Field, ValidationError
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.records import Record
 from mlagentbench.runs.hash_chain import append_line, payloads
+from mlagentbench.runs.lease import Lease
 from mlagentbench.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -164,17 +165,18 @@ class LoggedReply(Record):
 class LoggedReplies:
     """A tool model that logs its replies, for a replay."""
 
-    def __init__(self, tool: ToolModel, file: Path) -> None:
+    def __init__(self, tool: ToolModel, file: Path, lease: Lease | None = None) -> None:
         self.name = tool.name
         self._tool = tool
         self._file = file
+        self._lease = lease
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
 
     async def ask(self, request: ChatRequest) -> ChatReply:
         reply = await self._tool.ask(request)
         logged = LoggedReply(at=time.time(), request=request, reply=reply)
-        append_line(self._file, logged.model_dump_json().encode())
+        append_line(self._file, logged.model_dump_json().encode(), lease=self._lease)
         return reply
 
 
@@ -215,10 +217,11 @@ class CachedReplies:
     the same order.
     """
 
-    def __init__(self, tool: ToolModel, file: Path) -> None:
+    def __init__(self, tool: ToolModel, file: Path, lease: Lease | None = None) -> None:
         self.name = tool.name
         self._tool = tool
         self._file = file
+        self._lease = lease
         self._asked: Counter[str] = Counter()
         self._cached = {(line.key, line.n): line.reply for line in read_cached_replies(file)}
 
@@ -236,7 +239,7 @@ class CachedReplies:
     def _store(self, line: CachedReply) -> None:
         self._cached[line.key, line.n] = line.reply
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        append_line(self._file, line.model_dump_json().encode())
+        append_line(self._file, line.model_dump_json().encode(), lease=self._lease)
 
 
 def read_cached_replies(file: Path) -> list[CachedReply]:

@@ -12,7 +12,6 @@ record has the origin "replay": tables and reports do not count it.
 
 import asyncio
 import hashlib
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import groupby
@@ -23,7 +22,7 @@ from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
-from mlagentbench.launch.out_directory import own_output
+from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.replay.compare import StepComparer
 from mlagentbench.launch.replay.result import (
     Agreement,
@@ -35,7 +34,7 @@ from mlagentbench.launch.replay.result import (
 from mlagentbench.launch.replay.source import RecordedStep, ReplaySource, read_source
 from mlagentbench.launch.replay.steps import Replayer, recorded_model
 from mlagentbench.records import BudgetLimits, Disclosure, GradeRecord, Json, Outcome, RunRecord
-from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.hash_chain import chained, first_hash, payloads
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.machine_facts import hardware, packages
@@ -61,15 +60,15 @@ def replay_run(path: Path, out: Path | None, tolerance: float, announce: Announc
         raise UsageError(f"--tolerance {tolerance:g}: it should be a share, from 0 to 1")
     source = read_source(find_run(path))
     where = source.run.out / REPLAYS if out is None else out
-    with own_output(where.absolute()):
-        run = _fresh_run(where.absolute(), source)
+    create_output(where.absolute())
+    with _fresh_run(where.absolute(), source) as run:
         replay = asyncio.run(_replay(source, run, tolerance, announce))
         write_atomically(run.replay_json, replay.model_dump_json(indent=2).encode())
     return replay
 
 
-def _fresh_run(out: Path, source: ReplaySource) -> RunDirectory:
-    """The replay's directory, with its record; an earlier replay of the run is removed."""
+def _fresh_run(out: Path, source: ReplaySource) -> HeldRun:
+    """The replay's directory, held, with its record; an earlier replay of the run is removed."""
     facts = source.record.disclosure
     disclosure = facts.model_copy(
         update={
@@ -94,15 +93,18 @@ def _fresh_run(out: Path, source: ReplaySource) -> RunDirectory:
     # The path differs from that of the run, and from those of other runs' replays.
     name = f"replay of {settings_hash(facts)} in {source.run.path}"
     place = record.directory(hashlib.sha256(name.encode()).hexdigest())
-    run = RunDirectory(out, Path(place))
-    with run.locked():
-        shutil.rmtree(run.path)
-    write_atomically(run.run_json, record.model_dump_json(indent=2).encode())
+    run = RunDirectory(out, Path(place)).hold()
+    try:
+        run.clear()
+        write_atomically(run.run_json, record.model_dump_json(indent=2).encode())
+    except BaseException:
+        run.release()
+        raise
     return run
 
 
 async def _replay(
-    source: ReplaySource, run: RunDirectory, tolerance: float, announce: Announce
+    source: ReplaySource, run: HeldRun, tolerance: float, announce: Announce
 ) -> Replay:
     comparing = StepComparer(tolerance, JoinedObjects(source.run.objects, run.objects))
     steps = await _replay_steps(source, run, comparing, announce)
@@ -152,7 +154,7 @@ def _of_each(
 
 
 async def _replay_steps(
-    source: ReplaySource, run: RunDirectory, comparing: StepComparer, announce: Announce
+    source: ReplaySource, run: HeldRun, comparing: StepComparer, announce: Announce
 ) -> list[StepComparison]:
     """Replay all steps; the replay is interrupted and resumed where the run was, or branched."""
     feedback = await source.feedback()
@@ -204,7 +206,7 @@ def _between_interruptions(steps: tuple[RecordedStep, ...]) -> list[list[Recorde
 
 async def _scores(
     source: ReplaySource,
-    run: RunDirectory,
+    run: HeldRun,
     steps: list[StepComparison],
     comparing: StepComparer,
     announce: Announce,

@@ -5,11 +5,14 @@ directories and files, and by every other hash in a line: long texts, whole outp
 hashes that chain the lines refer to no object. First all journals are read; an unreadable one stops
 the collection before anything is removed. Then the objects without a reference are unlinked, one by
 one, in any order. If the process is killed, the next collection finishes the work.
+
+Runs may start meanwhile on other machines. The collection first takes the lease of `objects/`, then
+looks whether any run is held, and refuses to work beside one. A run first takes its own lease, then
+waits while that of `objects/` is held. So at least one of the two sees the other.
 """
 
 import os
 import re
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -26,17 +29,20 @@ from mlagentbench.runs.journal import (
     read_journal,
     read_lines,
 )
+from mlagentbench.runs.lease import FILE as LEASE
+from mlagentbench.runs.lease import RunHeld, take_lease
 from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import read_tree, verify_snapshot
 from mlagentbench.runs.resumption import BROKEN_OFF
 
 JOURNAL = "journal.jsonl"
 RUN_DIRECTORY = {JOURNAL, "run.json"}
-"""A directory with one of these is a run; everything below it belongs to the agent."""
+"""A directory with one of these, or a lease, is a run; everything below it is the agent's."""
 TRACES = ("grades.jsonl", "output.log")
 """What is written only after a journal's first line."""
 OBJECTS, RUNS = "objects", "runs"
 HASH = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+WORKSPACE = re.compile(r"(work|outputs)(-\d+)?")
 SHARD = re.compile(r"[0-9a-f]{2}")
 REST = re.compile(r"[0-9a-f]{62}")
 KEPT_ALL = "nothing was removed, since this run may refer to anything"
@@ -68,20 +74,28 @@ class Freed(Record):
 
 
 def collect_objects(out: Path, *, dry_run: bool) -> Freed:
-    """Remove objects that no run below OUT refers to; storing is blocked in the meantime."""
+    """Remove objects that no run below OUT refers to; RunHeld names a run that is at work."""
     store = ObjectStore(out / OBJECTS)
-    with store.held_alone():
-        started = time.time_ns()
+    with take_lease(store.directory) as lease:
+        for run in find_runs(out):
+            _require_free(RunDirectory(out, run.relative_to(out)))
         referred = referred_objects(out)
         objects, leftovers, kept = Amount(), Amount(), Amount()
         for file in _files_in(store.directory / "new"):
             leftovers = _remove(file, leftovers, dry_run)
         for digest, file in _objects(store.directory):
-            if digest in referred or file.stat(follow_symlinks=False).st_ctime_ns >= started:
+            if digest in referred:
                 kept = kept.and_one(_size(file))
             else:
+                lease.require()
                 objects = _remove(file, objects, dry_run)
     return Freed(dry_run=dry_run, objects=objects, leftovers=leftovers, kept=kept)
+
+
+def _require_free(run: RunDirectory) -> None:
+    """Raise RunHeld if a process works on a run; a silent one is fenced off from its journal."""
+    if run.holder is not None:
+        run.hold().release()
 
 
 def referred_objects(out: Path) -> set[str]:
@@ -171,7 +185,7 @@ def _runs_below(directory: Path, seen: set[tuple[int, int]]) -> Iterator[Path]:
         return
     seen.add(place)
     entries = {entry.name: entry for entry in os.scandir(directory)}
-    if RUN_DIRECTORY & entries.keys():
+    if RUN_DIRECTORY & entries.keys() or any(map(LEASE.fullmatch, entries)):
         yield directory
     elif not {OBJECTS, RUNS} <= entries.keys():
         for name in sorted(entries):
@@ -185,21 +199,27 @@ def remove_workspaces(out: Path, freed: Freed) -> Freed:
     removed, kept = freed.workspaces, []
     for directory in _runs_below(out / RUNS, set()):
         run = RunDirectory(out, directory.relative_to(out))
-        with run.locked():
-            history = read_journal(run.journal)
-            if history.outcome is None or history.outcome.kind in BROKEN_OFF:
-                continue
-            try:
-                verify_snapshot(store, history.last_steps_snapshot)
-            except ObjectLost as lost:
-                kept.append(f"{run.work} stays: {lost.detail}")
-                continue
-            for directory in (run.work, run.outputs):
-                if directory.is_dir():
-                    removed = removed.and_one(_size_below(directory))
+        try:
+            with run.hold():
+                for place in _superfluous(run, store):
+                    removed = removed.and_one(_size_below(place))
                     if not freed.dry_run:
-                        remove_tree(directory)
+                        remove_tree(place)
+        except RunHeld as held:
+            kept.append(f"{run.work} stays: the run is being written by {held.by}")
+        except ObjectLost as lost:
+            kept.append(f"{run.work} stays: {lost.detail}")
     return freed.model_copy(update={"workspaces": removed, "kept_workspaces": tuple(kept)})
+
+
+def _superfluous(run: RunDirectory, store: ObjectStore) -> list[Path]:
+    """What a finished run left outside of the store; ObjectLost when the store does not have it."""
+    history = read_journal(run.journal)
+    if history.outcome is None or history.outcome.kind in BROKEN_OFF:
+        return []
+    verify_snapshot(store, history.last_steps_snapshot)
+    entries = sorted(run.path.iterdir())
+    return [one for one in entries if WORKSPACE.fullmatch(one.name) and one.is_dir()]
 
 
 def _objects(directory: Path) -> Iterator[tuple[str, Path]]:

@@ -4,8 +4,8 @@ A new object is written to a temporary file, synced and renamed. So an object th
 right bytes after any crash, and two processes may store the same object. Later damage on the disk
 is found when the object is read: bytes that do not match their name are never returned.
 
-Processes that store objects share `lock`; a process that removes objects holds it exclusively. So
-no object is removed between being found and being named in a journal.
+Only a process that holds a run stores objects, and `gc` removes them only while no run is held
+(garbage_collection.py). So no object is removed between being found and being named in a journal.
 """
 
 import ctypes
@@ -14,15 +14,15 @@ import fcntl
 import os
 import secrets
 import stat
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from blake3 import blake3
 
-from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.errors import RunFailed
 from mlagentbench.fs import disk_trouble, write_all
+from mlagentbench.runs.lease import process_is_gone, process_name
 
 FICLONE = 0x40049409
 CHUNK = 1 << 18
@@ -58,7 +58,6 @@ class ObjectStore:
         self._sound: set[str] = set()
         """What this process has stored, or read and found right."""
         self._known_shards: set[str] = set()
-        self._release: weakref.finalize[[int], ObjectStore] | None = None
 
     def path(self, digest: str) -> Path:
         return self.directory / digest[:2] / digest[2:]
@@ -126,7 +125,7 @@ class ObjectStore:
             raise ObjectLost(self.path(digest), trouble, needed_for)
 
     def has(self, digest: str) -> bool:
-        """Whether an object is there, with the right bytes."""
+        """Whether an object is there, with the right bytes: storing others repairs it."""
         if digest in self._waiting:
             return True
         if not self.path(digest).exists():
@@ -141,18 +140,10 @@ class ObjectStore:
 
     # Storing
 
-    def keeps(self, digest: str) -> bool:
-        """Whether an object need not be stored, since it is there and stays until `close()`.
-
-        A damaged one does not count, so storing the same contents again repairs it.
-        """
-        self._hold()
-        return self.has(digest)
-
     def put(self, contents: bytes) -> str:
         """Store bytes; they last once `commit()` has returned."""
         digest = object_hash(contents)
-        if not self.keeps(digest):
+        if not self.has(digest):
             with self._storing():
                 temporary, handle = self._temporary()
                 try:
@@ -169,7 +160,6 @@ class ObjectStore:
         """Store what a descriptor reads from its start, as it is while it is being read."""
         if size <= SMALL:
             return self.put(_read_all(source))
-        self._hold()
         with self._storing():
             temporary, handle = self._temporary()
             try:
@@ -179,7 +169,7 @@ class ObjectStore:
                 raise
             finally:
                 os.close(handle)
-        if self.keeps(digest):
+        if self.has(digest):
             temporary.unlink()
         else:
             self._waiting[digest] = temporary
@@ -202,16 +192,13 @@ class ObjectStore:
             _sync([self.directory / shard for shard in shards], self.directory)
 
     def close(self) -> None:
-        """Forget what was not committed, and allow the removal of objects without references."""
+        """Forget what was not committed, and what was found right."""
         for temporary in self._waiting.values():
             with suppress(OSError):
                 temporary.unlink()
         self._waiting.clear()
         self._sound.clear()
         self._known_shards.clear()
-        if self._release is not None:
-            self._release()
-            self._release = None
 
     @contextmanager
     def _storing(self) -> Iterator[None]:
@@ -224,7 +211,7 @@ class ObjectStore:
 
     def _temporary(self) -> tuple[Path, int]:
         folder = self.directory / "new"
-        path = folder / f"{os.getpid()}-{secrets.token_hex(8)}"
+        path = folder / f"{process_name()}-{secrets.token_hex(8)}"
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             return path, os.open(path, flags, 0o444)
@@ -235,41 +222,10 @@ class ObjectStore:
     # Removing
 
     def remove_leftovers(self) -> None:
-        """Remove what processes that are gone had begun to store."""
+        """Remove what processes of this machine had begun to store, and are gone."""
         for path in (self.directory / "new").glob("*-*"):
-            if not Path("/proc", path.name.partition("-")[0]).exists():
+            if process_is_gone(path.name.rpartition("-")[0]):
                 path.unlink(missing_ok=True)
-
-    def _hold(self) -> None:
-        """Block the removal of objects from now on; waits for a removal that is under way."""
-        if self._release is None:
-            with self._storing():
-                handle = self._open_lock()
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_SH)
-                except BaseException:
-                    os.close(handle)
-                    raise
-                self._release = weakref.finalize(self, os.close, handle)
-
-    @contextmanager
-    def held_alone(self) -> Iterator[None]:
-        """Block storing; raises UsageError while another process is storing."""
-        handle = self._open_lock()
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UsageError(
-                    f"{self.directory} is being written to by a run; wait for it to end"
-                ) from None
-            yield
-        finally:
-            os.close(handle)
-
-    def _open_lock(self) -> int:
-        self.directory.mkdir(parents=True, exist_ok=True)
-        return os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
 class JoinedObjects(ObjectStore):

@@ -71,7 +71,7 @@ def _stored_file(store: ObjectStore, path: Path, size: int) -> str:
     """Most files of one step are those of the step before: known contents are only read."""
     with path.open("rb") as file:
         digest = hash_file(file.fileno())
-        if store.keeps(digest):
+        if store.has(digest):
             return digest
         os.lseek(file.fileno(), 0, os.SEEK_SET)
         return store.put_file(file.fileno(), size)
