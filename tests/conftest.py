@@ -14,9 +14,12 @@ from mlagentbench.tasks.task import load_task
 TESTS = Path(__file__).parent
 LONGEST_FIRST = (
     "end_to_end/test_check_all.py",
-    "end_to_end/test_run.py",
     "grading/test_timed_grading.py",
+    "end_to_end/test_run.py",
+    "end_to_end/test_killed_harness.py",
     "end_to_end/test_demo.py",
+    "sandbox/bwrap/test_ordinary_user.py",
+    "tasks/python_env/test_env.py",
 )
 """So that no long file begins when the other process has nothing left to do."""
 
