@@ -108,7 +108,7 @@ def _alive(process: psutil.Process) -> bool:
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(
     tmp_path: Path, run: Run, environment_variables: dict[str, str]
 ) -> None:
-    write_number_task(tmp_path, starter=slow_starter(10))
+    write_number_task(tmp_path, starter=slow_starter(5))
     arguments = ("--tasks", "./numbers", "--agents", "baseline", "--out", "out")
     harness = start(tmp_path, environment_variables, *arguments)
     log = lambda: list((tmp_path / "out").glob("runs/*/*/*/*/*/output.log"))  # noqa: E731
