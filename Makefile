@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 BASE   := $(VENV)/base-ready
 READY  := $(VENV)/ready
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo test fast check hooks bench soak format clean bubblewrap chromium
 
@@ -24,10 +25,10 @@ demo: $(BASE) bubblewrap
 	@$(BIN)/mlagentbench demo
 
 test: $(READY) bubblewrap chromium
-	@$(BIN)/python -m pytest -n 2 --dist loadfile
+	@$(PYTEST)
 
 fast: $(READY) bubblewrap
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not browser and not live"
+	@$(PYTEST) -m "not slow and not browser and not live"
 
 check: $(READY)
 	@$(BIN)/ruff format --check src tests bench

@@ -1,8 +1,8 @@
-"""Homes that tests share, so that python environments are built once."""
+"""Homes that tests share, so that python environments are built once, and the order of files."""
 
 import asyncio
+import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,14 +11,40 @@ from mlagentbench.task_checks.leak_probe import REQUIREMENTS
 from mlagentbench.tasks.python_env.env import PythonEnv, ensure_python_env
 from mlagentbench.tasks.task import load_task
 
+TESTS = Path(__file__).parent
+LONGEST_FIRST = (
+    "end_to_end/test_check_all.py",
+    "grading/test_timed_grading.py",
+    "end_to_end/test_run.py",
+    "end_to_end/test_killed_harness.py",
+    "end_to_end/test_demo.py",
+    "sandbox/bwrap/test_ordinary_user.py",
+    "tasks/python_env/test_env.py",
+)
+"""So that no long file begins when the other process has nothing left to do."""
+
+
+def pytest_configure() -> None:
+    """A shell ignores SIGINT for what it starts in the background, and children inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {TESTS / name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
+
 
 @pytest.fixture(scope="session")
-def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    home = tmp_path_factory.mktemp("shared-home")
+def shared_home(kept_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data of its own for each process of the tests; the python environments are the kept ones."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLAGENTBENCH_HOME", str(home))
+        patch.setenv("MLAGENTBENCH_HOME", str(kept_home))
         asyncio.run(ensure_python_env(REQUIREMENTS, announce=print))
-    yield home
+    home = tmp_path_factory.mktemp("shared-home")
+    for name in ("envs", "locks"):
+        (home / name).symlink_to(kept_home / name)
+    return home
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 from command_line import COMMAND, Run
 from number_task import GRADE, slow_starter, write_number_task
 
+from mlagentbench.cli import main
 from mlagentbench.runs.results import collect, find_run
 
 pytestmark = pytest.mark.slow
@@ -107,7 +108,7 @@ def _alive(process: psutil.Process) -> bool:
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(
     tmp_path: Path, run: Run, environment_variables: dict[str, str]
 ) -> None:
-    write_number_task(tmp_path, starter=slow_starter(10))
+    write_number_task(tmp_path, starter=slow_starter(5))
     arguments = ("--tasks", "./numbers", "--agents", "baseline", "--out", "out")
     harness = start(tmp_path, environment_variables, *arguments)
     log = lambda: list((tmp_path / "out").glob("runs/*/*/*/*/*/output.log"))  # noqa: E731
@@ -249,10 +250,25 @@ def test_feedback_without_a_hold_out_is_refused_at_once(tmp_path: Path, run: Run
         (("--tasks", "cifar10", "--agents", "nop", "--variant", "both"), "tasks that have one: f"),
     ],
 )
-def test_bad_input_gets_one_clear_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
-    result = run("run", *arguments, expect=2)
-    assert said in result.stderr
-    assert len(result.stderr.splitlines()) == 1 and result.stdout == ""
+def test_bad_input_gets_one_clear_line(
+    tmp_path: Path, kept_home: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str,
+) -> None:  # fmt: skip
+    """Within this process: starting the command once for each mistake would show no more."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLAGENTBENCH_HOME", str(kept_home))
+    monkeypatch.setattr(sys, "argv", ["mlagentbench", "run", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = capsys.readouterr()
+    assert ended.value.code == 2 and said in printed.err
+    assert len(printed.err.splitlines()) == 1 and printed.out == ""
+
+
+def test_bad_input_is_an_exit_code_of_the_process(run: Run) -> None:
+    refused = run("run", "--tasks", "house-prize", "--agents", "nop", expect=2)
+    assert "did you mean house-price?" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1 and refused.stdout == ""
 
 
 def test_the_full_tier_asks_to_be_prepared(tmp_path: Path, run: Run) -> None:

@@ -57,7 +57,7 @@ def asker(folder: MailFolder, **arguments: Any) -> Model:
 
 async def requests(folder: MailFolder, count: int = 1) -> list[str]:
     """The names of the open requests, as soon as there are so many."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(300):
         while len(names := folder.waiting()) < count:
             await anyio.sleep(SOON)
     return names
@@ -72,7 +72,7 @@ async def answered(
     async def ask() -> None:
         said.append(await asker(folder).generate(prompt))
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(300):
         async with anyio.create_task_group() as group:
             group.start_soon(ask)
             [name] = await requests(folder)
@@ -216,7 +216,7 @@ async def test_several_questions_wait_at_once(folder: MailFolder) -> None:
     async def ask(number: int) -> None:
         said[number] = (await model.generate(f"number {number}")).completion
 
-    with anyio.fail_after(30):
+    with anyio.fail_after(300):
         async with anyio.create_task_group() as group:
             names = []
             for number in range(5):
@@ -259,7 +259,7 @@ async def test_an_answer_for_a_run_that_was_killed_waits_for_it(folder: MailFold
     for ending, contents in kept.items():
         folder.path(name, ending).write_bytes(contents)
     folder.answer(name, MailReply(text="here", answered_by="openai/x"))
-    with asked_run(**run) as asked, anyio.fail_after(30):  # type: ignore[arg-type]
+    with asked_run(**run) as asked, anyio.fail_after(300):  # type: ignore[arg-type]
         assert (await asked.ask("Where were we?")).completion == "here"
         [line] = read_journal(asked.directory.journal).replies
     assert line.answered_by == "openai/x"

@@ -33,17 +33,16 @@ without_gpu = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="session")
-def new_pip(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+def new_pip(kept_home: Path) -> Path | None:
     """A pip that resolves without downloading, where the one of the tests does not."""
     if (installer.own_pip() or (0,)) >= installer.RESOLVES_WITHOUT_DOWNLOADING:
         return None
-    home = tmp_path_factory.mktemp("new_pip")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLAGENTBENCH_HOME", str(home))
+        patch.setenv("MLAGENTBENCH_HOME", str(kept_home))
         asyncio.run(installer.find_pip(print))
-    if not (home / "envs" / "pip" / "ready").exists():
+    if not (kept_home / "envs" / "pip" / "ready").exists():
         pytest.skip("pip is old and cannot be updated")
-    return home / "envs" / "pip"
+    return kept_home / "envs" / "pip"
 
 
 def own_index(root: Path, patch: pytest.MonkeyPatch, new_pip: Path | None) -> PackageIndex:
