@@ -6,40 +6,21 @@ about 15 minutes. `make bench ONLY="steps storage"` measures these parts and kee
 """
 
 import argparse
-import statistics
-import subprocess
 import sys
 from collections.abc import Callable
 
 import parsing
+import start_up
 import steps
 import storage
 import whole_runs
-from measurements import Measurement, as_text, interleaved, print_table, ratio
+from measurements import Measurement, interleaved, print_table, ratio
 from report import report_measurements
 from stored_results import keep
 
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.task import load_task
-
-
-def command_line() -> Measurement:
-    """`mlagentbench --help`, and against an empty Python process."""
-
-    def run(*command: str) -> None:
-        subprocess.run(command, check=True, capture_output=True)
-
-    ours, bare = interleaved(
-        lambda: run(whole_runs.MLAGENTBENCH, "--help"),
-        lambda: run(sys.executable, "-c", "pass"),
-        rounds=10,
-    )
-    seconds, empty = statistics.median(ours), statistics.median(bare)
-    return Measurement(
-        what="mlagentbench --help", value=seconds, target=0.5, unit="s",
-        from_what=f"{seconds / empty:.0f} x an empty Python process of {as_text(empty)}",
-    )  # fmt: skip
 
 
 def parsed_replies() -> list[Measurement]:
@@ -58,16 +39,18 @@ def parts() -> dict[str, Callable[[], list[Measurement]]]:
     """All that can be measured, by the name it can be asked for."""
     env = ensure_ready(load_task("vectorization"), "mini", call=call_task).python_env.directory
     return {
-        "command-line": lambda: [command_line()],
+        "command-line": start_up.command_line,
+        "start-up": lambda: [start_up.start_of_a_run()],
         "steps": lambda: [
             steps.sandbox_start(env),
             steps.step(env, files=1, size=steps.MILLION, target=1.5),
             steps.step(env, files=200, size=steps.MILLION, target=1.6),
             steps.step(env, files=20_000, size=steps.MILLION // 100, target=3.0),
             *steps.step_parts(env),
+            steps.repl_step(files=20_000),
         ],
         "tool-calls": steps.tool_call_steps,
-        "storage": lambda: [storage.stored_bytes(), storage.restoring()],
+        "storage": lambda: [storage.stored_bytes(), storage.first_snapshot(), storage.restoring()],
         "whole-runs": lambda: [whole_runs.whole_run()],
         "side-by-side": whole_runs.side_by_side,
         "parsing": parsed_replies,

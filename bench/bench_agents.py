@@ -53,6 +53,22 @@ def tool_calls(times: str, rounds: int) -> Solver:
 
 
 @solver
+def notes_the_first_step(clock: str) -> Solver:
+    """Note when the first step is over, and submit.
+
+    Args:
+        clock: The file for the time, in seconds since the epoch.
+    """
+
+    async def loop(environment: Environment) -> None:
+        await environment.execute(HI)
+        Path(clock).write_text(str(time.time()))
+        await environment.execute(FINAL_ANSWER)
+
+    return as_solver(loop)
+
+
+@solver
 def asks_and_says_hi(steps: int) -> Solver:
     """Run the starter, then ask the model and run a script in every step, then submit.
 

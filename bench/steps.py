@@ -70,6 +70,17 @@ def step(python_env: Path, files: int, size: int, target: float) -> Measurement:
     )
 
 
+def repl_step(files: int) -> Measurement:
+    """A step of the REPL, which may still write when it answers, with many files and with few."""
+    ask = Action(name="Python REPL", arguments={"command": "1 + 1"})
+    with open_environment() as (many, execute_among_many), open_environment() as (_, execute):
+        fill(many.run.work / "ballast", files, 100)
+        for step in (execute_among_many, execute):
+            step(ask)
+        taken, few = interleaved(lambda: execute_among_many(ask), lambda: execute(ask), rounds=20)
+    return ratio(f"REPL step, {files:,} files / a few files", taken, few, target=None)
+
+
 def step_parts(python_env: Path) -> list[Measurement]:
     """What a step consists of, each against the same script run bare."""
     with open_environment() as (environment, execute):

@@ -6,10 +6,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from blake3 import blake3
 from measurements import Measurement, interleaved, ratio
 from steps import MILLION, Execute, fill, open_environment
 
 from mlagentbench.records import Action
+from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshots import Snapshots
 
 FILES = 200
@@ -27,6 +29,8 @@ count = Path("count")
 count.write_text(f"{int(count.read_text()) + 1 if count.exists() else 1}\\n")
 """
 LONG_RUN = 1_000
+MANY_FILES = 20_000
+SNAPSHOTS = 5
 
 
 def stored_bytes() -> Measurement:
@@ -46,6 +50,34 @@ def stored_bytes() -> Measurement:
         value=stored / unique,
         target=1.02,
         from_what=f"{stored / MILLION:.1f} MB / {unique / MILLION:.0f} MB",
+    )
+
+
+def first_snapshot() -> Measurement:
+    """The first snapshot of many files, against copying, hashing and syncing them."""
+    with tempfile.TemporaryDirectory() as directory:
+        work = Path(directory, "work")
+        fill(work, MANY_FILES, MILLION // 100)
+        stores, copies = Path(directory, "stores"), Path(directory, "copies")
+        numbers = iter(range(2 * SNAPSHOTS))
+
+        def snapshot() -> None:
+            store = ObjectStore(stores / str(next(numbers)))
+            Snapshots(store, work).take()
+            store.commit()
+            store.close()
+
+        def copy_hash_and_sync() -> None:
+            copy = copies / str(next(numbers))
+            copies.mkdir(exist_ok=True)
+            subprocess.run(["cp", "-r", work, copy], check=True)
+            for path in copy.rglob("*.bin"):
+                blake3(path.read_bytes()).hexdigest()
+            subprocess.run(["sync", "-f", copy], check=True)
+
+        ours, beside = interleaved(snapshot, copy_hash_and_sync, rounds=SNAPSHOTS)
+    return ratio(
+        f"first snapshot, 200 MB in {MANY_FILES:,} files / cp, hash, sync", ours, beside, target=1.5
     )
 
 

@@ -64,7 +64,7 @@ def test_a_client_that_is_used_has_a_state_for_each_sample(tmp_path: Path) -> No
         "from inspect_ai.model._openai_responses import assistant_internal as a; print(id(a()))"
     )
     own, other = evaluate(
-        tmp_path, before="import openai; kept = []", inside=f"{inside}; kept += [a()]"
+        tmp_path, before="import openai; kept = []", inside=f"{inside}; kept.append(a())"
     )
     assert own != other
 

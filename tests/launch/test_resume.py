@@ -1,5 +1,6 @@
 """Runs that go on: after their budget is raised, only for their grade, and as branches."""
 
+import asyncio
 import shutil
 from collections.abc import Callable
 from io import StringIO
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 from mlagentbench.analysis.analyse import summarise
 from mlagentbench.cli import app
 from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.grading.grade import grade_run
 from mlagentbench.grading.regrade import score_runs
 from mlagentbench.launch.branch import Changes, branch_run
 from mlagentbench.launch.request import SuiteRequest
@@ -143,6 +145,19 @@ def test_a_run_that_only_lacks_its_grade_is_graded(
     assert run.journal.read_bytes() == before
     score_runs([run.path], "all", said.append)
     assert len(read_grades(run)) == 4 and faults(run) == []
+
+
+def test_equal_submissions_are_graded_once(start: Start, said: list[str]) -> None:
+    run = start("oracle")
+    [regraded] = score_runs([run.path], "all", said.append)
+    alone = [asyncio.run(grade_run(run, step)) for step in range(len(regraded.grades))]
+    unlike = {"seconds": 0.0}
+    assert [grade.model_copy(update=unlike) for grade in regraded.grades] == [
+        grade.model_copy(update=unlike) for grade in alone
+    ]
+    graded = [text for text in said if text.startswith("grading")]
+    assert len(graded) == len({(grade.score, grade.reason) for grade in alone}) < len(alone)
+    assert faults(run) == []
 
 
 def test_a_run_that_cannot_be_graded_is_named_and_the_others_are_graded(

@@ -71,6 +71,7 @@ class ReactAgent:
         self._best = BestSubmission(environment)
         self._context_tokens = context_tokens
         self._tools = {spec.tool_name: spec for spec in environment.actions.specs.values()}
+        self._offered = [_tool_info(spec) for spec in self._tools.values()]
         self._conversation = _opening(self._run)
         self._idle_replies = 0
 
@@ -86,10 +87,9 @@ class ReactAgent:
     async def _ask(self) -> ReplyLine:
         if self._conversation.tokens > self._context_tokens:
             await self._compact(self._context_tokens * RECENT_SHARE)
-        tools = [_tool_info(spec) for spec in self._tools.values()]
         for overflows in range(1, OVERFLOWS + 1):
             try:
-                return await self._run.ask(self._conversation.messages, tools=tools)
+                return await self._run.ask(self._conversation.messages, tools=self._offered)
             except ContextOverflow:
                 recent = self._conversation.tokens * RECENT_SHARE / overflows
                 if overflows == OVERFLOWS or not await self._compact(recent):

@@ -32,6 +32,8 @@ class AgentInfo(Record):
     """The model roles that it uses besides the main model."""
     actions: ActionSet = "standard"
     """Its actions, unless its setting `actions` names others."""
+    settings: tuple[str, ...] = ()
+    """The parameters of its solver, so that listing agents need not load them."""
     package: str | None = None
     """A package that it needs, which the extra of its name installs."""
     in_sandbox: bool = False
@@ -68,6 +70,7 @@ class AgentInfo(Record):
             )
 
 
+PAPER_SETTINGS = ("steps_in_context", "max_reply_tokens", "actions")
 PAPER: dict[str, Any] = {"roles": ("edit", "fast"), "actions": "paper"}
 IN_SANDBOX: dict[str, Any] = {"actions": "none", "package": "openai", "in_sandbox": True}
 AIDE = AddedPackages(
@@ -100,13 +103,21 @@ _ALL = (
         "research",
         "paper.research",
         "the paper's agent: reflects, plans, checks facts, then acts, in text",
+        settings=("retrieval", "plan", "fact_check", "reflection", *PAPER_SETTINGS),
         **PAPER,
     ),
-    _agent("act", "paper.research", "the paper's plain agent: only an action, in text", **PAPER),
+    _agent(
+        "act",
+        "paper.research",
+        "the paper's plain agent: only an action, in text",
+        settings=PAPER_SETTINGS,
+        **PAPER,
+    ),
     _agent(
         "react-text",
         "paper.research",
         "the paper's ReAct agent: a thought, then an action, in text",
+        settings=PAPER_SETTINGS,
         **PAPER,
     ),
     _agent(
@@ -114,26 +125,43 @@ _ALL = (
         "react",
         "thinks and acts by native tool calls; submits its best result",
         roles=("fast",),
+        settings=("context_tokens", "actions"),
     ),
     _agent(
         "tree",
         "tree_search.search",
         "searches over complete solutions: drafts, debugs and improves them",
+        settings=("drafts", "debug_depth", "policy", "node_share", "final_share", "ensemble"),
     ),
     _agent(
         "autogpt",
         "paper.autogpt",
         "AutoGPT's loop: thoughts, plan, criticism and a command, as JSON",
+        settings=("memory_tokens", "relevant", "retries", "actions"),
         **PAPER,
     ),
     _agent(
         "langchain",
         "paper.langchain",
         "LangChain's agent with MLAgentBench's actions as its tools",
+        settings=("actions",),
         package="langchain",
     ),
-    _agent("aide", "external.aide", "AIDE, in the sandbox", packages=AIDE, **IN_SANDBOX),
-    _agent("external", "external.external", "any command-line agent, in the sandbox", **IN_SANDBOX),
+    _agent(
+        "aide",
+        "external.aide",
+        "AIDE, in the sandbox",
+        settings=("steps", "num_drafts", "max_debug_depth", "k_fold_validation", "data_preview"),
+        packages=AIDE,
+        **IN_SANDBOX,
+    ),
+    _agent(
+        "external",
+        "external.external",
+        "any command-line agent, in the sandbox",
+        settings=("command", "files", "requirements"),
+        **IN_SANDBOX,
+    ),
 )
 AGENTS = {info.name: info for info in _ALL}
 

@@ -20,7 +20,9 @@ def demo(
       mlagentbench demo
       mlagentbench demo --all --out everything
     """
-    from mlagentbench.cli.console import progress_console
+    from mlagentbench.cli.console import progress_console, say
+
+    say(f"running the demo; results go to {out}")
     from mlagentbench.cli.suite_printing import print_suite
     from mlagentbench.launch.demo import run_demo
     from mlagentbench.report.report import report_suite

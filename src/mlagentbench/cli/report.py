@@ -59,6 +59,9 @@ def report(
       mlagentbench report results
       mlagentbench report results older-results --to site --csv --latex
     """
+    from mlagentbench.cli.console import say
+
+    say(f"reading the runs in {', '.join(map(str, directories))}")
     from mlagentbench.cli.report_printing import print_report, reading_progress
     from mlagentbench.report.report import ReportRequest, write_report
 

@@ -42,6 +42,8 @@ def resume(
       mlagentbench resume RUN --max-steps 80
     """
     from mlagentbench.cli.console import progress_console, say
+
+    say(f"reading {', '.join(map(str, runs))}")
     from mlagentbench.cli.suite_printing import print_suite
     from mlagentbench.launch.resume import ResumeOptions, resume_runs
 

@@ -164,6 +164,8 @@ def run(
 def _run(request: "SuiteRequest", record: Path | None, as_json: bool) -> int:
     """Run what was asked for and print what came of it; returns the exit code."""
     from mlagentbench.cli.console import progress_console, say
+
+    say(f"runs: {len(request.cells) * request.runs}; results go to {request.out}")
     from mlagentbench.cli.suite_printing import print_suite
     from mlagentbench.launch.suite import run_suite
     from mlagentbench.models.recording import record_outcome, require_recordable

@@ -73,7 +73,7 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> GradeRecord:
     data = data_of(run, record, task)
     python_env = require_python_env(task)
     history = read_journal(run.journal)
-    number, snapshot = _snapshot_after(run, history, step)
+    number, snapshot = snapshot_after(run, history, step)
     started = time.monotonic()
     outputs = run.outputs / f"step-{number}"
     tool_name = tool_model_name(task, facts.roles, facts.model)
@@ -94,9 +94,20 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> GradeRecord:
         **scored.model_dump(),
         **comparison.model_dump(),
     )
+    _append(run, grade)
+    return grade
+
+
+def repeat_grade(run: RunDirectory, grade: GradeRecord, step: int) -> GradeRecord:
+    """Append the same grade for another step, whose submission has the same contents."""
+    repeated = grade.model_copy(update={"step": step, "seconds": 0.0})
+    _append(run, repeated)
+    return repeated
+
+
+def _append(run: RunDirectory, grade: GradeRecord) -> None:
     append_line(run.grades, grade.model_dump_json().encode(), run.journal, run.lease)
     run.failure.unlink(missing_ok=True)
-    return grade
 
 
 def _tool_model(name: str, record: RunRecord) -> ToolModel:
@@ -143,7 +154,8 @@ def _imported_score(run: RunDirectory, scored: Scored, has_submission: bool) -> 
     return scored.model_copy(update={"extra": {**scored.extra, "warning": IMPORTED_WARNING}})
 
 
-def _snapshot_after(run: RunDirectory, history: History, step: int | None) -> tuple[int, str]:
+def snapshot_after(run: RunDirectory, history: History, step: int | None) -> tuple[int, str]:
+    """The number of a step, by default the last, and the snapshot that is graded for it."""
     if history.run is None:
         raise UsageError(f"{run.path}: the run has not started; there is nothing to grade")
     snapshots = {0: history.run.snapshot} | {past.n: past.snapshot for past in history.steps}

@@ -1,18 +1,18 @@
 """Grade runs again, also as they were after earlier steps."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import write_atomically
-from mlagentbench.grading.grade import grade_run
+from mlagentbench.grading.grade import grade_run, repeat_grade, snapshot_after
 from mlagentbench.records import GradeRecord, Record, Step
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.lease import RunHeld
 from mlagentbench.runs.objects.object_store import ObjectStore
-from mlagentbench.runs.objects.snapshot_trees import entry_at
+from mlagentbench.runs.objects.snapshot_trees import Entry, entry_at
 from mlagentbench.runs.results import find_run, read_grades, read_record
 from mlagentbench.tasks.task import load_task
 
@@ -45,9 +45,8 @@ def _score(run: RunDirectory, steps: str, announce: Callable[[str], None]) -> Re
     failure = None
     try:
         with run.hold(announce) as run:
-            for number in selected_steps(run, steps):
-                announce(f"grading {run.relative} after step {number}")
-                grades.append(asyncio.run(grade_run(run, number)))
+            for grade in _grade_steps(run, selected_steps(run, steps), announce):
+                grades.append(grade)
             run.failure.unlink(missing_ok=True)
     except RunHeld as held:
         failure = str(held)
@@ -64,10 +63,32 @@ def grade_changes(run: RunDirectory, announce: Callable[[str], None]) -> None:
     """Grade every step that changed the submission, unless it was graded before."""
     graded = {grade.step for grade in read_grades(run)}
     with run.hold(announce) as run:
-        for number in selected_steps(run, CHANGED):
-            if number not in graded:
-                announce(f"grading {run.shown_name} after step {number}")
-                asyncio.run(grade_run(run, number))
+        changed = [number for number in selected_steps(run, CHANGED) if number not in graded]
+        for _ in _grade_steps(run, changed, announce):
+            pass
+
+
+def _grade_steps(
+    run: RunDirectory, numbers: Sequence[int], announce: Callable[[str], None]
+) -> Iterator[GradeRecord]:
+    """Grade steps in turn; one grade serves all steps whose submissions are equal.
+
+    A program that is run to be graded need not score the same twice, so it is run for every step.
+    """
+    record, history = read_record(run), read_journal(run.journal)
+    spec, store = load_task(record.task_path).spec, ObjectStore(run.objects)
+    is_data = spec.kind in ("predictions", "artefact") and spec.collect is None
+    known: dict[Entry | None, GradeRecord] = {}
+    for number in numbers:
+        _, snapshot = snapshot_after(run, history, number)
+        submission = entry_at(store, snapshot, spec.submission.path)
+        if is_data and submission in known:
+            announce(f"{run.shown_name}: step {number} has a submission that was just graded")
+            grade = repeat_grade(run, known[submission], number)
+        else:
+            announce(f"grading {run.shown_name} after step {number}")
+            grade = known[submission] = asyncio.run(grade_run(run, number))
+        yield grade
 
 
 def selected_steps(run: RunDirectory, text: str) -> list[int]:

@@ -34,26 +34,26 @@ class ListedAgent(Record):
 
 
 def print_agents(*, as_json: bool) -> None:
-    """All agents with the names of their settings."""
-    listed = [list_agent(info) for info in AGENTS.values()]
+    """All agents with the names of their settings; their modules are not loaded for it."""
     if as_json:
-        print_json([agent.model_dump(mode="json") for agent in listed])
+        print_json([list_agent(info).model_dump(mode="json") for info in AGENTS.values()])
         return
     console = Console(highlight=False, soft_wrap=True)
-    for agent in listed:
-        _print_summary(console, agent)
-        if names := ", ".join(setting.name for setting in agent.settings):
-            console.print(f"    settings: {names}")
+    for info in AGENTS.values():
+        _print_summary(console, info)
+        if info.settings:
+            console.print(f"    settings: {', '.join(info.settings)}")
 
 
 def print_agent(name: str, *, as_json: bool) -> None:
     """One agent with what its settings mean; a UsageError when there is none of this name."""
-    agent = list_agent(find_agent(name))
+    info = find_agent(name)
+    agent = list_agent(info)
     if as_json:
         print_json(agent.model_dump(mode="json"))
         return
     console = Console(highlight=False, soft_wrap=True)
-    _print_summary(console, agent)
+    _print_summary(console, info)
     if agent.roles:
         console.print(f"roles beside main: {', '.join(agent.roles)}")
     for setting in agent.settings:
@@ -68,7 +68,7 @@ def list_agent(info: AgentInfo) -> ListedAgent:
         needs_model=bool(info.needs_model),
         roles=info.roles,
         actions=info.actions,
-        installed=info.package is None or find_spec(info.package) is not None,
+        installed=_is_installed(info),
         settings=_settings(info),
     )
 
@@ -86,8 +86,12 @@ def _settings(info: AgentInfo) -> tuple[Setting, ...]:
     )
 
 
-def _print_summary(console: Console, agent: ListedAgent) -> None:
-    needs = "needs a model" if agent.needs_model else "no model"
-    if not agent.installed:
-        needs += rf"; not installed: pip install 'mlagentbench\[{agent.name}]'"
-    console.print(f"[bold]{agent.name}[/bold]  {agent.description} ({needs})")
+def _is_installed(info: AgentInfo) -> bool:
+    return info.package is None or find_spec(info.package) is not None
+
+
+def _print_summary(console: Console, info: AgentInfo) -> None:
+    needs = "needs a model" if info.needs_model else "no model"
+    if not _is_installed(info):
+        needs += rf"; not installed: pip install 'mlagentbench\[{info.name}]'"
+    console.print(f"[bold]{info.name}[/bold]  {info.description} ({needs})")
