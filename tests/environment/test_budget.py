@@ -4,7 +4,8 @@ import pytest
 
 from mlagentbench.environment.budget import Budget
 from mlagentbench.errors import RunEnded
-from mlagentbench.records import BudgetLimits, Usage
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import Usage
 
 
 class Clock:

@@ -18,7 +18,8 @@ from mlagentbench.environment.environment import (
     set_current_environment,
 )
 from mlagentbench.errors import RunEnded, RunFailed, UsageError
-from mlagentbench.records import Action, BudgetLimits, Observation, Outcome, Step
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import Action, Observation, Outcome, Step
 from mlagentbench.runs.hash_chain import ChainBroken, require_chain
 from mlagentbench.runs.journal import EndLine, read_journal, read_lines
 from mlagentbench.runs.objects.snapshot_trees import entry_at, walk

@@ -13,7 +13,7 @@ from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import Feedback
 from mlagentbench.environment.workspace import sandbox_spec
-from mlagentbench.records import BudgetLimits
+from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.task_calls import call_task

@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from mlagentbench.cli.completion import complete_agents, complete_tasks
+from mlagentbench.cli.generated_options import generated_values, with_options
 from mlagentbench.cli.options import (
     MODELS_PANEL,
     Jobs,
     JsonOption,
-    MaxCost,
-    MaxSteps,
-    MaxTime,
-    MaxTokens,
     ModelArguments,
     OutOption,
     Prices,
@@ -21,7 +18,7 @@ from mlagentbench.cli.options import (
     SeedOption,
     SuiteOption,
     TierOption,
-    limits,
+    limit_options,
 )
 
 if TYPE_CHECKING:
@@ -103,7 +100,9 @@ MaxRetries = Annotated[
 ]
 
 
+@with_options(limit_options)
 def run(
+    context: typer.Context,
     agents: AgentsOption,
     tasks: TasksOption = "",
     suite: SuiteOption = None,
@@ -123,10 +122,6 @@ def run(
     role: RoleOption = None,
     model_argument: ModelArguments = None,
     max_retries: MaxRetries = None,
-    max_steps: MaxSteps = None,
-    max_time: MaxTime = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
     prices: Prices = None,
 ) -> None:
     """Run agents on tasks, grade what they submit, and print the results.
@@ -156,7 +151,7 @@ def run(
         feedback=feedback,
         protocol=protocol,
         interactive=interactive,
-        **limits(max_steps, max_time, max_tokens, max_cost),
+        **generated_values(context),
     )
     raise typer.Exit(_run(request, record, json_output))
 

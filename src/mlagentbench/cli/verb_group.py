@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from mlagentbench.cli.generated_options import generated_params, take_generated_values
 from mlagentbench.errors import UsageError
 
 RENAMED = {
@@ -42,7 +44,21 @@ class Verb(TyperCommand):
     """A command; its docstring is its help and ends with examples."""
 
     def get_params(self, ctx: Any) -> Any:
-        return _without_types(super().get_params(ctx))
+        params = super().get_params(ctx)
+        if self._generated:
+            panel = self._generated[0].rich_help_panel
+            panels = [getattr(param, "rich_help_panel", None) for param in params]
+            place = panels.index(panel) if panel in panels else len(params) - 1
+            params = [*params[:place], *self._generated, *params[place:]]
+        return _without_types(params)
+
+    def invoke(self, ctx: Any) -> Any:
+        take_generated_values(ctx, self._generated)
+        return super().invoke(ctx)
+
+    @cached_property
+    def _generated(self) -> list[Any]:
+        return generated_params(self)
 
 
 class VerbGroup(TyperGroup):

@@ -48,7 +48,8 @@ from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.feedback import Feedback, explanation
 from mlagentbench.environment.workspace import PathRefused, workspace_of
 from mlagentbench.errors import ActionError, RunEnded, RunFailed, UsageError
-from mlagentbench.records import Action, BudgetLimits, Json, Observation, Outcome, Step, Tier, Usage
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import Action, Json, Observation, Outcome, Step, Tier, Usage
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import (
     LONG_TEXT,

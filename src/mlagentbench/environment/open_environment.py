@@ -17,7 +17,8 @@ from mlagentbench.environment.services.tool_model import (
 )
 from mlagentbench.environment.services.tool_services import run_services, serving
 from mlagentbench.environment.workspace import sandbox_spec
-from mlagentbench.records import BudgetLimits, Tier
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import Tier
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.record import disclose, find_or_create_run
 from mlagentbench.sandbox.bwrap.prerequisites import isolation

@@ -64,7 +64,7 @@ def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
         task = load_task(name_or_path)
     except UsageError as error:
         raise PrerequisiteError(str(error)) from error
-    limits = settings.limits(task.spec)
+    seconds = settings.limits(task.spec).get("time")
     return inspect_ai.Task(
         dataset=[Sample(id=task.id, input=task.problem)],
         setup=open_run(task_path=name_or_path, settings=settings.model_dump(exclude_defaults=True)),
@@ -75,7 +75,7 @@ def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
         continue_on_fail=True,
         config=GenerateConfig(max_retries=MAX_RETRIES),
         # By a clock that is stopped while waiting for a provider or a person.
-        working_limit=None if limits.time is None else int(limits.time + HARD_STOP_GRACE),
+        working_limit=None if seconds is None else int(seconds + HARD_STOP_GRACE),
         version=task.spec.version,
         display_name=task.spec.title,
         metadata={"mlagentbench": {"task": task.id, "tier": settings.tier}},

@@ -21,8 +21,9 @@ from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.launch.out_directory import find_output
 from mlagentbench.launch.request import AgentChoice, RunSettings
+from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.model_choice import ModelChoice, model_names, who_answers
-from mlagentbench.records import BudgetLimits, Disclosure, Json
+from mlagentbench.records import Disclosure, Json
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.record import disclose, find_or_create_run

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mlagentbench.fs import write_atomically
-from mlagentbench.records import BranchPoint, BudgetLimits, Disclosure, Json, RunRecord
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import BranchPoint, Disclosure, Json, RunRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.machine_facts import hardware, packages
 from mlagentbench.tasks.data.preparation import PreparedData

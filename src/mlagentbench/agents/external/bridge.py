@@ -113,10 +113,7 @@ def agent_variables(environment: Environment) -> dict[str, str]:
         "METRIC": spec.metric.name,
         "BETTER": spec.metric.better,
         "COMMAND_SECONDS": f"{spec.limits.command_time:.0f}",
-        "STEPS_LEFT": None if left.steps is None else str(left.steps),
-        "SECONDS_LEFT": None if left.time is None else f"{left.time:.0f}",
-        "TOKENS_LEFT": None if left.tokens is None else str(left.tokens),
-        "DOLLARS_LEFT": None if left.cost is None else f"{left.cost:.4f}",
+        **{limit.variable: limit.plain(amount) for limit, amount in left.items()},
     }
     return {
         "OPENAI_BASE_URL": f"{URL}/v1",

@@ -33,7 +33,8 @@ from mlagentbench.launch.replay.result import (
 )
 from mlagentbench.launch.replay.source import RecordedStep, ReplaySource, read_source
 from mlagentbench.launch.replay.steps import Replayer, recorded_model
-from mlagentbench.records import BudgetLimits, Disclosure, GradeRecord, Json, Outcome, RunRecord
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import Disclosure, GradeRecord, Json, Outcome, RunRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.hash_chain import chained, first_hash, payloads
 from mlagentbench.runs.journal import read_journal
