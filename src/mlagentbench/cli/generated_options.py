@@ -20,7 +20,7 @@ class GeneratedOption:
     name: str
     """Of its value, such as max_steps for --max-steps."""
     help: str
-    panel: str
+    panel: str | None = None
     metavar: str | None = None
 
 
@@ -65,11 +65,25 @@ def _parameter(option: GeneratedOption) -> Parameter:
     )
 
 
+def insert_params(params: list[Any], generated: Iterable[Any]) -> list[Any]:
+    """The options of a command, each generated one before the others of its panel.
+
+    Without a panel it comes last, before --help.
+    """
+    places: dict[int, list[Any]] = {}
+    panels = [getattr(param, "rich_help_panel", None) for param in params]
+    for option in generated:
+        panel = option.rich_help_panel
+        place = panels.index(panel) if panel in panels and panel else len(params) - 1
+        places.setdefault(place, []).append(option)
+    return [one for at, param in enumerate(params) for one in (*places.get(at, ()), param)]
+
+
 def take_generated_values(context: Any, params: Iterable[Any]) -> None:
     """Keep the values of generated options for the command, whose signature does not name them."""
     context.obj = {param.name: context.params.pop(param.name) for param in params}
 
 
 def generated_values(context: typer.Context) -> dict[str, Any]:
-    """The values of a command's generated options, by name."""
-    return dict(context.obj)
+    """The values of a command's generated options that were given, by name."""
+    return {name: value for name, value in context.obj.items() if value is not None}

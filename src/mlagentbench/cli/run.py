@@ -1,12 +1,13 @@
 """`mlagentbench run`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from mlagentbench.cli.completion import complete_agents, complete_tasks
-from mlagentbench.cli.generated_options import generated_values, with_options
+from mlagentbench.cli.generated_options import GeneratedOption, generated_values, with_options
 from mlagentbench.cli.options import (
     MODELS_PANEL,
     Jobs,
@@ -53,9 +54,6 @@ VariantOption = Annotated[
 RunsOption = Annotated[
     int | None, typer.Option("--runs", metavar="N", min=1, help="Runs per task, agent and model.")
 ]
-SandboxOption = Annotated[
-    str, typer.Option("--sandbox", metavar="NAME", help="bubblewrap, or local (no isolation).")
-]
 FeedbackOption = Annotated[
     str,
     typer.Option(
@@ -100,7 +98,16 @@ MaxRetries = Annotated[
 ]
 
 
-@with_options(limit_options)
+def run_options() -> Iterator[GeneratedOption]:
+    """The options that depend on what is installed."""
+    from mlagentbench.sandbox.registry import SANDBOXES
+
+    known = ", or ".join(f"{one.name} ({one.description})" for one in SANDBOXES.values())
+    yield GeneratedOption("sandbox", f"{known}.", metavar="NAME")
+    yield from limit_options()
+
+
+@with_options(run_options)
 def run(
     context: typer.Context,
     agents: AgentsOption,
@@ -112,7 +119,6 @@ def run(
     runs: RunsOption = None,
     out: OutOption = Path("results"),
     jobs: Jobs = 1,
-    sandbox: SandboxOption = "bubblewrap",
     feedback: FeedbackOption = "none",
     protocol: ProtocolOption = "ours",
     interactive: InteractiveOption = False,
@@ -147,7 +153,6 @@ def run(
         max_retries=max_retries,
         tier=tier,
         mini_seed=mini_seed,
-        sandbox=sandbox,
         feedback=feedback,
         protocol=protocol,
         interactive=interactive,

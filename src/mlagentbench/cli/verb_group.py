@@ -8,7 +8,11 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from mlagentbench.cli.generated_options import generated_params, take_generated_values
+from mlagentbench.cli.generated_options import (
+    generated_params,
+    insert_params,
+    take_generated_values,
+)
 from mlagentbench.errors import UsageError
 
 RENAMED = {
@@ -44,13 +48,7 @@ class Verb(TyperCommand):
     """A command; its docstring is its help and ends with examples."""
 
     def get_params(self, ctx: Any) -> Any:
-        params = super().get_params(ctx)
-        if self._generated:
-            panel = self._generated[0].rich_help_panel
-            panels = [getattr(param, "rich_help_panel", None) for param in params]
-            place = panels.index(panel) if panel in panels else len(params) - 1
-            params = [*params[:place], *self._generated, *params[place:]]
-        return _without_types(params)
+        return _without_types(insert_params(super().get_params(ctx), self._generated))
 
     def invoke(self, ctx: Any) -> Any:
         take_generated_values(ctx, self._generated)

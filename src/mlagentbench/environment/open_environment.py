@@ -21,8 +21,8 @@ from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.records import Tier
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.record import disclose, find_or_create_run
-from mlagentbench.sandbox.bwrap.prerequisites import isolation
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.registry import DEFAULT_SANDBOX, SANDBOXES
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import PreparedData, require_prepared
 from mlagentbench.tasks.python_env.env import PythonEnv, require_python_env
@@ -58,7 +58,8 @@ async def open_environment(
         python_env,
         limits,
         agent="by-hand",
-        isolation=isolation(),
+        sandbox=DEFAULT_SANDBOX,
+        isolation=SANDBOXES[DEFAULT_SANDBOX].isolation(),
         feedback=f"validation:{feedback_calls}" if feedback_calls else "none",
         roles=None if tool_name is None else {ROLE: tool_name},
     )

@@ -16,6 +16,7 @@ from mlagentbench.agents.scripted import baseline
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.request import RunSettings, read_settings
 from mlagentbench.launch.run_one import close_run, grade_submission, open_run
+from mlagentbench.sandbox.registry import SANDBOXES
 from mlagentbench.tasks.task import load_task, task_folders
 
 HARD_STOP_GRACE = 1800.0
@@ -71,7 +72,7 @@ def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
         solver=baseline(),
         cleanup=close_run,
         scorer=grade_submission(),
-        sandbox=settings.sandbox,
+        sandbox=SANDBOXES[settings.sandbox].inspect_provider,
         continue_on_fail=True,
         config=GenerateConfig(max_retries=MAX_RETRIES),
         # By a clock that is stopped while waiting for a provider or a person.

@@ -23,6 +23,7 @@ from mlagentbench.models.model_choice import (
     parse_role,
 )
 from mlagentbench.records import Json, Record, Tier
+from mlagentbench.sandbox.registry import DEFAULT_SANDBOX, SANDBOXES
 from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.python_env.env import AddedPackages
@@ -38,7 +39,10 @@ PAPER_STEPS = 50
 PAPER_SECONDS = 5 * 3600.0
 
 Protocol = Literal["ours", "paper"]
-SandboxName = Literal["bubblewrap", "local"]
+
+
+def _sandbox(name: str) -> str:
+    return SANDBOXES.find(name, f"--sandbox {name}").name
 
 
 def _feedback(value: str) -> str:
@@ -54,7 +58,7 @@ class RunSettings(Record):
     mini_seed: MiniSeed = "public"
     feedback: Annotated[str, AfterValidator(_feedback)] = "none"
     protocol: Protocol = "ours"
-    sandbox: SandboxName = "bubblewrap"
+    sandbox: Annotated[str, AfterValidator(_sandbox)] = DEFAULT_SANDBOX
     budget: BudgetLimits = BudgetLimits()
     """The limits that were asked for; read_settings reads them from max_NAME."""
     interactive: bool = False

@@ -25,7 +25,6 @@ from mlagentbench.launch.request import (
     SuiteRequest,
     role_choices,
 )
-from mlagentbench.launch.run_sandbox import kill_leftover_sandbox
 from mlagentbench.launch.suite import check_requirements, make_tasks_ready, outcome_of
 from mlagentbench.limit_table import LIMITS, BudgetLimits, read_limits
 from mlagentbench.models.model_choice import choose, parse_arguments, who_answers
@@ -46,6 +45,7 @@ from mlagentbench.runs.resumption import (
     last_limits,
     require_same,
 )
+from mlagentbench.sandbox.registry import kill_leftover_sandbox
 from mlagentbench.tasks.task import load_task
 
 Say = Callable[[str], None]
@@ -109,7 +109,7 @@ def continue_runs(
     out, interrupted = runs[0].out, False
     with own_output(out):
         for run in runs:
-            kill_leftover_sandbox(run)
+            kill_leftover_sandbox(run, read_record(run).disclosure.sandbox)
         try:
             ready = [make_tasks_ready(request, console) for request in requests]
             for run, request, tasks in zip(continued, requests, ready, strict=True):
@@ -212,7 +212,7 @@ def settings_of(run: RunDirectory, record: RunRecord, raised: BudgetLimits) -> R
         mini_seed="secret" if (facts.mini_seed or "").startswith("secret") else "public",
         feedback=facts.feedback,
         protocol="paper" if facts.protocol == "paper" else "ours",
-        sandbox="local" if facts.sandbox == "local" else "bubblewrap",
+        sandbox=facts.sandbox,
         interactive=facts.interactive,
         continues=run.relative.as_posix(),
         budget=limits,

@@ -35,13 +35,13 @@ from mlagentbench.launch.inspect_metrics import (
 from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.launch.request import RunSettings
 from mlagentbench.launch.run_identity import IdentifiedRun, actions_of, identify, run_of_sample
-from mlagentbench.launch.run_sandbox import kill_leftover_sandbox, run_sandbox
 from mlagentbench.records import GradeRecord, Outcome
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.machine_facts import packages
 from mlagentbench.runs.results import final_grade, read_record, read_run
 from mlagentbench.runs.resumption import goes_on
+from mlagentbench.sandbox.registry import SANDBOXES, kill_leftover_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.task import load_task
 
@@ -70,7 +70,7 @@ def open_run(task_path: str, settings: dict[str, Any]) -> Solver:
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         task = load_task(task_path)
         identified = await identify(task, RunSettings.model_validate(settings), state)
-        kill_leftover_sandbox(identified.run)
+        kill_leftover_sandbox(identified.run, identified.settings.sandbox)
         if not goes_on(read_journal(identified.run.journal), identified.limits):
             state.completed = True
             return state
@@ -112,7 +112,7 @@ async def _open_environment(identified: IdentifiedRun) -> OpenRun:
             tool = LoggedReplies(load_tool(identified.tool), run.asked)
             services = run_services(task, data.private, tool, budget)
             resources.push_async_callback(services.close)
-        sandbox = run_sandbox(settings.sandbox, run, spec, services)
+        sandbox = SANDBOXES[settings.sandbox].for_run(run, spec, services)
         environment = Environment(
             task,
             run,

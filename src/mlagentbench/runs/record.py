@@ -27,7 +27,7 @@ def disclose(
     roles: dict[str, str] | None = None,
     answered_by: str | None = None,
     recording: str | None = None,
-    sandbox: str = "bubblewrap",
+    sandbox: str,
     isolation: str,
     feedback: str = "none",
     protocol: str = "ours",

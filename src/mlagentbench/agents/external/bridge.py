@@ -22,9 +22,10 @@ from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.services.tool_services import ENVIRONMENT
 from mlagentbench.errors import ContextOverflow, ModelRefused, RunEnded, RunFailed
 from mlagentbench.records import Action, Observation
+from mlagentbench.runs.results import read_record
 from mlagentbench.sandbox.base import CommandResult
 from mlagentbench.sandbox.bwrap.layout import HOME
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.registry import require_in_sandbox_agents
 
 PORT = 13131
 URL = f"http://127.0.0.1:{PORT}"
@@ -63,8 +64,7 @@ async def run_in_sandbox(
     In FOLDER it finds `files`, by name, and the contents of the tar file `archive`. Always raises:
     RunEnded, or RunFailed when the infrastructure failed or the agent failed before its first call.
     """
-    if not isinstance(environment.sandbox, BubblewrapSandbox):
-        raise RunFailed("sandbox", "an in-sandbox agent needs the bubblewrap sandbox")
+    require_in_sandbox_agents(read_record(environment.run).disclosure.sandbox, "this")
     if environment.steps or environment.models.replies:
         environment.note("the agent is restarted on the current workspace")
     problem = problem_with_history(environment, len(environment.steps))

@@ -42,7 +42,7 @@ from mlagentbench.runs.machine_facts import hardware, packages
 from mlagentbench.runs.objects.object_store import JoinedObjects
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import find_run, read_grades
-from mlagentbench.sandbox.bwrap.prerequisites import isolation
+from mlagentbench.sandbox.registry import DEFAULT_SANDBOX, SANDBOXES
 from mlagentbench.tasks.python_env.env import PythonEnv, python_env_with_hash
 
 REPLAYS = "replays"
@@ -72,8 +72,8 @@ def _fresh_run(out: Path, source: ReplaySource) -> RunDirectory:
     facts = source.record.disclosure
     disclosure = facts.model_copy(
         update={
-            "sandbox": "bubblewrap",
-            "isolation": isolation(),
+            "sandbox": DEFAULT_SANDBOX,
+            "isolation": SANDBOXES[DEFAULT_SANDBOX].isolation(),
             "limits": BudgetLimits().model_dump(),
             "python_env": source.python_env.hash,
             "python_packages": source.python_env.versions,
@@ -124,8 +124,10 @@ def setup_differences(then: Disclosure, python_env: PythonEnv) -> Iterator[Setup
     yield from _of_python_env(then, python_env)
     yield from _of_each("harness", then.packages, packages())
     yield from _of_each("hardware", then.hardware, hardware())
-    if then.isolation != isolation():
-        yield SetupDifference(what="isolation", then=then.isolation, now=isolation())
+    if then.isolation != SANDBOXES[DEFAULT_SANDBOX].isolation():
+        yield SetupDifference(
+            what="isolation", then=then.isolation, now=SANDBOXES[DEFAULT_SANDBOX].isolation()
+        )
 
 
 def _of_python_env(then: Disclosure, now: PythonEnv) -> Iterator[SetupDifference]:
