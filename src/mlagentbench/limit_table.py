@@ -51,15 +51,15 @@ class Limit:
 
     def read(self, value: Json) -> float:
         """An amount as a person gives it; ValueError says what is wrong with it."""
-        kind = int if self.whole else float
         try:
-            amount = kind(value)
+            amount = float(value)
         except (TypeError, ValueError):
-            expected = "a whole number" if self.whole else "a number"
-            raise ValueError(f"it should be {expected}") from None
-        if amount != float(value) or not 0 < amount < math.inf:
+            amount = math.inf
+        if amount == math.inf or (self.whole and amount != amount // 1):
+            raise ValueError(f"it should be a {'whole ' if self.whole else ''}number")
+        if not amount > 0:
             raise ValueError("it should be greater than 0")
-        return amount
+        return int(amount) if self.whole else amount
 
     def number(self, amount: float) -> str:
         """An amount of the remaining budget, without the unit."""
