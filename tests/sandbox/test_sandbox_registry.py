@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mlagentbench.errors import UsageError
-from mlagentbench.sandbox.registry import (
+from mlagentbench.sandbox.sandbox_registry import (
     DEFAULT_SANDBOX,
     SANDBOXES,
     needs_mark,
@@ -23,8 +23,13 @@ OTHER_MEANINGS = {"launch/engines"}
 def names_in(path: Path) -> set[str]:
     """The texts of a module that are exactly a sandbox's name."""
     nodes = ast.walk(ast.parse(path.read_text()))
-    texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
-    return texts & set(SANDBOXES)
+    return {
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and node.value in SANDBOXES
+    }
 
 
 def test_no_other_module_names_a_sandbox() -> None:

@@ -29,7 +29,7 @@ def doctor(
       mlagentbench doctor
       mlagentbench doctor --sandbox docker
     """
-    from mlagentbench.sandbox.registry import DEFAULT_SANDBOX, check_provider
+    from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, check_provider
 
     if provider is not None and not sandbox:
         command = f"mlagentbench doctor --sandbox {provider}"

@@ -100,7 +100,7 @@ MaxRetries = Annotated[
 
 def run_options() -> Iterator[GeneratedOption]:
     """The options that depend on what is installed."""
-    from mlagentbench.sandbox.registry import SANDBOXES
+    from mlagentbench.sandbox.sandbox_registry import SANDBOXES
 
     known = ", or ".join(f"{one.name} ({one.description})" for one in SANDBOXES.values())
     yield GeneratedOption("sandbox", f"{known}.", metavar="NAME")

@@ -22,7 +22,7 @@ from mlagentbench.records import Tier
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.record import disclose, find_or_create_run
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
-from mlagentbench.sandbox.registry import DEFAULT_SANDBOX, SANDBOXES
+from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import PreparedData, require_prepared
 from mlagentbench.tasks.python_env.env import PythonEnv, require_python_env

@@ -16,7 +16,7 @@ from mlagentbench.agents.scripted import baseline
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.request import RunSettings, read_settings
 from mlagentbench.launch.run_one import close_run, grade_submission, open_run
-from mlagentbench.sandbox.registry import SANDBOXES
+from mlagentbench.sandbox.sandbox_registry import SANDBOXES
 from mlagentbench.tasks.task import load_task, task_folders
 
 HARD_STOP_GRACE = 1800.0

@@ -23,7 +23,7 @@ from mlagentbench.models.model_choice import (
     parse_role,
 )
 from mlagentbench.records import Json, Record, Tier
-from mlagentbench.sandbox.registry import DEFAULT_SANDBOX, SANDBOXES
+from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
 from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.python_env.env import AddedPackages

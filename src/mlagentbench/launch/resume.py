@@ -45,7 +45,7 @@ from mlagentbench.runs.resumption import (
     last_limits,
     require_same,
 )
-from mlagentbench.sandbox.registry import kill_leftover_sandbox
+from mlagentbench.sandbox.sandbox_registry import kill_leftover_sandbox
 from mlagentbench.tasks.task import load_task
 
 Say = Callable[[str], None]

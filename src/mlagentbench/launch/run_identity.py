@@ -29,7 +29,7 @@ from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.record import disclose, find_or_create_run
 from mlagentbench.runs.results import read_record
 from mlagentbench.runs.resumption import last_limits
-from mlagentbench.sandbox.registry import SANDBOXES
+from mlagentbench.sandbox.sandbox_registry import SANDBOXES
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.make_ready import Ready, make_ready
 from mlagentbench.tasks.python_env.env import NOTHING_ADDED

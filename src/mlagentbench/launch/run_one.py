@@ -41,7 +41,7 @@ from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.machine_facts import packages
 from mlagentbench.runs.results import final_grade, read_record, read_run
 from mlagentbench.runs.resumption import goes_on
-from mlagentbench.sandbox.registry import SANDBOXES, kill_leftover_sandbox
+from mlagentbench.sandbox.sandbox_registry import SANDBOXES, kill_leftover_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.task import load_task
 

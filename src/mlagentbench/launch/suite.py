@@ -31,7 +31,7 @@ from mlagentbench.models.model_choice import (
 from mlagentbench.records import Disclosure
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import RunResult, SuiteOutcome, collect
-from mlagentbench.sandbox.registry import (
+from mlagentbench.sandbox.sandbox_registry import (
     DEFAULT_SANDBOX,
     SANDBOXES,
     require_in_sandbox_agents,

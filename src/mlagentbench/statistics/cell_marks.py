@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.records import Disclosure, GradeRecord, Json, RunRecord
 from mlagentbench.runs.failure_causes import cause_of
-from mlagentbench.sandbox.registry import needs_mark
+from mlagentbench.sandbox.sandbox_registry import needs_mark
 
 
 def agent_text(name: str, settings: dict[str, Json]) -> str:

@@ -25,7 +25,7 @@ from mlagentbench.records import Action, Observation
 from mlagentbench.runs.results import read_record
 from mlagentbench.sandbox.base import CommandResult
 from mlagentbench.sandbox.bwrap.layout import HOME
-from mlagentbench.sandbox.registry import require_in_sandbox_agents
+from mlagentbench.sandbox.sandbox_registry import require_in_sandbox_agents
 
 PORT = 13131
 URL = f"http://127.0.0.1:{PORT}"
