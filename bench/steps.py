@@ -18,7 +18,8 @@ from measurements import Measurement, half_range, interleaved, ratio
 from whole_runs import run_agent
 
 from mlagentbench.environment.environment import Environment
-from mlagentbench.records import Action, BudgetLimits
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import Action
 from mlagentbench.sandbox.base import SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 

@@ -27,10 +27,11 @@ ORDER = (
     {"environment"},
     {"models", "sandbox"},
     {"runs"},
+    {"limit_table"},
     {"tasks"},
     {"numeric", "home"},
     {"fs", "inspect_startup"},
-    {"records", "prompts", "guest"},
+    {"records", "prompts", "guest", "plugins"},
     {"errors"},
 )
 """A module imports from rooms below its own, and from its own."""

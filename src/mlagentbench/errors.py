@@ -11,9 +11,8 @@
 
 from typing import Literal
 
-OutcomeKind = Literal[
-    "submitted", "steps", "time", "tokens", "cost", "context", "refusal", "interrupted", "failed"
-]
+OutcomeKind = str
+"""submitted, context, refusal, interrupted, failed; or the name of the limit that is used up."""
 FailureCause = Literal["sandbox", "model", "task", "grader", "harness"]
 ActionFault = Literal["unknown action", "bad arguments"]
 

@@ -200,22 +200,3 @@ class RunRecord(Record):
         model = facts.model.replace("/", "_")
         agent = f"{facts.agent}-{settings_hash[:8]}"
         return PurePosixPath("runs", facts.task, facts.tier, agent, model, str(self.epoch))
-
-
-class BudgetLimits(Record):
-    """What a run may use; `None` is no limit."""
-
-    steps: Annotated[int, Field(ge=0)] | None = None
-    time: Annotated[float, Field(ge=0)] | None = None
-    tokens: Annotated[int, Field(ge=0)] | None = None
-    cost: Annotated[float, Field(ge=0)] | None = None
-
-    def left(self, used: Usage) -> "BudgetLimits":
-        """What is left of each limit after this usage, never below 0."""
-        tokens = used.input_tokens + used.output_tokens
-        return BudgetLimits(
-            steps=None if self.steps is None else max(0, self.steps - used.steps),
-            time=None if self.time is None else max(0.0, self.time - used.seconds),
-            tokens=None if self.tokens is None else max(0, self.tokens - tokens),
-            cost=None if self.cost is None else max(0.0, self.cost - (used.cost or 0.0)),
-        )

@@ -21,8 +21,9 @@ from mlagentbench.agents.react import CUT_OFF, NUDGE, ReactAgent
 from mlagentbench.agents.runner import run_agent
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import RunFailed
+from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.question import prompt_text
-from mlagentbench.records import Action, BudgetLimits
+from mlagentbench.records import Action
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.objects.snapshot_trees import entry_at
 

@@ -9,8 +9,8 @@ from small_task import OpenRun
 from mlagentbench.agents.runner import run_agent
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import ContextOverflow, ModelRefused, RunFailed
+from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.question import Question, current_question
-from mlagentbench.records import BudgetLimits
 from mlagentbench.runs.journal import read_journal
 
 pytestmark = pytest.mark.anyio

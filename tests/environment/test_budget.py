@@ -3,8 +3,9 @@
 import pytest
 
 from mlagentbench.environment.budget import Budget
-from mlagentbench.errors import RunEnded
-from mlagentbench.records import BudgetLimits, Usage
+from mlagentbench.errors import RunEnded, UsageError
+from mlagentbench.limit_table import LIMITS, BudgetLimits, Limit, read_limits
+from mlagentbench.records import Usage
 
 
 class Clock:
@@ -89,3 +90,41 @@ def test_the_clock_stands_still_during_the_harnesss_own_work() -> None:
         clock.now += 5
     clock.now += 2
     assert budget.seconds == 3
+
+
+def test_limits_are_written_as_before_and_new_ones_only_where_they_are_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The hash of a run's settings covers them."""
+    monkeypatch.setitem(LIMITS._rows, "pages", Limit("pages", "", "pages", lambda used: used.steps))
+    assert BudgetLimits(time=5, steps=3).model_dump_json() == (
+        '{"steps":3,"time":5.0,"tokens":null,"cost":null}'
+    )
+    limits = BudgetLimits(pages=2, steps=3)
+    written = {"steps": 3, "time": None, "tokens": None, "cost": None, "pages": 2}
+    assert limits.model_dump() == written
+    assert BudgetLimits.model_validate(written) == limits
+    with pytest.raises(RunEnded, match="all 2 pages are used"):
+        Budget(limits, used=Usage(steps=2)).check()
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"max_steps": 0}, "--max_steps 0: it should be greater than 0"),
+        ({"max_steps": "many"}, "--max_steps many: it should be a whole number"),
+        ({"max_steps": 2.5}, "--max_steps 2.5: it should be a whole number"),
+        ({"max_time": "0s"}, "--max_time 0s: it should be greater than 0"),
+        ({"max_time": "soon"}, "--max_time soon: expected a text like '10m'"),
+        ({"max_cost": "nan"}, "--max_cost nan: it should be greater than 0"),
+    ],
+)
+def test_a_wrong_amount_is_named(settings: dict[str, object], problem: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        read_limits(settings, option_of=lambda name: f"--{name}")
+    assert str(raised.value).startswith(problem)
+
+
+def test_amounts_are_read_as_people_give_them() -> None:
+    given = {"max_steps": "3", "max_time": "2m", "max_cost": "0.5", "max_tokens": None}
+    assert read_limits(given, option_of=str) == BudgetLimits(steps=3, time=120.0, cost=0.5)

@@ -16,7 +16,8 @@ from small_task import OpenRun
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.run_context import current_environment
 from mlagentbench.errors import RunEnded, RunFailed, UsageError
-from mlagentbench.records import Action, BudgetLimits, Observation, Outcome, Step
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import Action, Observation, Outcome, Step
 from mlagentbench.runs.hash_chain import ChainBroken, require_chain
 from mlagentbench.runs.journal import EndLine, read_journal, read_lines
 from mlagentbench.runs.objects.snapshot_trees import entry_at, walk

@@ -15,6 +15,7 @@ from wire_servers import WireServer
 from mlagentbench.launch.inspect_task import MAX_RETRIES, registered_task
 from mlagentbench.launch.request import RunSettings, SuiteRequest
 from mlagentbench.launch.suite import run_suite
+from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.results import RunResult
 
@@ -119,7 +120,7 @@ def test_an_outage_fails_the_run_and_the_same_command_goes_on(
 
 
 def test_inspects_own_stop_goes_by_a_clock_that_stands_still_meanwhile(tmp_path: Path) -> None:
-    settings = RunSettings(max_time=60.0)
+    settings = RunSettings(budget=BudgetLimits(time=60.0))
     task = registered_task(str(write_number_task(tmp_path)), settings)
     assert task.time_limit is None
     assert task.working_limit is not None and task.working_limit > 60

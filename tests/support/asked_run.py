@@ -9,7 +9,8 @@ from inspect_ai.model import ChatMessageUser, Model, ModelOutput
 
 from mlagentbench.environment.ask_models import Models
 from mlagentbench.environment.budget import Budget
-from mlagentbench.records import Action, BudgetLimits, Disclosure, Observation, RunRecord, Step
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import Action, Disclosure, Observation, RunRecord, Step
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import Journal, read_journal
 from mlagentbench.runs.objects.object_store import ObjectStore

@@ -13,7 +13,7 @@ from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import Feedback
 from mlagentbench.environment.open_run import open_run as open_run_of
 from mlagentbench.environment.run_setup import RunSetup
-from mlagentbench.records import BudgetLimits
+from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.tasks.data.preparation import PreparedData

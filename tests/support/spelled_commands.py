@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from typer import Context
 from typer.core import TyperGroup
 from typer.main import get_command
 
@@ -48,7 +49,8 @@ def fault_of(spelled: str) -> str | None:
 
 
 def _fault(words: Sequence[str], command: Any) -> str | None:
-    names = {name for param in command.params for name in param.opts} | {"-h", "--help"}
+    params = command.get_params(Context(command))
+    names = {name for param in params for name in param.opts} | {"-h", "--help"}
     for place, word in enumerate(words):
         if word.startswith("-") and word.strip("-"):
             if word.partition("=")[0] not in names:

@@ -19,7 +19,8 @@ from mlagentbench.agents.status_text import problem_with_history
 from mlagentbench.environment.ask_models import MAIN
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import RunFailed
-from mlagentbench.records import Action, BudgetLimits, Observation, Step, Usage
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import Action, Observation, Step, Usage
 from mlagentbench.runs.journal import ReplyLine
 from mlagentbench.runs.resumption import limits_after
 

@@ -10,6 +10,7 @@ from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.run_context import current_environment
 from mlagentbench.errors import FailureCause, RunEnded, RunFailed
+from mlagentbench.limit_table import LIMITS
 from mlagentbench.records import Action, Outcome
 
 Loop = Callable[[Environment], Awaitable[None]]
@@ -53,7 +54,7 @@ async def _within_time(budget: Budget, acting: Awaitable[None]) -> Outcome | Non
     over = anyio.CancelScope()
 
     async def watch() -> None:
-        while (left := budget.remaining().time) != 0:
+        while (left := budget.remaining().get("time")) != 0:
             await anyio.sleep(CLOCK_INTERVAL if left is None else min(left, CLOCK_INTERVAL))
         over.cancel()
 
@@ -66,7 +67,8 @@ async def _within_time(budget: Budget, acting: Awaitable[None]) -> Outcome | Non
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     if over.cancelled_caught:
-        return Outcome(kind="time", detail=f"the time of {budget.limits.time:g} s is used up")
+        time = LIMITS["time"]
+        return Outcome(kind=time.name, detail=time.used_up(budget.limits.get(time.name) or 0.0))
     return None
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from mlagentbench.limit_table import LIMITS
 from mlagentbench.records import UNKNOWN, Json, RunRecord
 
 HASH_CHARACTERS = 12
@@ -44,28 +45,14 @@ def limits_text(limits: Mapping[str, Json]) -> str:
     if not limits:
         return UNKNOWN
     known = {name: value for name, value in limits.items() if value is not None}
-    texts = [text(known[name]) for name, text in LIMIT_TEXTS.items() if name in known]
-    return ", ".join(texts) or "none"
+    texts = [limit.stated(known.pop(name)) for name, limit in LIMITS.items() if name in known]
+    of_missing_packages = [f"{name} {value}" for name, value in known.items()]
+    return ", ".join(texts + of_missing_packages) or "none"
 
 
 def first_limits_text(limits: Mapping[str, Json] | None) -> str:
     """The limits that a run began with, if they were raised later."""
     return "unchanged" if limits is None else limits_text(limits)
-
-
-def _duration_text(seconds: float) -> str:
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:g} {unit}"
-    return f"{seconds:g} s"
-
-
-LIMIT_TEXTS: dict[str, Callable[[Json], str]] = {
-    "steps": "{} steps".format,
-    "time": lambda seconds: _duration_text(float(seconds)),
-    "tokens": "{:,} tokens".format,
-    "cost": "${:g}".format,
-}
 
 
 def _seed(run: RunRecord) -> str:

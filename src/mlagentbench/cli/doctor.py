@@ -10,15 +10,13 @@ from mlagentbench.errors import UsageError
 if TYPE_CHECKING:
     from mlagentbench.sandbox.conformance import ConformanceResult
 
-DEFAULT_SANDBOX = "bubblewrap"
-
 
 def doctor(
     provider: Annotated[
         str | None,
         typer.Argument(
             metavar="PROVIDER",
-            help="With --sandbox: bubblewrap (the default), or a sandbox provider of Inspect.",
+            help="With --sandbox: a sandbox of `run --sandbox`, or a sandbox provider of Inspect.",
         ),
     ] = None,
     sandbox: Annotated[
@@ -31,7 +29,7 @@ def doctor(
       mlagentbench doctor
       mlagentbench doctor --sandbox docker
     """
-    from mlagentbench.launch.sandbox_check import check_provider
+    from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, check_provider
 
     if provider is not None and not sandbox:
         command = f"mlagentbench doctor --sandbox {provider}"

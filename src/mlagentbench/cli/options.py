@@ -1,11 +1,13 @@
 """Options that several commands share, each with one name and one help text."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from mlagentbench.cli.completion import complete_suite, complete_task
+from mlagentbench.cli.generated_options import GeneratedOption
 from mlagentbench.errors import UsageError
 
 TierName = Literal["mini", "full"]
@@ -97,41 +99,6 @@ Prices = Annotated[
         help="Model prices for --max-cost, as JSON or YAML.",
     ),
 ]
-MaxSteps = Annotated[
-    int | None,
-    typer.Option(
-        "--max-steps", metavar="N", min=1, rich_help_panel=BUDGET_PANEL, help="Actions per run."
-    ),
-]
-MaxTime = Annotated[
-    str | None,
-    typer.Option(
-        "--max-time",
-        metavar="TIME",
-        rich_help_panel=BUDGET_PANEL,
-        help="Time per run, e.g. 30m or 5h.",
-    ),
-]
-MaxTokens = Annotated[
-    int | None,
-    typer.Option(
-        "--max-tokens",
-        metavar="N",
-        min=1,
-        rich_help_panel=BUDGET_PANEL,
-        help="Tokens per run, of all models together.",
-    ),
-]
-MaxCost = Annotated[
-    float | None,
-    typer.Option(
-        "--max-cost",
-        metavar="DOLLARS",
-        min=0.0,
-        rich_help_panel=BUDGET_PANEL,
-        help="Dollars per run; needs --prices.",
-    ),
-]
 
 
 def chosen(tasks: list[str] | None, suite: str | None, every: bool) -> list[str]:
@@ -143,13 +110,9 @@ def chosen(tasks: list[str] | None, suite: str | None, every: bool) -> list[str]
     return chosen_tasks(tasks or [], "all" if every else suite)
 
 
-def limits(
-    max_steps: int | None, max_time: str | None, max_tokens: int | None, max_cost: float | None
-) -> dict[str, Any]:
-    """The options of BUDGET_PANEL as settings of a run."""
-    return {
-        "max_steps": max_steps,
-        "max_time": max_time,
-        "max_tokens": max_tokens,
-        "max_cost": max_cost,
-    }
+def limit_options() -> Iterator[GeneratedOption]:
+    """An option for each limit on what a run may use."""
+    from mlagentbench.limit_table import LIMITS
+
+    for limit in LIMITS.values():
+        yield GeneratedOption(limit.setting, limit.description, BUDGET_PANEL, limit.metavar)

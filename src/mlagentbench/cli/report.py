@@ -1,10 +1,12 @@
 """`mlagentbench report`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mlagentbench.cli.generated_options import GeneratedOption, generated_values, with_options
 from mlagentbench.cli.options import JsonOption, ModelArguments
 
 FILES_PANEL = "Files beside the site"
@@ -20,37 +22,27 @@ Judge = Annotated[
     str | None,
     typer.Option("--judge", metavar="MODEL", help="Let this model judge each run as well."),
 ]
-Csv = Annotated[
-    bool, typer.Option("--csv", rich_help_panel=FILES_PANEL, help="Tables with all digits.")
-]
-Parquet = Annotated[
-    bool, typer.Option("--parquet", rich_help_panel=FILES_PANEL, help="The same, as Parquet.")
-]
-Latex = Annotated[
-    bool, typer.Option("--latex", rich_help_panel=FILES_PANEL, help="Tables for a paper.")
-]
-MarkdownTables = Annotated[
-    bool, typer.Option("--markdown", rich_help_panel=FILES_PANEL, help="Tables for a README.")
-]
-Plots = Annotated[
-    bool, typer.Option("--plots", rich_help_panel=FILES_PANEL, help="Plots as SVG and PDF.")
-]
 Bundle = Annotated[
     bool, typer.Option("--bundle", rich_help_panel=FILES_PANEL, help="Inspect's log viewer.")
 ]
 
 
+def format_options() -> Iterator[GeneratedOption]:
+    """An option for each export format."""
+    from mlagentbench.report.exports.formats import FORMATS
+
+    for one in FORMATS.values():
+        yield GeneratedOption(one.name, one.description, FILES_PANEL)
+
+
+@with_options(format_options)
 def report(
+    context: typer.Context,
     directories: Directories,
     to: To = None,
     judge: Judge = None,
     model_argument: ModelArguments = None,
     json_output: JsonOption = False,
-    csv: Csv = False,
-    parquet: Parquet = False,
-    latex: Latex = False,
-    markdown: MarkdownTables = False,
-    plots: Plots = False,
     bundle: Bundle = False,
 ) -> None:
     """Write a site about runs: tables, comparisons, process, and a page for each run.
@@ -65,11 +57,10 @@ def report(
     from mlagentbench.cli.report_printing import print_report, reading_progress
     from mlagentbench.report.report import ReportRequest, write_report
 
-    wanted = {"csv": csv, "parquet": parquet, "latex": latex, "markdown": markdown, "plots": plots}
     request = ReportRequest(
         directories=tuple(directories),
         to=to,
-        formats=frozenset(name for name, is_wanted in wanted.items() if is_wanted),
+        formats=frozenset(name for name, wanted in generated_values(context).items() if wanted),
         bundle=bundle,
     )
     if judge is not None:

@@ -4,17 +4,14 @@ from typing import Annotated
 
 import typer
 
+from mlagentbench.cli.generated_options import generated_values, with_options
 from mlagentbench.cli.options import (
     Jobs,
     JsonOption,
-    MaxCost,
-    MaxSteps,
-    MaxTime,
-    MaxTokens,
     ModelArguments,
     Prices,
     RunArguments,
-    limits,
+    limit_options,
 )
 
 AgentFile = Annotated[
@@ -23,16 +20,14 @@ AgentFile = Annotated[
 ]
 
 
+@with_options(limit_options)
 def resume(
+    context: typer.Context,
     runs: RunArguments,
     agent: AgentFile = None,
     jobs: Jobs = 1,
     json_output: JsonOption = False,
     model_argument: ModelArguments = None,
-    max_steps: MaxSteps = None,
-    max_time: MaxTime = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
     prices: Prices = None,
 ) -> None:
     """Resume runs that were interrupted, ran out of budget, or still need grading.
@@ -52,7 +47,7 @@ def resume(
         agent=agent,
         prices=prices,
         jobs=jobs,
-        **limits(max_steps, max_time, max_tokens, max_cost),
+        **generated_values(context),
     )
     outcome = resume_runs(runs, how, say, progress_console(json_output))
     raise typer.Exit(print_suite(outcome, as_json=json_output))

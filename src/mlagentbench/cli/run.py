@@ -1,19 +1,17 @@
 """`mlagentbench run`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from mlagentbench.cli.completion import complete_agents, complete_tasks
+from mlagentbench.cli.generated_options import GeneratedOption, generated_values, with_options
 from mlagentbench.cli.options import (
     MODELS_PANEL,
     Jobs,
     JsonOption,
-    MaxCost,
-    MaxSteps,
-    MaxTime,
-    MaxTokens,
     ModelArguments,
     OutOption,
     Prices,
@@ -21,7 +19,7 @@ from mlagentbench.cli.options import (
     SeedOption,
     SuiteOption,
     TierOption,
-    limits,
+    limit_options,
 )
 
 if TYPE_CHECKING:
@@ -55,9 +53,6 @@ VariantOption = Annotated[
 ]
 RunsOption = Annotated[
     int | None, typer.Option("--runs", metavar="N", min=1, help="Runs per task, agent and model.")
-]
-SandboxOption = Annotated[
-    str, typer.Option("--sandbox", metavar="NAME", help="bubblewrap, or local (no isolation).")
 ]
 FeedbackOption = Annotated[
     str,
@@ -103,7 +98,18 @@ MaxRetries = Annotated[
 ]
 
 
+def run_options() -> Iterator[GeneratedOption]:
+    """The options that depend on what is installed."""
+    from mlagentbench.sandbox.sandbox_registry import SANDBOXES
+
+    known = ", or ".join(f"{one.name} ({one.description})" for one in SANDBOXES.values())
+    yield GeneratedOption("sandbox", f"{known}.", metavar="NAME")
+    yield from limit_options()
+
+
+@with_options(run_options)
 def run(
+    context: typer.Context,
     agents: AgentsOption,
     tasks: TasksOption = "",
     suite: SuiteOption = None,
@@ -113,7 +119,6 @@ def run(
     runs: RunsOption = None,
     out: OutOption = Path("results"),
     jobs: Jobs = 1,
-    sandbox: SandboxOption = "bubblewrap",
     feedback: FeedbackOption = "none",
     protocol: ProtocolOption = "ours",
     interactive: InteractiveOption = False,
@@ -123,10 +128,6 @@ def run(
     role: RoleOption = None,
     model_argument: ModelArguments = None,
     max_retries: MaxRetries = None,
-    max_steps: MaxSteps = None,
-    max_time: MaxTime = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
     prices: Prices = None,
 ) -> None:
     """Run agents on tasks, grade what they submit, and print the results.
@@ -152,11 +153,10 @@ def run(
         max_retries=max_retries,
         tier=tier,
         mini_seed=mini_seed,
-        sandbox=sandbox,
         feedback=feedback,
         protocol=protocol,
         interactive=interactive,
-        **limits(max_steps, max_time, max_tokens, max_cost),
+        **generated_values(context),
     )
     raise typer.Exit(_run(request, record, json_output))
 

@@ -2,11 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from mlagentbench.cli.generated_options import (
+    generated_params,
+    insert_params,
+    take_generated_values,
+)
 from mlagentbench.errors import UsageError
 
 RENAMED = {
@@ -42,7 +48,15 @@ class Verb(TyperCommand):
     """A command; its docstring is its help and ends with examples."""
 
     def get_params(self, ctx: Any) -> Any:
-        return _without_types(super().get_params(ctx))
+        return _without_types(insert_params(super().get_params(ctx), self._generated))
+
+    def invoke(self, ctx: Any) -> Any:
+        take_generated_values(ctx, self._generated)
+        return super().invoke(ctx)
+
+    @cached_property
+    def _generated(self) -> list[Any]:
+        return generated_params(self)
 
 
 class VerbGroup(TyperGroup):

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from mlagentbench.errors import RunEnded
-from mlagentbench.records import BudgetLimits, Usage
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import Usage
 
 
 class Budget:
@@ -80,24 +80,17 @@ class Budget:
 
     def check(self) -> None:
         """Raise RunEnded if something is used up."""
-        left = self.remaining()
-        if left.steps == 0:
-            raise RunEnded("steps", f"all {self.limits.steps} steps are used")
-        if left.time == 0:
-            raise RunEnded("time", f"the time of {self.limits.time:g} s is used up")
-        self.check_spending()
+        if (ended := self.limits.used_up(self.usage)) is not None:
+            raise ended
 
     def check_spending(self) -> None:
-        """Raise RunEnded when models have used up the tokens or the money."""
-        left = self.remaining()
-        if left.tokens == 0:
-            raise RunEnded("tokens", f"all {self.limits.tokens} tokens are used")
-        if left.cost == 0:
-            raise RunEnded("cost", f"the cost of {self.limits.cost:g} dollars is used up")
+        """Raise RunEnded when models have used up something, such as the tokens or the money."""
+        if (ended := self.limits.used_up(self.usage, by_models=True)) is not None:
+            raise ended
 
     def command_time(self, limit: float) -> float:
         """The time limit of one command: its own, or the rest of the run's time."""
-        left = self.remaining().time
+        left = self.remaining().get("time")
         return limit if left is None else max(0.1, min(limit, left))
 
 

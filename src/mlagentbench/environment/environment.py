@@ -47,7 +47,8 @@ from mlagentbench.environment.feedback import explanation
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.environment.workspace import PathRefused, workspace_of
 from mlagentbench.errors import ActionError, RunEnded, RunFailed
-from mlagentbench.records import Action, BudgetLimits, Json, Observation, Outcome, Step, Tier, Usage
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import Action, Json, Observation, Outcome, Step, Tier, Usage
 from mlagentbench.runs.journal import (
     LONG_TEXT,
     BeginLine,

@@ -5,7 +5,6 @@ Inspect's samples, replays and `Environment.open` all come through here.
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import Protocol
 
 from mlagentbench.environment.budget import Budget, working_clock
 from mlagentbench.environment.environment import Environment
@@ -13,19 +12,8 @@ from mlagentbench.environment.run_context import RunContext
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.environment.services.tool_services import run_services
 from mlagentbench.environment.workspace import sandbox_spec
-from mlagentbench.sandbox.base import LoopbackServer, Sandbox, SandboxSpec
-
-
-class RunSandbox(Protocol):
-    """A sandbox that is started for a run and stopped with it."""
-
-    @property
-    def contract(self) -> Sandbox: ...
-
-    async def start(self) -> None: ...
-
-    async def stop(self) -> None: ...
-
+from mlagentbench.sandbox.base import LoopbackServer, SandboxSpec
+from mlagentbench.sandbox.sandbox_provider import RunSandbox
 
 MakeSandbox = Callable[[SandboxSpec, LoopbackServer | None], RunSandbox]
 

@@ -13,10 +13,11 @@ from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.open_run import open_run
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.environment.services.tool_model import ROLE, LoggedReplies, load_tool
-from mlagentbench.records import BudgetLimits, Tier
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import Tier
 from mlagentbench.runs.record import disclose, find_or_create_run
-from mlagentbench.sandbox.bwrap.prerequisites import isolation
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import require_prepared
 from mlagentbench.tasks.python_env.env import require_python_env
@@ -52,7 +53,8 @@ async def open_by_hand(
         python_env,
         limits,
         agent="by-hand",
-        isolation=isolation(),
+        sandbox=DEFAULT_SANDBOX,
+        isolation=SANDBOXES[DEFAULT_SANDBOX].isolation(),
         feedback=f"validation:{feedback_calls}" if feedback_calls else "none",
         roles=None if tool is None else {ROLE: tool},
     )

@@ -8,7 +8,7 @@ from mlagentbench.environment.actions.action import ActionSpec, AskPerson
 from mlagentbench.environment.actions.action_sets import STANDARD_ACTIONS
 from mlagentbench.environment.feedback import Feedback
 from mlagentbench.environment.services.tool_model import ToolModel
-from mlagentbench.records import BudgetLimits
+from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.runs.directory import HeldRun
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv

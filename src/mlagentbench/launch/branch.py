@@ -29,7 +29,6 @@ from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.plan import disclose_cell
 from mlagentbench.launch.request import (
     AgentChoice,
-    RunSettings,
     SuiteRequest,
     cells_of,
     parse_agents,
@@ -40,12 +39,12 @@ from mlagentbench.launch.resume import (
     Say,
     agent_of,
     continue_runs,
-    option_of,
     require_agent_run,
     require_same_data,
     settings_of,
 )
 from mlagentbench.launch.suite import check_requirements, make_tasks_ready
+from mlagentbench.limit_table import LIMITS, BudgetLimits
 from mlagentbench.models.model_choice import NO_MODEL, parse_role
 from mlagentbench.records import BranchPoint, Disclosure, Json, Record, RunRecord
 from mlagentbench.runs.directory import HeldRun, RunDirectory
@@ -130,7 +129,7 @@ def branch_run(
     branches = [maker.make(number) for number in range(1, runs + 1)]
     named = parse_agents(changes.agent or "")
     agent_file = next((agent.name for agent in named if is_file(agent.name)), None)
-    options = how.model_copy(update={"agent": agent_file, "limits": RunSettings()})
+    options = how.model_copy(update={"agent": agent_file, "limits": BudgetLimits()})
     return continue_runs(branches, options, say, console)
 
 
@@ -171,12 +170,11 @@ def _require_budget(
     """A UsageError when the shared part has used up a limit of the branch."""
     [cell] = request.cells
     limits = request.settings.limits(load_task(cell.task).spec)
-    for name, left in limits.left(History(shared).usage).model_dump().items():
-        if left == 0:
-            raise UsageError(
-                f"--step {step}: the first steps of {parent.path} used all of its limit on {name}; "
-                f"raise it with {option_of(name)}, or name an earlier step"
-            )
+    if (ended := limits.used_up(History(shared).usage)) is not None:
+        raise UsageError(
+            f"--step {step}: the first steps of {parent.path} used all of its limit on "
+            f"{ended.kind}; raise it with {LIMITS[ended.kind].option}, or name an earlier step"
+        )
 
 
 def _request(parent: RunDirectory, changes: Changes, how: ResumeOptions) -> SuiteRequest:

@@ -16,7 +16,7 @@ from mlagentbench.launch.request import AgentChoice, RunSettings
 from mlagentbench.models.model_choice import ModelChoice, model_names, who_answers
 from mlagentbench.records import Disclosure
 from mlagentbench.runs.record import disclose
-from mlagentbench.sandbox.bwrap.prerequisites import isolation
+from mlagentbench.sandbox.sandbox_registry import SANDBOXES
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.task import Task
 
@@ -58,7 +58,7 @@ def disclose_run(
         answered_by=answering.answered_by,
         recording=answering.recording,
         sandbox=settings.sandbox,
-        isolation=isolation() if settings.sandbox == "bubblewrap" else "none",
+        isolation=SANDBOXES[settings.sandbox].isolation(),
         feedback=settings.feedback,
         protocol=settings.protocol,
         interactive=settings.interactive,

@@ -17,6 +17,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.launch.plan import RunRequest
 from mlagentbench.launch.request import RunSettings, read_settings
 from mlagentbench.launch.run_one import RUN_ID, close_run, grade_submission, start_run
+from mlagentbench.sandbox.sandbox_registry import SANDBOXES
 from mlagentbench.tasks.task import load_task, task_folders
 
 HARD_STOP_GRACE = 1800.0
@@ -74,7 +75,7 @@ def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
         task = load_task(name_or_path)
     except UsageError as error:
         raise PrerequisiteError(str(error)) from error
-    limits = settings.limits(task.spec)
+    seconds = settings.limits(task.spec).get("time")
     given = settings.model_dump(exclude_defaults=True)
     return inspect_ai.Task(
         dataset=[Sample(id=task.id, input=task.problem)],
@@ -82,11 +83,11 @@ def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
         solver=baseline(),
         cleanup=close_run,
         scorer=grade_submission(),
-        sandbox=settings.sandbox,
+        sandbox=SANDBOXES[settings.sandbox].inspect_provider,
         continue_on_fail=True,
         config=GenerateConfig(max_retries=MAX_RETRIES),
         # By a clock that is stopped while waiting for a provider or a person.
-        working_limit=None if limits.time is None else int(limits.time + HARD_STOP_GRACE),
+        working_limit=None if seconds is None else int(seconds + HARD_STOP_GRACE),
         version=task.spec.version,
         display_name=task.spec.title,
         metadata={"mlagentbench": {"task": task.id, "tier": settings.tier}},

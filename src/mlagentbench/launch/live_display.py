@@ -83,23 +83,15 @@ class LiveProgress:
         for heading in ("run", "step", "elapsed", "left", "now"):
             table.add_column(heading, no_wrap=heading != "run")
         for view in self.views:
-            used, limits = view.budget.usage, view.budget.limits
-            steps = f"{used.steps}/{limits.steps}" if limits.steps else str(used.steps)
+            steps = str(view.budget.usage.steps)
             elapsed = _clock(time.monotonic() - view.started)
             table.add_row(view.name, steps, elapsed, _left(view.budget), view.doing)
         return table
 
 
 def _left(budget: Budget) -> str:
-    left = budget.remaining()
-    parts = []
-    if left.time is not None:
-        parts.append(_clock(left.time))
-    if left.tokens is not None:
-        parts.append(f"{left.tokens:,} tokens")
-    if left.cost is not None:
-        parts.append(f"${left.cost:.2f}")
-    return ", ".join(parts) or "no limit"
+    left = budget.remaining().items()
+    return ", ".join(limit.text(amount) for limit, amount in left) or "no limit"
 
 
 def _clock(seconds: float) -> str:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, ValidationError
 
 from mlagentbench.agents.custom_agent import is_file, load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo, find_agent
 from mlagentbench.environment.actions.action_sets import choose_actions
 from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.errors import UsageError
+from mlagentbench.limit_table import LIMITS, BudgetLimits, read_limits
 from mlagentbench.models.model_check import read_prices
 from mlagentbench.models.model_choice import (
     NO_MODEL,
@@ -21,11 +22,12 @@ from mlagentbench.models.model_choice import (
     parse_arguments,
     parse_role,
 )
-from mlagentbench.records import BudgetLimits, Json, Record, Tier
+from mlagentbench.records import Json, Record, Tier
+from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
 from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages
-from mlagentbench.tasks.spec import TaskSpec, parse_seconds
+from mlagentbench.tasks.spec import TaskSpec
 from mlagentbench.tasks.suites import Variant, chosen_tasks, in_variants
 from mlagentbench.tasks.task import load_task
 
@@ -37,12 +39,10 @@ PAPER_STEPS = 50
 PAPER_SECONDS = 5 * 3600.0
 
 Protocol = Literal["ours", "paper"]
-SandboxName = Literal["bubblewrap", "local"]
 
 
-def _duration(value: object) -> object:
-    """Seconds, or a text like 30m."""
-    return parse_seconds(value) if isinstance(value, str) else value
+def _sandbox(name: str) -> str:
+    return SANDBOXES.find(name, f"--sandbox {name}").name
 
 
 def _feedback(value: str) -> str:
@@ -58,19 +58,17 @@ class RunSettings(Record):
     mini_seed: MiniSeed = "public"
     feedback: Annotated[str, AfterValidator(_feedback)] = "none"
     protocol: Protocol = "ours"
-    sandbox: SandboxName = "bubblewrap"
-    max_steps: Annotated[int, Field(gt=0)] | None = None
-    max_time: Annotated[float, BeforeValidator(_duration), Field(gt=0)] | None = None
-    max_tokens: Annotated[int, Field(gt=0)] | None = None
-    max_cost: Annotated[float, Field(gt=0)] | None = None
+    sandbox: Annotated[str, AfterValidator(_sandbox)] = DEFAULT_SANDBOX
+    budget: BudgetLimits = BudgetLimits()
+    """The limits that were asked for; read_settings reads them from max_NAME."""
     interactive: bool = False
 
     def limits(self, spec: TaskSpec) -> BudgetLimits:
         """The limits from the settings, else the paper's or the task's."""
         paper = self.protocol == "paper"
-        steps = self.max_steps or (PAPER_STEPS if paper else spec.limits.steps)
-        seconds = self.max_time or (PAPER_SECONDS if paper else spec.limits.time)
-        return BudgetLimits(steps=steps, time=seconds, tokens=self.max_tokens, cost=self.max_cost)
+        steps = PAPER_STEPS if paper else spec.limits.steps
+        seconds = PAPER_SECONDS if paper else spec.limits.time
+        return BudgetLimits(steps=steps, time=seconds).with_amounts(self.budget)
 
     def feedback_calls(self) -> int:
         """How often Validate Submission may report the metric."""
@@ -79,13 +77,19 @@ class RunSettings(Record):
 
 def read_settings(values: Mapping[str, Json], option_of: Callable[[str], str]) -> RunSettings:
     """Check settings from the command line; `option_of` gives the option of a setting."""
+    asked, limits = dict(values), read_limits(values, option_of)
+    if limits != BudgetLimits():
+        asked["budget"] = limits
+    for limit in LIMITS.values():
+        asked.pop(limit.setting, None)
     try:
-        return RunSettings.model_validate(values)
+        return RunSettings.model_validate(asked)
     except ValidationError as error:
         first = error.errors()[0]
         option = option_of(str(first["loc"][0]))
         if first["type"] == "extra_forbidden":
-            known = ", ".join(RunSettings.model_fields)
+            limit_settings = (limit.setting for limit in LIMITS.values())
+            known = ", ".join((*RunSettings.model_fields, *limit_settings))
             raise UsageError(f"{option}: unknown setting; settings are: {known}") from error
         reason = first["msg"].removeprefix("Value error, ").replace("Input should", "it should")
         raise UsageError(f"{option} {first['input']}: {reason}") from error
@@ -193,10 +197,11 @@ class SuiteRequest(Record):
     ) -> "SuiteRequest":
         """Read the options of `run`; a UsageError names a wrong one."""
         chosen = read_settings(settings, option_of=lambda name: f"--{name.replace('_', '-')}")
-        if chosen.max_cost is not None and prices is None:
-            raise UsageError(
-                "--max-cost needs the models' prices: --prices FILE (see docs/models.md)"
-            )
+        for limit, _ in chosen.budget.items():
+            if limit.needs_prices and prices is None:
+                raise UsageError(
+                    f"{limit.option} needs the models' prices: --prices FILE (see docs/models.md)"
+                )
         if chosen.interactive and jobs > 1:
             raise UsageError(
                 f"--interactive with --jobs {jobs}: a person answers one run at a time"

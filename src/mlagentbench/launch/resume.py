@@ -24,12 +24,12 @@ from mlagentbench.launch.request import (
     ReadyTasks,
     RunSettings,
     SuiteRequest,
-    read_settings,
     role_choices,
 )
 from mlagentbench.launch.suite import check_requirements, make_tasks_ready, outcome_of
+from mlagentbench.limit_table import LIMITS, BudgetLimits, read_limits
 from mlagentbench.models.model_choice import choose, parse_arguments, who_answers
-from mlagentbench.records import BudgetLimits, Json, Record, RunRecord
+from mlagentbench.records import Json, Record, RunRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.hash_chain import require_chain
 from mlagentbench.runs.journal import read_journal
@@ -47,16 +47,14 @@ from mlagentbench.runs.resumption import (
 )
 from mlagentbench.tasks.task import load_task
 
-OPTIONS = {"steps": "max_steps", "time": "max_time", "tokens": "max_tokens", "cost": "max_cost"}
-"""The setting of each limit."""
 Say = Callable[[str], None]
 
 
 class ResumeOptions(Record):
     """The options of `resume`."""
 
-    limits: RunSettings = RunSettings()
-    """Only the limits are used; a limit that is not set stays unchanged."""
+    limits: BudgetLimits = BudgetLimits()
+    """Raised limits; one that is not set stays unchanged."""
     agent: str | None = None
     model_arguments: dict[str, Json] = {}
     prices: Path | None = None
@@ -74,21 +72,12 @@ class ResumeOptions(Record):
     ) -> "ResumeOptions":
         """Read the options of `resume` and `runs branch`; a UsageError names a wrong one."""
         return cls(
-            limits=read_settings(limits, option_of=_option),
+            limits=read_limits(limits, option_of=lambda name: f"--{name.replace('_', '-')}"),
             agent=agent,
             model_arguments=parse_arguments(model_arguments),
             prices=prices,
             jobs=jobs,
         )
-
-
-def _option(setting: str) -> str:
-    return f"--{setting.replace('_', '-')}"
-
-
-def option_of(limit: str) -> str:
-    """The command line option of a limit."""
-    return _option(OPTIONS[limit])
 
 
 def resume_runs(
@@ -137,14 +126,14 @@ def _run_request(run: RunDirectory, request: SuiteRequest) -> RunRequest:
     return request_of_cell(request, cell, place, epoch, resumes=True)
 
 
-def _can_continue(run: RunDirectory, raised: RunSettings, say: Say) -> bool:
+def _can_continue(run: RunDirectory, raised: BudgetLimits, say: Say) -> bool:
     history = read_journal(run.journal)
     limits = _raised_limits(run, raised)
     if goes_on(history, limits):
         say(f"{run.relative}: continues after step {len(history.steps)}")
         return True
     kind = "" if history.outcome is None else history.outcome.kind
-    more = f"; to continue, raise {option_of(kind)}" if kind in OPTIONS else ""
+    more = f"; to continue, raise {LIMITS[kind].option}" if kind in LIMITS else ""
     say(f"{run.relative}: has ended ({kind}){more}")
     return False
 
@@ -184,8 +173,11 @@ def resume_request(run: RunDirectory, how: ResumeOptions) -> SuiteRequest:
         model_arguments=how.model_arguments,
         prices=how.prices,
     )
-    if request.settings.max_cost is not None and how.prices is None:
-        raise UsageError(f"{run.path} has a limit on its cost: --prices FILE (see docs/models.md)")
+    for limit, _ in request.settings.budget.items():
+        if limit.needs_prices and how.prices is None:
+            raise UsageError(
+                f"{run.path} has a limit on its {limit.name}: --prices FILE (see docs/models.md)"
+            )
     _require_same_recording(run, record, request)
     return request
 
@@ -214,7 +206,7 @@ def agent_of(run: RunDirectory, record: RunRecord, file: str | None) -> AgentInf
     return AGENTS[name]
 
 
-def settings_of(run: RunDirectory, record: RunRecord, raised: RunSettings) -> RunSettings:
+def settings_of(run: RunDirectory, record: RunRecord, raised: BudgetLimits) -> RunSettings:
     """The settings that the run was started with, with raised limits."""
     facts = record.disclosure
     limits = _raised_limits(run, raised)
@@ -223,26 +215,24 @@ def settings_of(run: RunDirectory, record: RunRecord, raised: RunSettings) -> Ru
         mini_seed="secret" if (facts.mini_seed or "").startswith("secret") else "public",
         feedback=facts.feedback,
         protocol="paper" if facts.protocol == "paper" else "ours",
-        sandbox="local" if facts.sandbox == "local" else "bubblewrap",
+        sandbox=facts.sandbox,
         interactive=facts.interactive,
-        **{OPTIONS[name]: value for name, value in limits.model_dump().items()},
+        budget=limits,
     )
 
 
-def _raised_limits(run: RunDirectory, raised: RunSettings) -> BudgetLimits:
+def _raised_limits(run: RunDirectory, raised: BudgetLimits) -> BudgetLimits:
     """The run's present limits, updated by those that are raised."""
     begun = last_limits(read_journal(run.journal))
     now = begun or BudgetLimits.model_validate(read_record(run).disclosure.limits)
-    asked = {name: getattr(raised, option) for name, option in OPTIONS.items()}
-    given = {name: value for name, value in asked.items() if value is not None}
-    for name, value in given.items():
-        before = getattr(now, name)
+    for limit, value in raised.items():
+        before = now.get(limit.name)
         if before is None or value < before:
             had = "none" if before is None else f"{before:g}"
             raise UsageError(
-                f"{option_of(name)} {value:g}: {run.path} has {had}; it can only be raised"
+                f"{limit.option} {value:g}: {run.path} has {had}; it can only be raised"
             )
-    return now.model_copy(update=given)
+    return now.with_amounts(raised)
 
 
 def _require_same_recording(run: RunDirectory, record: RunRecord, request: SuiteRequest) -> None:

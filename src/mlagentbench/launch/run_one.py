@@ -40,15 +40,16 @@ from mlagentbench.launch.inspect_request import request_of_inspect
 from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.launch.plan import RunRequest
 from mlagentbench.launch.request import RunSettings
-from mlagentbench.launch.run_sandbox import kill_leftover_sandbox, run_sandbox
+from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.model_choice import model_names
-from mlagentbench.records import BudgetLimits, GradeRecord, Outcome
+from mlagentbench.records import GradeRecord, Outcome
 from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.machine_facts import packages
 from mlagentbench.runs.record import find_or_create_run
 from mlagentbench.runs.results import RunResult, read_record, read_run
 from mlagentbench.runs.resumption import goes_on, last_limits
+from mlagentbench.sandbox.sandbox_registry import SANDBOXES, kill_leftover_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.make_ready import Ready, make_ready
 from mlagentbench.tasks.task import load_task
@@ -119,7 +120,8 @@ async def _open(
 ) -> RunContext | None:
     """Open a run that is held; one that has ended is released instead."""
     try:
-        kill_leftover_sandbox(run)
+        provider = SANDBOXES[request.settings.sandbox]
+        kill_leftover_sandbox(run, provider.name)
         history = read_journal(run.journal)
         limits = _limits(request, history)
         if not goes_on(history, limits):
@@ -127,7 +129,7 @@ async def _open(
             return None
         with _failure_noted(run):
             setup = await _setup(request, run, ready, limits, live)
-            return await open_run(setup, partial(run_sandbox, request.settings.sandbox, run))
+            return await open_run(setup, partial(provider.for_run, run))
     except BaseException:
         run.release()
         raise

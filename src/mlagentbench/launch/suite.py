@@ -29,7 +29,12 @@ from mlagentbench.models.model_choice import (
 )
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import SuiteOutcome, read_run
-from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap
+from mlagentbench.sandbox.sandbox_registry import (
+    DEFAULT_SANDBOX,
+    SANDBOXES,
+    require_in_sandbox_agents,
+    require_loopback,
+)
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.make_ready import ensure_ready
@@ -103,17 +108,15 @@ def _python_needs(request: SuiteRequest) -> list[tuple[str, AddedPackages]]:
 
 def check_requirements(request: SuiteRequest, console: Console) -> None:
     """Raise a UsageError for anything that would make runs fail later."""
-    find_bwrap()
+    for name in {DEFAULT_SANDBOX, request.settings.sandbox}:
+        SANDBOXES[name].require()
     if request.settings.interactive and not (console.is_terminal and sys.stdin.isatty()):
         raise UsageError("--interactive needs a terminal")
     for cell in request.cells:
         if cell.info.in_sandbox:
             _check_in_sandbox_agent(cell.info.name, request.settings)
-        if ROLE in roles_of(request, cell) and request.settings.sandbox != "bubblewrap":
-            raise UsageError(
-                f"{cell.task} needs --sandbox bubblewrap: the submitted program reaches its model "
-                "on that sandbox's loopback only"
-            )
+        if ROLE in roles_of(request, cell):
+            require_loopback(request.settings.sandbox, cell.task)
         if roles_of(request, cell).get(ROLE) == RECORDED:
             raise UsageError(
                 f"{cell.task} needs a model for its programs, and a recording has no replies for "
@@ -129,8 +132,7 @@ def check_requirements(request: SuiteRequest, console: Console) -> None:
 
 
 def _check_in_sandbox_agent(agent: str, settings: RunSettings) -> None:
-    if settings.sandbox != "bubblewrap":
-        raise UsageError(f"agent {agent} needs --sandbox bubblewrap: it is an in-sandbox agent")
+    require_in_sandbox_agents(settings.sandbox, f"agent {agent}")
     if settings.feedback_calls():
         raise UsageError(f"agent {agent} has no actions, so it cannot use --feedback")
 

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mlagentbench.fs import create_exclusively
-from mlagentbench.records import BranchPoint, BudgetLimits, Disclosure, Json, RunRecord
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import BranchPoint, Disclosure, Json, RunRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.machine_facts import hardware, packages
 from mlagentbench.tasks.data.preparation import PreparedData
@@ -26,7 +27,7 @@ def disclose(
     roles: dict[str, str] | None = None,
     answered_by: str | None = None,
     recording: str | None = None,
-    sandbox: str = "bubblewrap",
+    sandbox: str,
     isolation: str,
     feedback: str = "none",
     protocol: str = "ours",

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mlagentbench.errors import OutcomeKind, RunEnded, UsageError
-from mlagentbench.records import Action, BudgetLimits, Observation
+from mlagentbench.limit_table import LIMITS, BudgetLimits
+from mlagentbench.records import Action, Observation
 from mlagentbench.runs.journal import History, LimitsFrom, RunLine
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.task import Task
@@ -20,7 +21,6 @@ CUT_OFF = Observation(
     status="interrupted",
 )
 BROKEN_OFF: tuple[OutcomeKind, ...] = ("failed", "interrupted")
-USED_UP: tuple[OutcomeKind, ...] = ("steps", "time", "tokens", "cost")
 
 
 def require_same(directory: Path, first: RunLine, task: Task, data: PreparedData) -> None:
@@ -45,8 +45,7 @@ def goes_on(history: History, limits: BudgetLimits) -> bool:
     outcome = history.outcome
     if outcome is None or outcome.kind in BROKEN_OFF:
         return True
-    left = limits.left(history.usage).model_dump().values()
-    return outcome.kind in USED_UP and 0 not in left
+    return outcome.kind in LIMITS and limits.used_up(history.usage) is None
 
 
 def last_limits(history: History) -> BudgetLimits | None:
@@ -62,11 +61,9 @@ def limits_after(limits: Sequence[LimitsFrom], step: int) -> BudgetLimits:
 
 def changed_limits(before: BudgetLimits, after: BudgetLimits) -> str:
     """A description of the differences; empty when there are none."""
-    old, new = before.model_dump(), after.model_dump()
+    names = [name for name in LIMITS if before.get(name) != after.get(name)]
     return ", ".join(
-        f"{name} {_shown(old[name])} -> {_shown(new[name])}"
-        for name in new
-        if new[name] != old[name]
+        f"{name} {_shown(before.get(name))} -> {_shown(after.get(name))}" for name in names
     )
 
 

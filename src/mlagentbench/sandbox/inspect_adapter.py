@@ -26,21 +26,12 @@ class InspectSandbox:
     def __init__(
         self,
         environment: "SandboxEnvironment",
-        provider: str,
         limits: Limits | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
         self._environment = environment
-        self._provider = provider
         self._limits = limits or Limits()
         self._env = dict(env or {})
-
-    @property
-    def isolation(self) -> str:
-        """How commands are isolated from the host, for disclosure."""
-        if self._provider == "local":
-            return "none: commands run as the user; only wall time is limited"
-        return f"{self._provider}: as configured there; only wall time is limited"
 
     async def run(
         self,

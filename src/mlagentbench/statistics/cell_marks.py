@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.records import Disclosure, GradeRecord, Json, RunRecord
 from mlagentbench.runs.failure_causes import cause_of
+from mlagentbench.sandbox.sandbox_registry import needs_mark
 
 
 def agent_text(name: str, settings: dict[str, Json]) -> str:
@@ -47,7 +48,7 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
     marks = []
     if summaries[0].result.record.origin == "legacy":
         marks.append("imported from the original's logs")
-    if facts.sandbox != "bubblewrap":
+    if needs_mark(facts.sandbox):
         marks.append(f"sandbox {facts.sandbox}")
     if facts.feedback != "none":
         marks.append(f"feedback {facts.feedback}")

@@ -11,7 +11,7 @@ from small_task import OpenRun
 from mlagentbench.agents.external.bridge import ModelCalls, agent_variables
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import RunEnded, RunFailed
-from mlagentbench.records import BudgetLimits
+from mlagentbench.limit_table import BudgetLimits
 
 pytestmark = pytest.mark.anyio
 

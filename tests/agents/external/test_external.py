@@ -83,7 +83,7 @@ def test_a_command_that_fails_before_it_asks_is_no_result(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"sandbox": "local"}, "agent external needs --sandbox bubblewrap"),
+        ({"sandbox": "local"}, "--sandbox local: agent external is an in-sandbox agent"),
         ({"feedback": "validation:3"}, "agent external has no actions"),
     ],
 )

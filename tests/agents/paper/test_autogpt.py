@@ -13,8 +13,9 @@ from mlagentbench.agents.runner import run_agent
 from mlagentbench.environment.actions.action_sets import PAPER_ACTIONS
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import ActionError, RunFailed, UsageError
+from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.prompt_matching import normalised
-from mlagentbench.records import Action, BudgetLimits, Observation, Step
+from mlagentbench.records import Action, Observation, Step
 
 pytestmark = pytest.mark.anyio
 

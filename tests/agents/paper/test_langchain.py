@@ -12,7 +12,7 @@ from mlagentbench.agents.paper.langchain import act
 from mlagentbench.agents.registry import AGENTS
 from mlagentbench.agents.runner import run_agent
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.records import BudgetLimits
+from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.runs.journal import read_journal
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

@@ -22,8 +22,8 @@ from mlagentbench.agents.registry import AGENTS
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.research_log import LOG
 from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.question import current_question
-from mlagentbench.records import BudgetLimits
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.tasks.python_env.env import PythonEnv
 

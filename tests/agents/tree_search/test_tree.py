@@ -15,8 +15,8 @@ from mlagentbench.agents.tree_search import search as tree_module
 from mlagentbench.agents.tree_search.search import TreeAgent, TreeSettings
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.question import prompt_text
-from mlagentbench.records import BudgetLimits
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.objects.snapshot_trees import entry_at
 from mlagentbench.tasks.task import Task

@@ -18,7 +18,8 @@ from mlagentbench.environment.actions.action_sets import (
 from mlagentbench.environment.actions.model_assisted import MOST_EDITED, MOST_REWRITTEN, NO_ANSWER
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.records import Action, BudgetLimits, Observation
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import Action, Observation
 from mlagentbench.runs.journal import read_journal
 
 pytestmark = pytest.mark.anyio

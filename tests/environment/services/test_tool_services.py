@@ -33,7 +33,7 @@ from mlagentbench.environment.services.tool_services import (
     serving,
 )
 from mlagentbench.errors import RunFailed
-from mlagentbench.records import BudgetLimits
+from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.runs.hash_chain import require_chain
 from mlagentbench.sandbox.base import SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox

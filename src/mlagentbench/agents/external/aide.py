@@ -72,8 +72,8 @@ def aide(
 
 
 def _nodes(environment: Environment) -> int:
-    steps = environment.budget.limits.steps
-    return NODES_WITHOUT_LIMIT if steps is None else max(1, steps // CALLS_PER_NODE)
+    steps = environment.budget.limits.get("steps")
+    return NODES_WITHOUT_LIMIT if steps is None else max(1, int(steps) // CALLS_PER_NODE)
 
 
 def _common(environment: Environment) -> dict[str, object]:

@@ -22,9 +22,10 @@ from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.services.tool_services import ENVIRONMENT
 from mlagentbench.errors import ContextOverflow, ModelRefused, RunEnded, RunFailed
 from mlagentbench.records import Action, Observation
+from mlagentbench.runs.results import read_record
 from mlagentbench.sandbox.base import CommandResult
 from mlagentbench.sandbox.bwrap.layout import HOME
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.sandbox_registry import require_in_sandbox_agents
 
 PORT = 13131
 URL = f"http://127.0.0.1:{PORT}"
@@ -63,8 +64,7 @@ async def run_in_sandbox(
     In FOLDER it finds `files`, by name, and the contents of the tar file `archive`. Always raises:
     RunEnded, or RunFailed when the infrastructure failed or the agent failed before its first call.
     """
-    if not isinstance(environment.sandbox, BubblewrapSandbox):
-        raise RunFailed("sandbox", "an in-sandbox agent needs the bubblewrap sandbox")
+    require_in_sandbox_agents(read_record(environment.run).disclosure.sandbox, "this")
     if environment.steps or environment.models.replies:
         environment.note("the agent is restarted on the current workspace")
     problem = problem_with_history(environment, len(environment.steps))
@@ -113,10 +113,7 @@ def agent_variables(environment: Environment) -> dict[str, str]:
         "METRIC": spec.metric.name,
         "BETTER": spec.metric.better,
         "COMMAND_SECONDS": f"{spec.limits.command_time:.0f}",
-        "STEPS_LEFT": None if left.steps is None else str(left.steps),
-        "SECONDS_LEFT": None if left.time is None else f"{left.time:.0f}",
-        "TOKENS_LEFT": None if left.tokens is None else str(left.tokens),
-        "DOLLARS_LEFT": None if left.cost is None else f"{left.cost:.4f}",
+        **{limit.variable: limit.plain(amount) for limit, amount in left.items()},
     }
     return {
         "OPENAI_BASE_URL": f"{URL}/v1",

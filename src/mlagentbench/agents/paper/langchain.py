@@ -64,8 +64,8 @@ async def act(environment: Environment) -> None:
         [_tool(run, spec) for spec in environment.actions.specs.values()],
         system_prompt=prompt("agents/langchain", submission=environment.task.spec.submission.path),
     )
-    steps = environment.budget.limits.steps
-    turns = TURNS_WITHOUT_LIMIT if steps is None else steps + SPARE_TURNS
+    steps = environment.budget.limits.get("steps")
+    turns = TURNS_WITHOUT_LIMIT if steps is None else int(steps) + SPARE_TURNS
     async with agent_bridge(filter=_asking(run)):
         try:
             await agent.ainvoke(

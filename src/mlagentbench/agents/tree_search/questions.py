@@ -22,8 +22,9 @@ from mlagentbench.agents.tree_search.nodes import (
 )
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import ContextOverflow
+from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.prompts import prompt
-from mlagentbench.records import BudgetLimits, Record
+from mlagentbench.records import Record
 
 PROMPT_SIZES = (60_000, 15_000)
 """Characters for the code and output of nodes; fewer if they are too many for the model."""
@@ -200,8 +201,9 @@ class Questions:
 
     def can_be_afforded(self, left: BudgetLimits) -> bool:
         """Whether tokens and money are left for twice the most expensive reply so far."""
-        tokens = left.tokens is None or left.tokens >= 2 * self._largest_tokens
-        return tokens and (left.cost is None or left.cost >= 2 * self._largest_cost)
+        tokens, cost = left.get("tokens"), left.get("cost")
+        enough_tokens = tokens is None or tokens >= 2 * self._largest_tokens
+        return enough_tokens and (cost is None or cost >= 2 * self._largest_cost)
 
 
 def _fitting(texts: Sequence[str], room: int) -> list[str]:

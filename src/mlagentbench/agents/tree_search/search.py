@@ -14,7 +14,7 @@ from pydantic import Field
 from mlagentbench.agents.best_submission import validation_metric
 from mlagentbench.agents.registry import make_settings
 from mlagentbench.agents.runner import UNUSABLE_REPLY, run_agent
-from mlagentbench.agents.status_text import duration, remaining_budget_text
+from mlagentbench.agents.status_text import remaining_budget_text
 from mlagentbench.agents.tree_search.nodes import (
     FINAL,
     Node,
@@ -30,7 +30,8 @@ from mlagentbench.environment.actions.execute import final_answer
 from mlagentbench.environment.actions.submission import validate_submission
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.run_context import current_environment
-from mlagentbench.records import Action, BudgetLimits, Observation, Record, Step
+from mlagentbench.limit_table import BudgetLimits, duration
+from mlagentbench.records import Action, Observation, Record, Step
 
 MIN_RUN_SECONDS = 10.0
 """Every run of a solution gets at least this time."""
@@ -153,13 +154,13 @@ class TreeAgent:
     def _reserve(self) -> float:
         """The seconds reserved for the final fit, once there is a good node."""
         return (
-            (self._bench.run.limits.time or 0.0) * self._settings.final_share
+            (self._bench.run.limits.get("time") or 0.0) * self._settings.final_share
             if self.tree.good
             else 0.0
         )
 
     def _patience(self) -> float:
-        left = self._left().time
+        left = self._left().get("time")
         if left is None:
             return math.inf
         return max(MIN_RUN_SECONDS, (left - self._reserve()) * self._settings.node_share)
@@ -167,9 +168,10 @@ class TreeAgent:
     def _can_try(self, nodes: int) -> bool:
         """Whether the budget suffices to try so many solutions and then submit."""
         left = self._left()
-        if left.steps is not None and left.steps < nodes * self._trial_steps() + self._last_steps():
+        steps, seconds = left.get("steps"), left.get("time")
+        if steps is not None and steps < nodes * self._trial_steps() + self._last_steps():
             return False
-        if left.time is not None and left.time <= self._reserve():
+        if seconds is not None and seconds <= self._reserve():
             return False
         return self._questions.can_be_afforded(left)
 
@@ -209,7 +211,7 @@ class TreeAgent:
         if not layout.makes_submission:
             return True
         before = bench.submission()
-        left = self._left().time
+        left = self._left().get("time")
         patience = math.inf if left is None else left * FINAL_FIT_SHARE
         step = await bench.run_solution(FINAL, patience)
         if await bench.fault(step, before):
@@ -218,5 +220,5 @@ class TreeAgent:
         return True
 
     def _has_steps(self, steps: int) -> bool:
-        left = self._left().steps
+        left = self._left().get("steps")
         return left is None or left >= steps

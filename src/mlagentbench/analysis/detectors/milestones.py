@@ -9,6 +9,7 @@ from mlagentbench.analysis.detectors.submissions import found_valid, newest_grad
 from mlagentbench.analysis.evidence import RunEvidence
 from mlagentbench.analysis.findings import Milestone
 from mlagentbench.analysis.run_summary import ValidationPoint
+from mlagentbench.limit_table import LIMITS
 from mlagentbench.records import Step
 from mlagentbench.runs.journal import History
 
@@ -18,7 +19,6 @@ _VALIDATION = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _WORD = re.compile(r"[a-z0-9@]+")
-_LIMITS = ("steps", "time", "tokens", "cost")
 
 
 def validation_points(history: History) -> Iterator[ValidationPoint]:
@@ -84,17 +84,11 @@ def _clock(history: History, step: Step) -> float:
 def budget_unused(evidence: RunEvidence) -> dict[str, float]:
     """The share of each limit that was left at the end."""
     history = evidence.history
-    used = history.usage
-    amounts = {
-        "steps": len(history.steps),
-        "time": used.seconds,
-        "tokens": used.input_tokens + used.output_tokens,
-        "cost": used.cost or 0.0,
-    }
+    used = history.usage.model_copy(update={"steps": len(history.steps)})
     limits = evidence.record.disclosure.limits
     left = {}
-    for name in _LIMITS:
-        limit = limits.get(name)
-        if isinstance(limit, int | float) and not isinstance(limit, bool) and limit > 0:
-            left[name] = min(1.0, max(0.0, 1.0 - amounts[name] / limit))
+    for name, limit in LIMITS.items():
+        amount = limits.get(name)
+        if isinstance(amount, int | float) and not isinstance(amount, bool) and amount > 0:
+            left[name] = min(1.0, max(0.0, 1.0 - limit.counted(used) / amount))
     return left

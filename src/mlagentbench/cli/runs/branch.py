@@ -6,19 +6,16 @@ from typing import Annotated
 import typer
 
 from mlagentbench.cli.completion import complete_agent
+from mlagentbench.cli.generated_options import generated_values, with_options
 from mlagentbench.cli.options import (
     MODELS_PANEL,
     Jobs,
     JsonOption,
-    MaxCost,
-    MaxSteps,
-    MaxTime,
-    MaxTokens,
     ModelArguments,
     Prices,
     RoleOption,
     RunArgument,
-    limits,
+    limit_options,
 )
 
 CHANGES_PANEL = "What the branches change"
@@ -63,7 +60,9 @@ ModelOption = Annotated[
 ]
 
 
+@with_options(limit_options)
 def branch(
+    context: typer.Context,
     run: RunArgument,
     step: StepOption,
     runs: RunsOption = 1,
@@ -75,10 +74,6 @@ def branch(
     model: ModelOption = None,
     role: RoleOption = None,
     model_argument: ModelArguments = None,
-    max_steps: MaxSteps = None,
-    max_time: MaxTime = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
     prices: Prices = None,
 ) -> None:
     """Start new runs from a step of another run, with or without changes.
@@ -103,7 +98,7 @@ def branch(
         model_arguments=model_argument or [],
         prices=prices,
         jobs=jobs,
-        **limits(max_steps, max_time, max_tokens, max_cost),
+        **generated_values(context),
     )
     outcome = branch_run(run, step, runs, changes, how, say, progress_console(json_output))
     raise typer.Exit(print_suite(outcome, as_json=json_output))

@@ -116,7 +116,7 @@ class ToolServices:
         except ValueError as error:
             raise HTTPException(400, str(error)) from error
         limit = self.limits.tokens
-        if self._budget is not None and self._budget.remaining().tokens == 0:
+        if self._budget is not None and self._budget.remaining().get("tokens") == 0:
             raise HTTPException(429, "the run's tokens are used up")
         if limit is not None and self.used.input_tokens + self.used.output_tokens >= limit:
             self._count(refused_calls=1)

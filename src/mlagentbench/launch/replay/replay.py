@@ -33,7 +33,8 @@ from mlagentbench.launch.replay.result import (
 )
 from mlagentbench.launch.replay.source import RecordedStep, ReplaySource, read_source
 from mlagentbench.launch.replay.steps import Replayer, recorded_model
-from mlagentbench.records import BudgetLimits, Disclosure, GradeRecord, Json, Outcome, RunRecord
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.records import Disclosure, GradeRecord, Json, Outcome, RunRecord
 from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.hash_chain import chained, first_hash, payloads
 from mlagentbench.runs.journal import read_journal
@@ -41,8 +42,8 @@ from mlagentbench.runs.machine_facts import hardware, packages
 from mlagentbench.runs.objects.object_store import JoinedObjects
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import find_run, read_grades
-from mlagentbench.sandbox.bwrap.prerequisites import isolation
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
 from mlagentbench.tasks.python_env.env import PythonEnv, python_env_with_hash
 
 REPLAYS = "replays"
@@ -72,8 +73,8 @@ def _fresh_run(out: Path, source: ReplaySource) -> HeldRun:
     facts = source.record.disclosure
     disclosure = facts.model_copy(
         update={
-            "sandbox": "bubblewrap",
-            "isolation": isolation(),
+            "sandbox": DEFAULT_SANDBOX,
+            "isolation": SANDBOXES[DEFAULT_SANDBOX].isolation(),
             "limits": BudgetLimits().model_dump(),
             "python_env": source.python_env.hash,
             "python_packages": source.python_env.versions,
@@ -127,8 +128,10 @@ def setup_differences(then: Disclosure, python_env: PythonEnv) -> Iterator[Setup
     yield from _of_python_env(then, python_env)
     yield from _of_each("harness", then.packages, packages())
     yield from _of_each("hardware", then.hardware, hardware())
-    if then.isolation != isolation():
-        yield SetupDifference(what="isolation", then=then.isolation, now=isolation())
+    if then.isolation != SANDBOXES[DEFAULT_SANDBOX].isolation():
+        yield SetupDifference(
+            what="isolation", then=then.isolation, now=SANDBOXES[DEFAULT_SANDBOX].isolation()
+        )
 
 
 def _of_python_env(then: Disclosure, now: PythonEnv) -> Iterator[SetupDifference]:

@@ -6,7 +6,7 @@ from mlagentbench.report.exports.data_frames import TABLES
 from mlagentbench.report.report_data import ReportData
 
 
-def csv_files(data: ReportData) -> Iterator[tuple[str, bytes]]:
+def files(data: ReportData) -> Iterator[tuple[str, bytes]]:
     for table in TABLES:
         text = table.frame(data).to_csv(index=False, lineterminator="\n")
         yield f"{table.name}.csv", text.encode()

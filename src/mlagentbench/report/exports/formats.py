@@ -1,40 +1,45 @@
-"""The formats that a report can be exported to; a new one is a new file and a line of FORMATS."""
+"""The formats that a report can be exported to; a new one is a file and a row of FORMATS."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
-from mlagentbench.report.exports.csv_tables import csv_files
-from mlagentbench.report.exports.latex_tables import latex_files
-from mlagentbench.report.exports.markdown_tables import markdown_files
-from mlagentbench.report.exports.parquet_tables import parquet_files
-from mlagentbench.report.exports.plots import plot_files
-from mlagentbench.report.report_data import ReportData
+from mlagentbench.plugins import Registry
+
+if TYPE_CHECKING:
+    from mlagentbench.report.report_data import ReportData
 
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """Where a format's files go below the report, and the function that makes them.
+    """A format: its option of `report`, where its files go, and what makes them."""
 
-    `needs` is a package that the extra called like the format installs.
-    """
-
+    name: str
+    description: str
+    """The help of its option."""
     folder: str
-    files: Callable[[ReportData], Iterable[tuple[str, bytes]]]
-    """Each file's name and contents."""
+    """Below the report."""
+    module: str
+    """Has the function `files(data: ReportData)`, which yields each file's name and contents."""
     needs: str | None = None
+    """A package that the extra called like the format installs."""
 
 
-FORMATS = {
-    "csv": ExportFormat("tables", csv_files),
-    "parquet": ExportFormat("tables", parquet_files, needs="pyarrow"),
-    "latex": ExportFormat("tables", latex_files),
-    "markdown": ExportFormat("tables", markdown_files),
-    "plots": ExportFormat("plots", plot_files, needs="matplotlib"),
-}
+_HERE = "mlagentbench.report.exports"
+FORMATS = Registry(
+    "export format",
+    ExportFormat("csv", "Tables with all digits.", "tables", f"{_HERE}.csv_tables"),
+    ExportFormat(
+        "parquet", "The same, as Parquet.", "tables", f"{_HERE}.parquet_tables", needs="pyarrow"
+    ),
+    ExportFormat("latex", "Tables for a paper.", "tables", f"{_HERE}.latex_tables"),
+    ExportFormat("markdown", "Tables for a README.", "tables", f"{_HERE}.markdown_tables"),
+    ExportFormat("plots", "Plots as SVG and PDF.", "plots", f"{_HERE}.plots", needs="matplotlib"),
+)
 
 
 def require_formats(names: Collection[str]) -> None:
@@ -49,13 +54,13 @@ def require_formats(names: Collection[str]) -> None:
             raise UsageError(f"--{name} needs {package}; {fix}") from error
 
 
-def write_exports(data: ReportData, names: Collection[str], to: Path) -> list[Path]:
+def write_exports(data: "ReportData", names: Collection[str], to: Path) -> list[Path]:
     """Write a report in each of these formats below its directory; returns the files."""
     require_formats(names)
     written = []
     for name, export in FORMATS.items():
         if name in names:
-            for file_name, contents in export.files(data):
+            for file_name, contents in import_module(export.module).files(data):
                 written.append(to / export.folder / file_name)
                 write_atomically(written[-1], contents)
     return written

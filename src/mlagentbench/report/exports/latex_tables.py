@@ -23,7 +23,7 @@ _LATEX_SIGNS = {
 _LATEX_SPECIAL = re.compile("[" + re.escape("".join(_LATEX_SIGNS)) + "]")
 
 
-def latex_files(data: ReportData) -> Iterator[tuple[str, bytes]]:
+def files(data: ReportData) -> Iterator[tuple[str, bytes]]:
     for grid in grids(data):
         yield f"{grid.name}.tex", latex(grid).encode()
 

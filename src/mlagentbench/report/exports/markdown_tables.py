@@ -8,7 +8,7 @@ from mlagentbench.report.report_data import ReportData
 from mlagentbench.report.untrusted_text import visible
 
 
-def markdown_files(data: ReportData) -> Iterator[tuple[str, bytes]]:
+def files(data: ReportData) -> Iterator[tuple[str, bytes]]:
     yield "tables.md", "\n".join(map(markdown, grids(data))).encode()
 
 

@@ -7,7 +7,7 @@ from mlagentbench.report.exports.data_frames import TABLES
 from mlagentbench.report.report_data import ReportData
 
 
-def parquet_files(data: ReportData) -> Iterator[tuple[str, bytes]]:
+def files(data: ReportData) -> Iterator[tuple[str, bytes]]:
     for table in TABLES:
         contents = io.BytesIO()
         table.frame(data).to_parquet(contents, index=False)

@@ -57,7 +57,7 @@ class Plot:
     figure: "Figure"
 
 
-def plot_files(data: ReportData) -> Iterator[tuple[str, bytes]]:
+def files(data: ReportData) -> Iterator[tuple[str, bytes]]:
     """All plots of a report, each as SVG and as PDF."""
     from matplotlib import rc_context
 

@@ -12,11 +12,9 @@ from mlagentbench.sandbox.conformance import ConformanceResult, check_sandbox
 from mlagentbench.sandbox.inspect_adapter import InspectSandbox
 
 
-def check_provider(name: str) -> list[ConformanceResult]:
-    """Test every guarantee of the contract in a fresh sandbox of this provider."""
-    return (
-        asyncio.run(_check_bubblewrap()) if name == "bubblewrap" else _check_inspect_provider(name)
-    )
+def check_bubblewrap() -> list[ConformanceResult]:
+    """Test every guarantee of the contract in a fresh bubblewrap."""
+    return asyncio.run(_check_bubblewrap())
 
 
 async def _check_bubblewrap() -> list[ConformanceResult]:
@@ -26,8 +24,8 @@ async def _check_bubblewrap() -> list[ConformanceResult]:
             return await check_sandbox(sandbox)
 
 
-def _check_inspect_provider(provider: str) -> list[ConformanceResult]:
-    """Test another Inspect provider, within a sample."""
+def check_inspect_provider(provider: str) -> list[ConformanceResult]:
+    """Test a sandbox provider of Inspect, within a sample."""
     import inspect_ai
     from inspect_ai.dataset import Sample
     from inspect_ai.solver import Generate, Solver, TaskState, solver
@@ -38,7 +36,7 @@ def _check_inspect_provider(provider: str) -> list[ConformanceResult]:
     @solver
     def try_sandbox() -> Solver:
         async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-            results.extend(await check_sandbox(InspectSandbox(sandbox(), provider)))
+            results.extend(await check_sandbox(InspectSandbox(sandbox())))
             return state
 
         return solve

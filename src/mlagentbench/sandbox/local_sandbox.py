@@ -1,0 +1,46 @@
+"""A run in Inspect's `local` sandbox."""
+
+import shutil
+from pathlib import Path
+
+from inspect_ai.util import sandbox as inspect_sandbox
+from inspect_ai.util._sandbox.local import LocalSandboxEnvironment
+
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.sandbox.base import SandboxSpec
+from mlagentbench.sandbox.inspect_adapter import InspectSandbox
+
+
+class LocalRunSandbox:
+    """Inspect's `local` sandbox in the run's directory, without isolation.
+
+    What a sandbox would bind is copied, and protected only by the actions.
+    """
+
+    def __init__(self, run: RunDirectory, spec: SandboxSpec) -> None:
+        self.run = run
+        self.spec = spec
+        self._environment = inspect_sandbox()
+        variables = {"PATH": f"{spec.python_env / 'bin'}:/usr/local/bin:/usr/bin:/bin", **spec.env}
+        self.contract = InspectSandbox(self._environment, spec.limits, variables)
+
+    async def start(self) -> None:
+        for bind in self.spec.binds:
+            target = self.run.work / Path(bind.target).name
+            if bind.source.is_dir():
+                shutil.copytree(bind.source, target, dirs_exist_ok=True)
+            else:
+                shutil.copyfile(bind.source, target)
+        directory = self._directory()
+        shutil.rmtree(directory)
+        directory.symlink_to(self.run.work)
+
+    async def stop(self) -> None:
+        """Restore the empty directory that Inspect will remove."""
+        directory = self._directory()
+        if directory.is_symlink():
+            directory.unlink()
+            directory.mkdir()
+
+    def _directory(self) -> Path:
+        return Path(self._environment.as_type(LocalSandboxEnvironment).directory.name)

@@ -1,0 +1,61 @@
+"""A provider of sandboxes for runs: what it offers, and how a run's sandbox is made and killed."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from mlagentbench.runs.directory import RunDirectory
+    from mlagentbench.sandbox.base import LoopbackServer, Sandbox, SandboxSpec
+    from mlagentbench.sandbox.conformance import ConformanceResult
+
+
+class RunSandbox(Protocol):
+    """What a run needs of its sandbox."""
+
+    @property
+    def contract(self) -> "Sandbox": ...
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class SandboxProvider(ABC):
+    """A row of SANDBOXES; its methods import what they need."""
+
+    name: str
+    """For --sandbox, and in what results disclose."""
+    description: str
+    """For help: "no isolation"."""
+    inspect_provider: str
+    """The provider of Inspect whose sandbox a sample gets."""
+    serves_loopback: bool = False
+    """Whether programs reach a server of the harness, which gives them a model."""
+    runs_agents: bool = False
+    """Whether in-sandbox agents can run in it, and reach their model."""
+    needs_mark: bool = True
+    """Whether results say beside their numbers that they come from this sandbox."""
+
+    @abstractmethod
+    def for_run(
+        self, run: "RunDirectory", spec: "SandboxSpec", server: "LoopbackServer | None" = None
+    ) -> RunSandbox:
+        """A run's sandbox, not started; `server` is None unless `serves_loopback`."""
+
+    @abstractmethod
+    def isolation(self) -> str:
+        """How commands are isolated from the host, for disclosure; "none" if they are not."""
+
+    def require(self) -> None:  # noqa: B027
+        """Raise a UsageError if this machine lacks something that the sandbox needs."""
+
+    def kill_leftover(self, written: bytes) -> None:  # noqa: B027
+        """Kill what a killed harness left behind; `written` is what it wrote to sandbox.json."""
+
+    def check(self) -> "list[ConformanceResult]":
+        """Test every guarantee of the contract in a fresh sandbox."""
+        from mlagentbench.sandbox.sandbox_check import check_inspect_provider
+
+        return check_inspect_provider(self.inspect_provider)
