@@ -25,6 +25,7 @@ ORDER = (
     {"grading"},
     {"agents"},
     {"environment"},
+    {"program_services"},
     {"models", "sandbox"},
     {"runs"},
     {"tasks"},
@@ -84,6 +85,15 @@ def test_imports_point_one_way(path: Path) -> None:
 def test_programs_that_run_elsewhere_import_nothing_of_ours() -> None:
     for path in (PACKAGE / "guest").glob("*.py"):
         assert not imported_rooms(path), path
+
+
+def test_services_of_programs_are_reached_through_one_module() -> None:
+    """Two tasks need them; the core knows nothing of papers, readers and chat requests."""
+    seam = "mlagentbench.program_services.services"
+    for path in MODULES:
+        if room_of(path) != "program_services":
+            reached = {one for one in imported_modules(path) if "program_services" in one}
+            assert reached <= {seam}, path
 
 
 def test_the_order_is_seen_in_every_form_of_import(tmp_path: Path) -> None:

@@ -9,14 +9,13 @@ from mlagentbench.environment.actions.action import ActionSpec, AskPerson
 from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.environment import Environment, set_current_environment
 from mlagentbench.environment.feedback import Feedback, hold_out
-from mlagentbench.environment.services.tool_model import (
-    ROLE,
-    LoggedReplies,
-    ToolModel,
-    load_tool,
-)
-from mlagentbench.environment.services.tool_services import run_services, serving
 from mlagentbench.environment.workspace import sandbox_spec
+from mlagentbench.program_services.services import (
+    ROLE,
+    ProgramServices,
+    run_services,
+    serving,
+)
 from mlagentbench.records import BudgetLimits, Tier
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.record import disclose, find_or_create_run
@@ -50,7 +49,7 @@ async def open_environment(
     feedback = None
     if feedback_calls:
         feedback = await hold_out(task, data, python_env, call_task, feedback_calls)
-    tool_name = task.spec.tool_model
+    tool = task.spec.tool_model
     disclosure = disclose(
         task,
         data,
@@ -59,20 +58,21 @@ async def open_environment(
         agent="by-hand",
         isolation=isolation(),
         feedback=f"validation:{feedback_calls}" if feedback_calls else "none",
-        roles=None if tool_name is None else {ROLE: tool_name},
+        roles=None if tool is None else {ROLE: tool},
     )
     run = find_or_create_run(out.absolute(), task, epoch, disclosure)
+    budget = Budget(limits)
     async with open_run(
         task,
         run,
         data,
         python_env,
-        limits,
+        budget,
         actions,
         seed=task.run_seed(epoch),
         feedback=feedback,
         models=models,
-        tool=None if tool_name is None else LoggedReplies(load_tool(tool_name), run.asked),
+        services=run_services(task, tool, data.private, run.asked, budget),
     ) as environment:
         yield environment
 
@@ -83,19 +83,17 @@ async def open_run(
     run: RunDirectory,
     data: PreparedData,
     python_env: PythonEnv,
-    limits: BudgetLimits,
+    budget: Budget,
     actions: Sequence[ActionSpec],
     *,
     seed: int,
     feedback: Feedback | None = None,
-    tool: ToolModel | None = None,
+    services: ProgramServices | None = None,
     models: "Mapping[str, str | Model] | None" = None,
     ask_person: AskPerson | None = None,
 ) -> AsyncIterator[Environment]:
     """The run in this directory, started or resumed, in the default sandbox."""
     spec = sandbox_spec(task, run, data, python_env, seed, feedback)
-    budget = Budget(limits)
-    services = None if tool is None else run_services(task, data.private, tool, budget)
     with run.locked():
         sandbox = BubblewrapSandbox(spec, services)
         environment = Environment(

@@ -11,7 +11,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from mlagentbench.agents.custom_agent import is_file, load_agent
 from mlagentbench.agents.registry import AgentInfo, find_agent
 from mlagentbench.environment.actions.action_sets import choose_actions
-from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.errors import UsageError
 from mlagentbench.models.model_check import read_prices
 from mlagentbench.models.model_choice import (
@@ -21,6 +20,7 @@ from mlagentbench.models.model_choice import (
     parse_arguments,
     parse_role,
 )
+from mlagentbench.program_services.services import with_tool_role
 from mlagentbench.records import BudgetLimits, Json, Record, Tier
 from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.make_ready import Ready
@@ -256,8 +256,7 @@ def roles_of(request: SuiteRequest, cell: Cell) -> dict[str, str]:
     A role that is not bound has no usage in Inspect's log.
     """
     default = dict.fromkeys(cell.info.roles, cell.model)
-    tool = tool_model_name(load_task(cell.task), request.roles, cell.model)
-    return {**default, **request.roles} | ({} if tool is None else {ROLE: tool})
+    return with_tool_role(load_task(cell.task), {**default, **request.roles}, cell.model)
 
 
 def role_choices(request: SuiteRequest, cell: Cell) -> dict[str, ModelChoice]:

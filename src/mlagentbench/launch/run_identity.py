@@ -17,11 +17,11 @@ from mlagentbench.environment.actions.action_sets import (
     with_help,
     without_help,
 )
-from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.launch.out_directory import find_output
 from mlagentbench.launch.request import AgentChoice, RunSettings
 from mlagentbench.models.model_choice import ModelChoice, model_names, who_answers
+from mlagentbench.program_services.services import tool_model_name, with_tool_role
 from mlagentbench.records import BudgetLimits, Disclosure, Json
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal
@@ -108,7 +108,6 @@ def disclose_run(
 ) -> Disclosure:
     """The disclosure of such a run."""
     names = model_names(roles)
-    tool = tool_model_name(task, names, model.name)
     answering = who_answers(model, roles)
     return disclose(
         task,
@@ -118,7 +117,7 @@ def disclose_run(
         agent=agent.name,
         agent_settings=agent.settings,
         model=model.name,
-        roles=names if tool is None else {**names, ROLE: tool},
+        roles=with_tool_role(task, names, model.name),
         answered_by=answering.answered_by,
         recording=answering.recording,
         sandbox=settings.sandbox,

@@ -19,8 +19,6 @@ from mlagentbench.environment.actions.action import AskPerson
 from mlagentbench.environment.budget import Budget, working_clock
 from mlagentbench.environment.environment import Environment, set_current_environment
 from mlagentbench.environment.feedback import hold_out
-from mlagentbench.environment.services.tool_model import LoggedReplies, load_tool
-from mlagentbench.environment.services.tool_services import run_services
 from mlagentbench.environment.workspace import sandbox_spec
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
@@ -36,6 +34,7 @@ from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.launch.request import RunSettings
 from mlagentbench.launch.run_identity import IdentifiedRun, actions_of, identify, run_of_sample
 from mlagentbench.launch.run_sandbox import kill_leftover_sandbox, run_sandbox
+from mlagentbench.program_services.services import run_services, serving
 from mlagentbench.records import GradeRecord, Outcome
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal
@@ -107,11 +106,8 @@ async def _open_environment(identified: IdentifiedRun) -> OpenRun:
         feedback = await hold_out(task, data, python_env, call_task, calls) if calls else None
         spec = sandbox_spec(task, run, data, python_env, read_record(run).seed, feedback)
         budget = Budget(identified.limits, clock=working_clock())
-        services = None
-        if identified.tool is not None:
-            tool = LoggedReplies(load_tool(identified.tool), run.asked)
-            services = run_services(task, data.private, tool, budget)
-            resources.push_async_callback(services.close)
+        services = run_services(task, identified.tool, data.private, run.asked, budget)
+        await resources.enter_async_context(serving(services))
         sandbox = run_sandbox(settings.sandbox, run, spec, services)
         environment = Environment(
             task,

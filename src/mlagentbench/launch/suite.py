@@ -8,7 +8,6 @@ from shutil import disk_usage
 from rich.console import Console
 
 from mlagentbench.environment.feedback import require_feedback
-from mlagentbench.environment.services.tool_model import ROLE
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.engines.local import evaluate
 from mlagentbench.launch.out_directory import own_output
@@ -24,10 +23,10 @@ from mlagentbench.launch.request import (
 )
 from mlagentbench.models.model_check import require_model
 from mlagentbench.models.model_choice import (
-    RECORDED,
     choose,
     require_known_arguments,
 )
+from mlagentbench.program_services.services import check_services
 from mlagentbench.records import Disclosure
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import RunResult, SuiteOutcome, collect
@@ -104,16 +103,7 @@ def check_requirements(request: SuiteRequest, console: Console) -> None:
     for cell in request.cells:
         if cell.info.in_sandbox:
             _check_in_sandbox_agent(cell.info.name, request.settings)
-        if ROLE in roles_of(request, cell) and request.settings.sandbox != "bubblewrap":
-            raise UsageError(
-                f"{cell.task} needs --sandbox bubblewrap: the submitted program reaches its model "
-                "on that sandbox's loopback only"
-            )
-        if roles_of(request, cell).get(ROLE) == RECORDED:
-            raise UsageError(
-                f"{cell.task} needs a model for its programs, and a recording has no replies for "
-                "them: --role tool=PROVIDER/NAME"
-            )
+        check_services(load_task(cell.task), roles_of(request, cell), request.settings.sandbox)
     if request.settings.feedback_calls():
         for task in _tasks(request).values():
             require_feedback(task)

@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Mapping
+from pkgutil import resolve_name
 from typing import Any
 
 from inspect_ai._util.error import PrerequisiteError
@@ -23,13 +24,15 @@ from mlagentbench.models.builtin_model import (
     ModelCall,
     estimated_usage,
 )
-from mlagentbench.models.mailbox_model import Mailbox
-from mlagentbench.models.paper_reader import Reader
-from mlagentbench.models.recorded_model import Recorded
 from mlagentbench.records import Json
 
 PROVIDER = "mlagentbench"
-MODELS: dict[str, type[BuiltinModel]] = {"reader": Reader, "recorded": Recorded, "mailbox": Mailbox}
+MODELS = {
+    "reader": "mlagentbench.program_services.paper_reader:Reader",
+    "recorded": "mlagentbench.models.recorded_model:Recorded",
+    "mailbox": "mlagentbench.models.mailbox_model:Mailbox",
+}
+"""The class of each model, a BuiltinModel; it is imported when the model is used."""
 UNLIMITED_CONNECTIONS = 1000
 DEFAULT_CONFIG = GenerateConfig()
 
@@ -41,10 +44,11 @@ def is_builtin(name: str) -> bool:
 
 def builtin_model_type(name: str) -> type[BuiltinModel]:
     """The class of `mlagentbench/NAME`; raises UsageError with the known names."""
-    found = MODELS.get(name.removeprefix(f"{PROVIDER}/"))
-    if found is None:
+    place = MODELS.get(name.removeprefix(f"{PROVIDER}/"))
+    if place is None:
         known = ", ".join(f"{PROVIDER}/{one}" for one in MODELS)
         raise UsageError(f"unknown model {name}; known: {known}")
+    found: type[BuiltinModel] = resolve_name(place)
     return found
 
 
