@@ -31,7 +31,7 @@ ORDER = (
     {"tasks"},
     {"numeric", "home"},
     {"fs"},
-    {"records", "prompts", "guest"},
+    {"records", "prompts", "guest", "inspect_private"},
     {"errors"},
 )
 """A module imports from rooms below its own, and from its own."""
@@ -85,6 +85,14 @@ def test_imports_point_one_way(path: Path) -> None:
 def test_programs_that_run_elsewhere_import_nothing_of_ours() -> None:
     for path in (PACKAGE / "guest").glob("*.py"):
         assert not imported_rooms(path), path
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_private_names_of_inspect_are_imported_in_one_module(path: Path) -> None:
+    if path.stem != "inspect_private":
+        assert not [
+            one for one in imported_modules(path) if one.startswith("inspect_ai") and "._" in one
+        ]
 
 
 def test_services_of_programs_are_reached_through_one_module() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from mlagentbench.errors import RunEnded
+from mlagentbench.inspect_private import sample_clock
 from mlagentbench.records import BudgetLimits, Usage
 
 
@@ -106,7 +107,4 @@ def working_clock() -> Callable[[], float]:
 
     Outside of a sample it is an ordinary clock.
     """
-    from inspect_ai._util.working import sample_timing
-
-    timing = sample_timing()
-    return time.monotonic if timing is None else timing.working
+    return sample_clock() or time.monotonic

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inspect_ai.log import EvalLog, read_eval_log_async
-from inspect_ai.log._samples import sample_active
 from inspect_ai.solver import TaskState
 
 from mlagentbench.agents.registry import AGENTS
@@ -18,6 +17,7 @@ from mlagentbench.environment.actions.action_sets import (
     without_help,
 )
 from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.inspect_private import sample_log
 from mlagentbench.launch.out_directory import find_output
 from mlagentbench.launch.request import AgentChoice, RunSettings
 from mlagentbench.models.model_choice import ModelChoice, model_names, who_answers
@@ -144,10 +144,10 @@ def run_of_sample(state: TaskState) -> RunDirectory:
 
 async def _log_being_written() -> EvalLog:
     """The header of the log that Inspect is writing, with agent, model and roles."""
-    active = sample_active()
-    if active is None:
+    address = sample_log()
+    if address is None:
         raise RunFailed("harness", "this is not an Inspect sample")
-    location = active.log_location.removeprefix("file://")
+    location = address.removeprefix("file://")
     if "://" in location:
         raise UsageError(
             f"the log directory of {location} is not on this machine; runs need a local --log-dir"

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Protocol
 
 from inspect_ai.util import sandbox as inspect_sandbox
-from inspect_ai.util._sandbox.local import LocalSandboxEnvironment
 
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
+from mlagentbench.inspect_private import local_sandbox_directory
 from mlagentbench.launch.request import SandboxName
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.sandbox.base import Identity, LoopbackServer, Sandbox, SandboxSpec
@@ -101,4 +101,4 @@ class LocalRunSandbox:
             directory.mkdir()
 
     def _directory(self) -> Path:
-        return Path(self._environment.as_type(LocalSandboxEnvironment).directory.name)
+        return local_sandbox_directory(self._environment)

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from pkgutil import resolve_name
 from typing import Any
 
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelAPI, ModelOutput, modelapi
 from inspect_ai.tool import ToolChoice, ToolInfo
 from pydantic import ValidationError
 from rich.markup import escape
 
 from mlagentbench.errors import UsageError
+from mlagentbench.inspect_private import prerequisite_error
 from mlagentbench.models.builtin_model import (
     CHARACTERS_PER_TOKEN,
     BuiltinModel,
@@ -85,7 +85,7 @@ class BuiltinModelAPI(ModelAPI):
         try:
             self._model = make_builtin_model(f"{PROVIDER}/{model_name}", model_args)
         except UsageError as error:
-            raise PrerequisiteError(escape(str(error))) from error
+            raise prerequisite_error(escape(str(error))) from error
 
     async def generate(
         self,
