@@ -9,6 +9,7 @@ from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
 from mlagentbench.records import GradeRecord, Record, Step
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.hash_chain import require_chain
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import entry_at
@@ -44,6 +45,7 @@ def _score(run: RunDirectory, steps: str, announce: Callable[[str], None]) -> Re
     failure = None
     try:
         with run.locked():
+            require_chain(run.journal, run.appended_files)
             for number in selected_steps(run, steps):
                 announce(f"grading {run.relative} after step {number}")
                 grades.append(asyncio.run(grade_run(run, number)))

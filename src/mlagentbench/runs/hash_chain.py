@@ -127,6 +127,8 @@ def _seal_of(raw: bytes) -> re.Match[bytes] | None:
 
 def whole_lines(path: Path) -> list[bytes]:
     """The lines of a file without their newlines; none for no file. A torn last line is dropped."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory; copy the file of that name from a backup")
     contents = path.read_bytes() if path.exists() else b""
     return contents.split(b"\n")[:-1]
 
