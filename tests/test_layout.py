@@ -25,13 +25,14 @@ ORDER = (
     {"grading"},
     {"agents"},
     {"environment"},
+    {"program_services"},
     {"models", "sandbox"},
     {"runs"},
     {"limit_table"},
     {"tasks"},
     {"numeric", "home"},
     {"fs", "inspect_startup"},
-    {"records", "prompts", "guest", "plugins"},
+    {"records", "prompts", "guest", "plugins", "inspect_private"},
     {"errors"},
 )
 """A module imports from rooms below its own, and from its own."""
@@ -85,6 +86,23 @@ def test_imports_point_one_way(path: Path) -> None:
 def test_programs_that_run_elsewhere_import_nothing_of_ours() -> None:
     for path in (PACKAGE / "guest").glob("*.py"):
         assert not imported_rooms(path), path
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_private_names_of_inspect_are_imported_in_one_module(path: Path) -> None:
+    if path.stem != "inspect_private":
+        assert not [
+            one for one in imported_modules(path) if one.startswith("inspect_ai") and "._" in one
+        ]
+
+
+def test_services_of_programs_are_reached_through_one_module() -> None:
+    """Two tasks need them; the core knows nothing of papers, readers and chat requests."""
+    seam = "mlagentbench.program_services.services"
+    for path in MODULES:
+        if room_of(path) != "program_services":
+            reached = {one for one in imported_modules(path) if "program_services" in one}
+            assert reached <= {seam}, path
 
 
 def test_the_order_is_seen_in_every_form_of_import(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_the_table_fits_a_terminal_of_80_columns(
     said = capsys.readouterr()
     assert "8/8 [0.68-1.00]" in said.out and "4.0450 ± 0.0087" in said.out
     assert "floor 10.00, bar 6.000, reference 2.000" in said.out
-    assert "inspect view --log-dir /out/logs" in said.out
+    assert "mlagentbench view /out" in said.out
     assert max(map(len, said.out.splitlines())) <= 80 and said.err == ""
 
 

@@ -28,7 +28,7 @@ def test_the_demo_tells_nothing_from_something(tmp_path: Path, run: Run) -> None
     for task in TASKS:
         assert f"{task} (mini, public seed)" in result.stdout
     assert len(re.findall(r"replies matched \d+ of \d+", result.stdout)) == len(TASKS)
-    assert "inspect view --log-dir out/logs" in result.stdout
+    assert "mlagentbench view out" in result.stdout
     assert result.stdout.splitlines()[-1] == "report: out/report/index.html"
     overview = (tmp_path / "out/report/index.html").read_text()
     assert all(task in overview for task in TASKS)

@@ -7,7 +7,7 @@ import pytest
 from chains import faults, rechain
 from command_line import Run
 
-from mlagentbench.environment.services.tool_model import read_cached_replies, request_key
+from mlagentbench.program_services.tool_model import read_cached_replies, request_key
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import collect, run_directories
 

@@ -9,7 +9,7 @@ from made_records import made_record
 from number_task import write_number_task
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.grading.regrade import selected_steps
+from mlagentbench.grading.regrade import score_runs, selected_steps
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, RunLine
 from mlagentbench.runs.objects.object_store import ObjectStore
@@ -68,3 +68,11 @@ def test_without_its_snapshots_a_run_cannot_be_graded(tmp_path: Path) -> None:
             file.unlink()
     with pytest.raises(RunFailed, match="is missing; copy it from a backup of"):
         selected_steps(run, "changed")
+
+
+def test_an_altered_run_is_not_graded(tmp_path: Path) -> None:
+    run = run_with(tmp_path, {}, submitted("a"))
+    run.journal.write_bytes(run.journal.read_bytes().replace(b'"-"', b'"+"'))
+    [regraded] = score_runs([run.path], "last", lambda _: None)
+    assert regraded.grades == ()
+    assert "does not match its own hash: the file was altered" in str(regraded.failure)

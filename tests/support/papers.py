@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from mlagentbench.environment.services.paper_search import PaperRecord
-from mlagentbench.environment.services.tool_model import ChatReply, ChatRequest
+from mlagentbench.program_services.paper_search import PaperRecord
+from mlagentbench.program_services.tool_model import ChatReply, ChatRequest
 
 TEXTS = {
     "2001.00001": ("Glaciers & snow", "Ice melts in summer. Glaciers shrink."),

@@ -9,6 +9,7 @@ from task_folders import task_toml, write_files, write_task_folder
 
 from mlagentbench.environment.actions.action import ActionSpec, AskPerson
 from mlagentbench.environment.actions.action_sets import ALL_ACTIONS
+from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import Feedback
 from mlagentbench.environment.open_run import open_run as open_run_of
@@ -146,7 +147,7 @@ async def open_run(
             held,
             data,
             python_env,
-            limits or BudgetLimits(steps=40, time=600.0),
+            Budget(limits or BudgetLimits(steps=40, time=600.0)),
             seed=7,
             actions=actions,
             feedback=feedback,

@@ -8,6 +8,7 @@ from typing import Any
 
 from mlagentbench.agents.registry import AGENTS, AgentInfo
 from mlagentbench.errors import UsageError
+from mlagentbench.inspect_private import is_solver
 
 
 def is_file(name: str) -> bool:
@@ -60,13 +61,10 @@ def _module_name(file: Path) -> str:
 
 
 def _solvers(module: ModuleType) -> dict[str, Any]:
-    from inspect_ai._util.registry import is_registry_object, registry_info
-
     return {
         name: value
         for name, value in vars(module).items()
         if callable(value)
         and getattr(value, "__module__", None) == module.__name__
-        and is_registry_object(value)
-        and registry_info(value).type == "solver"
+        and is_solver(value)
     }

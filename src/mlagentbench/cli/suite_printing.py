@@ -95,10 +95,10 @@ def _print_table(outcome: SuiteOutcome, lines: Sequence[CellStatistics], console
             highlight=False,
             soft_wrap=True,
         )
-    out, logs = shown_path(outcome.out), shown_path(outcome.out / "logs")
+    out = shown_path(outcome.out)
     console.print(
         f"\nruns: {out}   to inspect them: mlagentbench report {out}\n"
-        f"raw transcripts: inspect view --log-dir {logs}",
+        f"raw transcripts: mlagentbench view {out}",
         highlight=False,
         soft_wrap=True,
     )

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from mlagentbench.inspect_private import sample_clock
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.records import Usage
 
@@ -99,7 +100,4 @@ def working_clock() -> Callable[[], float]:
 
     Outside of a sample it is an ordinary clock.
     """
-    from inspect_ai._util.working import sample_timing
-
-    timing = sample_timing()
-    return time.monotonic if timing is None else timing.working
+    return sample_clock() or time.monotonic

@@ -42,7 +42,6 @@ from mlagentbench.environment.actions.execute import python_repl
 from mlagentbench.environment.actions.repl import Repl
 from mlagentbench.environment.actions.submission import SubmissionCheck
 from mlagentbench.environment.ask_models import Models
-from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.feedback import explanation
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.environment.workspace import PathRefused, workspace_of
@@ -90,13 +89,13 @@ class Environment:
     limits the run has had. In a branch, the first `taken_over` steps are another agent's.
     """
 
-    def __init__(self, setup: RunSetup, sandbox: Sandbox, budget: Budget) -> None:
+    def __init__(self, setup: RunSetup, sandbox: Sandbox) -> None:
         self.task = task = setup.task
         self.run = run = setup.run
         self.data = data = setup.data
         self.python_env = setup.python_env
         self.sandbox = sandbox
-        self.budget = budget
+        self.budget = budget = setup.budget
         self.actions = Actions(setup.actions)
         self.steps: list[Step] = []
         self.outcome: Outcome | None = None

@@ -6,11 +6,9 @@ Inspect's samples, replays and `Environment.open` all come through here.
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
-from mlagentbench.environment.budget import Budget, working_clock
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.run_context import RunContext
 from mlagentbench.environment.run_setup import RunSetup
-from mlagentbench.environment.services.tool_services import run_services
 from mlagentbench.environment.workspace import sandbox_spec
 from mlagentbench.sandbox.base import LoopbackServer, SandboxSpec
 from mlagentbench.sandbox.sandbox_provider import RunSandbox
@@ -24,16 +22,14 @@ async def open_run(setup: RunSetup, make_sandbox: MakeSandbox) -> RunContext:
     The caller holds the run, from before it is opened until after it is closed. If anything fails,
     all that was started before it is stopped.
     """
-    task, data = setup.task, setup.data
     async with AsyncExitStack() as resources:
-        budget = Budget(setup.limits, clock=working_clock())
-        services = None
-        if setup.tool is not None:
-            services = run_services(task, data.private, setup.tool, budget)
-            resources.push_async_callback(services.close)
-        spec = sandbox_spec(task, setup.run, data, setup.python_env, setup.seed, setup.feedback)
-        sandbox = make_sandbox(spec, services)
-        environment = Environment(setup, sandbox.contract, budget)
+        if setup.services is not None:
+            resources.push_async_callback(setup.services.close)
+        spec = sandbox_spec(
+            setup.task, setup.run, setup.data, setup.python_env, setup.seed, setup.feedback
+        )
+        sandbox = make_sandbox(spec, setup.services)
+        environment = Environment(setup, sandbox.contract)
         resources.push_async_callback(sandbox.stop)
         resources.push_async_callback(environment.close)
         environment.start()

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from mlagentbench.environment.actions.action import ActionSpec
+from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.open_run import open_run
 from mlagentbench.environment.run_setup import RunSetup
-from mlagentbench.environment.services.tool_model import ROLE, LoggedReplies, load_tool
 from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.program_services.services import ROLE, run_services
 from mlagentbench.records import Tier
 from mlagentbench.runs.record import disclose, find_or_create_run
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
@@ -60,17 +61,18 @@ async def open_by_hand(
     )
     found = find_or_create_run(out.absolute(), task, epoch, disclosure)
     with await to_thread.run_sync(found.hold) as run:
+        budget = Budget(limits)
         setup = RunSetup(
             task,
             run,
             data,
             python_env,
-            limits,
+            budget,
             seed=task.run_seed(epoch),
             actions=actions,
             feedback=feedback,
             models=models,
-            tool=None if tool is None else LoggedReplies(load_tool(tool), run.asked, run.lease),
+            services=run_services(task, tool, data.private, run.asked, budget, run.lease),
         )
         async with await open_run(setup, BubblewrapSandbox) as environment:
             yield environment

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from mlagentbench.environment.actions.action import ActionSpec, AskPerson
 from mlagentbench.environment.actions.action_sets import STANDARD_ACTIONS
+from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.feedback import Feedback
-from mlagentbench.environment.services.tool_model import ToolModel
-from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.program_services.services import ProgramServices
 from mlagentbench.runs.directory import HeldRun
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
@@ -26,13 +26,13 @@ class RunSetup:
     run: HeldRun
     data: PreparedData
     python_env: PythonEnv
-    limits: BudgetLimits
+    budget: Budget
     seed: int
     actions: Sequence[ActionSpec] = STANDARD_ACTIONS
     feedback: Feedback | None = None
     models: "Mapping[str, str | Model] | None" = None
     """The models of roles that Inspect has not bound; outside of Inspect, of all roles."""
-    tool: ToolModel | None = None
-    """The model that submitted programs use."""
+    services: ProgramServices | None = None
+    """What submitted programs can use."""
     ask_person: AskPerson | None = None
     """Set in interactive runs."""

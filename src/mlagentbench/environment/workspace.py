@@ -11,9 +11,9 @@ import shutil
 from pathlib import Path, PurePosixPath
 
 from mlagentbench.environment.feedback import Feedback
-from mlagentbench.environment.services.tool_services import ENVIRONMENT
 from mlagentbench.errors import ActionError, UsageError
 from mlagentbench.fs import remove_tree
+from mlagentbench.program_services.services import service_variables
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.sandbox.base import WORKSPACE, Bind, Limits, SandboxSpec
 from mlagentbench.tasks.data.preparation import PreparedData
@@ -150,7 +150,7 @@ def sandbox_spec(
         binds=workspace_of(task, run, data, feedback).binds(),
         env={
             "MLAGENTBENCH_SEED": str(seed),
-            **(ENVIRONMENT if task.spec.needs_model else {}),
+            **service_variables(task),
         },
         limits=Limits(
             wall_time=task.spec.limits.command_time,

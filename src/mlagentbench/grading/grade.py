@@ -16,19 +16,16 @@ the original split its data differently, and often left the test labels in the w
 import time
 from pathlib import Path
 
-from mlagentbench.environment.services.tool_model import (
-    READER,
-    CachedReplies,
-    InspectTool,
-    RecordedTool,
-    ToolModel,
-    tool_model_name,
-)
-from mlagentbench.environment.services.tool_services import ToolServices, grading_services
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.grading.submitted_program import collect_program, fresh_directory
 from mlagentbench.grading.success import compare_with_bar
 from mlagentbench.grading.timed_grading import collect_timed
+from mlagentbench.program_services.services import (
+    ProgramServices,
+    ServiceUsage,
+    grading_services,
+    tool_model_name,
+)
 from mlagentbench.records import GradeRecord, Json, Record, RunRecord, ToolUsage
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.hash_chain import append_line
@@ -76,16 +73,17 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> GradeRecord:
     number, snapshot = snapshot_after(run, history, step)
     started = time.monotonic()
     outputs = run.outputs / f"step-{number}"
-    tool_name = tool_model_name(task, facts.roles, facts.model)
-    tool = None
-    if tool_name is not None:
-        tool = CachedReplies(_tool_model(tool_name, record), run.replies, run.lease)
+    tool = tool_model_name(task, facts.roles, facts.model)
+    is_replay = record.origin == "replay"
+    services = grading_services(
+        task, tool, data.private, run.replies, run.lease, is_replay=is_replay
+    )
     store = ObjectStore(run.objects)
-    scored = await score_snapshot(task, data, python_env, store, snapshot, outputs, tool)
+    scored = await score_snapshot(task, data, python_env, store, snapshot, outputs, services)
     if record.origin == "legacy":
         has_submission = entry_at(store, snapshot, task.spec.submission.path) is not None
         scored = _imported_score(run, scored, has_submission)
-    measured = stored_measurements(task, facts.tier, data.hash, tool_name)
+    measured = stored_measurements(task, facts.tier, data.hash, tool)
     comparison = compare_with_bar(task.spec.metric, measured, scored.score)
     grade = GradeRecord(
         step=number,
@@ -108,12 +106,6 @@ def repeat_grade(run: RunDirectory, grade: GradeRecord, step: int) -> GradeRecor
 def _append(run: RunDirectory, grade: GradeRecord) -> None:
     append_line(run.grades, grade.model_dump_json().encode(), run.journal, run.lease)
     run.failure.unlink(missing_ok=True)
-
-
-def _tool_model(name: str, record: RunRecord) -> ToolModel:
-    """The model that answers new requests; a replay has only its recorded replies."""
-    is_replay = record.origin == "replay" and name != READER
-    return RecordedTool(name) if is_replay else InspectTool(name)
 
 
 def data_of(run: RunDirectory, record: RunRecord, task: Task) -> PreparedData:
@@ -175,7 +167,7 @@ async def score_snapshot(
     store: ObjectStore,
     snapshot: str,
     outputs: Path,
-    tool: ToolModel | None = None,
+    services: ProgramServices | None = None,
 ) -> Scored:
     """Copy the submission out of a snapshot and score it."""
     submission = task.spec.submission
@@ -184,7 +176,7 @@ async def score_snapshot(
         materialise(store, snapshot, outputs, [submission.path], submission.max_bytes)
     except NotCollected as missing:
         return Scored(reason=str(InvalidSubmissionReported(f"no submission: {missing}")))
-    return await score_submission(task, data, python_env, outputs, tool)
+    return await score_submission(task, data, python_env, outputs, services)
 
 
 async def score_submission(
@@ -192,11 +184,10 @@ async def score_submission(
     data: PreparedData,
     python_env: PythonEnv,
     submitted: Path,
-    tool: ToolModel | None = None,
+    services: ProgramServices | None = None,
 ) -> Scored:
     """Score the submitted files in a directory; they are read as data and never imported."""
     outputs = outputs_of(task, submitted)
-    services = None if tool is None else grading_services(task, data.private, tool)
     try:
         if outputs != submitted:
             fresh_directory(outputs)
@@ -206,14 +197,16 @@ async def score_submission(
                 await collect_program(task, python_env, submitted, data.private, outputs, services)
         result = await call_grader(task, data, python_env, outputs)
     except InvalidSubmissionReported as invalid:
-        return Scored(reason=str(invalid), tool=_used(services))
+        return Scored(reason=str(invalid), tool=services.usage().used if services else None)
     if not isinstance(result, dict) or not isinstance(result.get("score"), float | int):
         raise RunFailed("grader", f"{task.id}: grade() returned {result!r} instead of a Grade")
-    return Scored(
-        score=float(result["score"]),
-        extra=_with_refusals(result.get("extra", {}), services),
-        tool=_used(services),
-    )
+    scored = Scored(score=float(result["score"]), extra=result.get("extra", {}))
+    return scored if services is None else _with_usage(scored, services.usage())
+
+
+def _with_usage(scored: Scored, usage: ServiceUsage) -> Scored:
+    warning = {} if usage.refused is None else {"warning": usage.refused}
+    return scored.model_copy(update={"tool": usage.used, "extra": {**scored.extra, **warning}})
 
 
 def outputs_of(task: Task, submitted: Path) -> Path:
@@ -229,12 +222,3 @@ async def call_grader(task: Task, data: PreparedData, python_env: PythonEnv, out
     if task.spec.kind == "timed":
         read["public"] = data.public
     return await call_task(task, python_env, "grade.grade", read=read, timeout=GRADING_TIMEOUT)
-
-
-def _used(services: ToolServices | None) -> ToolUsage | None:
-    return None if services is None else services.used
-
-
-def _with_refusals(extra: dict[str, Json], services: ToolServices | None) -> dict[str, Json]:
-    refused = services.refusals() if services is not None else None
-    return extra if refused is None else {**extra, "warning": refused}

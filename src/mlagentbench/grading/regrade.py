@@ -9,6 +9,7 @@ from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run, repeat_grade, snapshot_after
 from mlagentbench.records import GradeRecord, Record, Step
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.hash_chain import require_chain
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.lease import RunHeld
 from mlagentbench.runs.objects.object_store import ObjectStore
@@ -45,6 +46,7 @@ def _score(run: RunDirectory, steps: str, announce: Callable[[str], None]) -> Re
     failure = None
     try:
         with run.hold(announce) as run:
+            require_chain(run.journal, run.appended_files)
             for grade in _grade_steps(run, selected_steps(run, steps), announce):
                 grades.append(grade)
             run.failure.unlink(missing_ok=True)

@@ -16,9 +16,9 @@ import shutil
 import stat
 from pathlib import Path
 
-from mlagentbench.environment.services.tool_services import ENVIRONMENT, ToolServices, serving
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import scratch_directory
+from mlagentbench.program_services.services import ProgramServices, service_variables, serving
 from mlagentbench.sandbox.base import Bind, CommandResult, Limits, SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.task_calls import call_task
@@ -39,7 +39,7 @@ async def collect_program(
     submitted: Path,
     private: Path,
     outputs: Path,
-    services: ToolServices | None = None,
+    services: ProgramServices | None = None,
 ) -> None:
     """Run the task's collect command and copy the regular files that it writes to `outputs`.
 
@@ -92,7 +92,7 @@ async def _collect_one(
     submitted: Path,
     private: Path,
     outputs: Path,
-    services: ToolServices | None,
+    services: ProgramServices | None,
 ) -> None:
     collect = task.spec.collect
     if collect is None or collect.inputs is None:
@@ -107,14 +107,12 @@ async def _collect_one(
             python_env=python_env.directory,
             binds=(Bind(source=private / collect.inputs, target=INPUTS),),
             limits=collect_limits(task, collect.timeout),
-            env=ENVIRONMENT if services is not None else {},
+            env=service_variables(task),
         )
         command = collect.command.format(inputs=INPUTS, outputs=OUTPUTS)
         async with serving(services), BubblewrapSandbox(spec, services) as sandbox:
             result = await sandbox.run(shlex.split(command))
-        refused = services.refusals() if services is not None else None
-        if services is not None and services.failure is not None:
-            raise services.failure
+        refused = None if services is None else services.usage().refused
         if result.exit_code != 0 or result.limit is not None:
             raise InvalidSubmissionReported(_reason(command, result, refused))
         _copy_regular_files(workspace / OUTPUTS, outputs, task.spec.submission.max_bytes)

@@ -11,9 +11,9 @@ from mlagentbench.environment.actions.action_sets import (
     with_help,
     without_help,
 )
-from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.launch.request import AgentChoice, RunSettings
 from mlagentbench.models.model_choice import ModelChoice, model_names, who_answers
+from mlagentbench.program_services.services import with_tool_role
 from mlagentbench.records import Disclosure
 from mlagentbench.runs.record import disclose
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES
@@ -44,7 +44,6 @@ def disclose_run(
 ) -> Disclosure:
     """The disclosure of such a run."""
     names = model_names(roles)
-    tool = tool_model_name(task, names, model.name)
     answering = who_answers(model, roles)
     return disclose(
         task,
@@ -54,7 +53,7 @@ def disclose_run(
         agent=agent.name,
         agent_settings=agent.settings,
         model=model.name,
-        roles=names if tool is None else {**names, ROLE: tool},
+        roles=with_tool_role(task, names, model.name),
         answered_by=answering.answered_by,
         recording=answering.recording,
         sandbox=settings.sandbox,

@@ -7,10 +7,10 @@ sample nowhere but in the header of the log that it is writing.
 from pathlib import Path
 
 from inspect_ai.log import EvalLog, read_eval_log_async
-from inspect_ai.log._samples import sample_active
 
 from mlagentbench.agents.registry import AGENTS
 from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.inspect_private import sample_log
 from mlagentbench.launch.disclose_run import disclose_run
 from mlagentbench.launch.out_directory import find_output
 from mlagentbench.launch.plan import RunRequest
@@ -51,10 +51,10 @@ async def request_of_inspect(
 
 async def _log_being_written() -> EvalLog:
     """The header of the log that Inspect is writing, with agent, model and roles."""
-    active = sample_active()
-    if active is None:
+    address = sample_log()
+    if address is None:
         raise RunFailed("harness", "this is not an Inspect sample")
-    location = active.log_location.removeprefix("file://")
+    location = address.removeprefix("file://")
     if "://" in location:
         raise UsageError(
             f"the log directory of {location} is not on this machine; runs need a local --log-dir"

@@ -8,12 +8,12 @@ from typing import Any
 
 import inspect_ai
 from inspect_ai import task as register_task
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import Sample
 from inspect_ai.model import GenerateConfig
 
 from mlagentbench.agents.scripted import baseline
 from mlagentbench.errors import UsageError
+from mlagentbench.inspect_private import prerequisite_error
 from mlagentbench.launch.plan import RunRequest
 from mlagentbench.launch.request import RunSettings, read_settings
 from mlagentbench.launch.run_one import RUN_ID, close_run, grade_submission, start_run
@@ -74,7 +74,7 @@ def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
         settings = read_settings(values, option_of=lambda name: f"-T {name}")
         task = load_task(name_or_path)
     except UsageError as error:
-        raise PrerequisiteError(str(error)) from error
+        raise prerequisite_error(str(error)) from error
     seconds = settings.limits(task.spec).get("time")
     given = settings.model_dump(exclude_defaults=True)
     return inspect_ai.Task(

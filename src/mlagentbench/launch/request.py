@@ -11,7 +11,6 @@ from pydantic import AfterValidator, ValidationError
 from mlagentbench.agents.custom_agent import is_file, load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo, find_agent
 from mlagentbench.environment.actions.action_sets import choose_actions
-from mlagentbench.environment.services.tool_model import ROLE, tool_model_name
 from mlagentbench.errors import UsageError
 from mlagentbench.limit_table import LIMITS, BudgetLimits, read_limits
 from mlagentbench.models.model_check import read_prices
@@ -22,6 +21,7 @@ from mlagentbench.models.model_choice import (
     parse_arguments,
     parse_role,
 )
+from mlagentbench.program_services.services import with_tool_role
 from mlagentbench.records import Json, Record, Tier
 from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
 from mlagentbench.tasks.data.preparation import MiniSeed
@@ -274,8 +274,7 @@ def roles_of(request: SuiteRequest, cell: Cell) -> dict[str, str]:
     A role that is not bound has no usage in Inspect's log.
     """
     default = dict.fromkeys(cell.info.roles, cell.model)
-    tool = tool_model_name(load_task(cell.task), request.roles, cell.model)
-    return {**default, **request.roles} | ({} if tool is None else {ROLE: tool})
+    return with_tool_role(load_task(cell.task), {**default, **request.roles}, cell.model)
 
 
 def role_choices(request: SuiteRequest, cell: Cell) -> dict[str, ModelChoice]:

@@ -18,12 +18,12 @@ from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from mlagentbench.environment.actions.action import AskPerson
+from mlagentbench.environment.budget import Budget, working_clock
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.open_run import open_run
 from mlagentbench.environment.run_context import RunContext
 from mlagentbench.environment.run_setup import RunSetup
-from mlagentbench.environment.services.tool_model import LoggedReplies, load_tool, tool_model_name
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
@@ -42,6 +42,7 @@ from mlagentbench.launch.plan import RunRequest
 from mlagentbench.launch.request import RunSettings
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.model_choice import model_names
+from mlagentbench.program_services.services import run_services, tool_model_name
 from mlagentbench.records import GradeRecord, Outcome
 from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.journal import History, read_journal
@@ -152,15 +153,16 @@ async def _setup(
     calls = settings.feedback_calls()
     feedback = await hold_out(task, *ready, call_task, calls) if calls else None
     tool = tool_model_name(task, model_names(request.roles), request.model.name)
+    budget = Budget(limits, clock=working_clock())
     return RunSetup(
         task,
         run,
         *ready,
-        limits,
+        budget,
         seed=read_record(run).seed,
         actions=actions_of(request.agent, settings),
         feedback=feedback,
-        tool=None if tool is None else LoggedReplies(load_tool(tool), run.asked, run.lease),
+        services=run_services(task, tool, ready.data.private, run.asked, budget, run.lease),
         ask_person=_person(settings, live),
     )
 

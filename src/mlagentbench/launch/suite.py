@@ -8,7 +8,6 @@ from shutil import disk_usage
 from rich.console import Console
 
 from mlagentbench.environment.feedback import require_feedback
-from mlagentbench.environment.services.tool_model import ROLE
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.engines.local import LocalEngine
 from mlagentbench.launch.out_directory import create_output
@@ -23,17 +22,16 @@ from mlagentbench.launch.request import (
 )
 from mlagentbench.models.model_check import require_model
 from mlagentbench.models.model_choice import (
-    RECORDED,
     choose,
     require_known_arguments,
 )
+from mlagentbench.program_services.services import check_services
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import SuiteOutcome, read_run
 from mlagentbench.sandbox.sandbox_registry import (
     DEFAULT_SANDBOX,
     SANDBOXES,
     require_in_sandbox_agents,
-    require_loopback,
 )
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.progress import TerminalProgress
@@ -115,13 +113,7 @@ def check_requirements(request: SuiteRequest, console: Console) -> None:
     for cell in request.cells:
         if cell.info.in_sandbox:
             _check_in_sandbox_agent(cell.info.name, request.settings)
-        if ROLE in roles_of(request, cell):
-            require_loopback(request.settings.sandbox, cell.task)
-        if roles_of(request, cell).get(ROLE) == RECORDED:
-            raise UsageError(
-                f"{cell.task} needs a model for its programs, and a recording has no replies for "
-                "them: --role tool=PROVIDER/NAME"
-            )
+        check_services(load_task(cell.task), roles_of(request, cell), request.settings.sandbox)
     if request.settings.feedback_calls():
         for task in _tasks(request).values():
             require_feedback(task)

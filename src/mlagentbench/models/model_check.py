@@ -13,6 +13,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from mlagentbench.errors import UsageError
+from mlagentbench.inspect_private import model_providers, prerequisite_message
 from mlagentbench.models.model_choice import ModelChoice
 from mlagentbench.records import first_problem
 
@@ -53,13 +54,15 @@ def require_model(choice: ModelChoice) -> None:
 @contextmanager
 def explain_prerequisites(subject: str) -> Iterator[None]:
     """Raise Inspect's prerequisite errors, as of a missing package or key, as UsageError."""
-    from inspect_ai._util.error import PrerequisiteError
     from rich.text import Text
 
     try:
         yield
-    except PrerequisiteError as error:
-        said = Text.from_markup(str(error.message)).plain.removeprefix("ERROR: ")
+    except Exception as error:
+        message = prerequisite_message(error)
+        if message is None:
+            raise
+        said = Text.from_markup(str(message)).plain.removeprefix("ERROR: ")
         raise UsageError(f"{subject}{_next_step(said)}") from error
 
 
@@ -79,14 +82,9 @@ def _next_step(said: str) -> str:
 
 
 def _require_provider(name: str) -> None:
-    from inspect_ai._util.entrypoints import ensure_entry_points
-    from inspect_ai._util.registry import registry_find, registry_unqualified_name
-
     if name == "none":
         return
-    ensure_entry_points()  # providers of installed packages, including this one
-    kinds = registry_find(lambda info: info.type == "modelapi")
-    known = sorted({registry_unqualified_name(kind) for kind in kinds})
+    known = sorted(model_providers())
     provider, slash, _ = name.partition("/")
     if not slash:
         maker = next((by for start, by in MAKERS.items() if re.match(start, name)), None)

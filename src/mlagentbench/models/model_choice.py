@@ -63,14 +63,14 @@ def choose(name: str, arguments: Mapping[str, Json]) -> ModelChoice:
 
 def require_known_arguments(arguments: Mapping[str, Json], names: Iterable[str]) -> None:
     """Raise UsageError for an argument that none of the models accepts."""
-    from mlagentbench.models.provider import MODELS, PROVIDER
+    from mlagentbench.models.provider import MODELS, PROVIDER, builtin_model_type
 
     used = [choose(name, arguments).arguments for name in names] if arguments else []
     for key in arguments:
         if not any(key in taken for taken in used):
             known = "; ".join(
-                f"{PROVIDER}/{name}: {', '.join(kind.model_fields) or 'none'}"
-                for name, kind in MODELS.items()
+                f"{PROVIDER}/{name}: {', '.join(builtin_model_type(name).model_fields) or 'none'}"
+                for name in MODELS
             )
             raise UsageError(f"-M {key}: no chosen model accepts it; arguments are: {known}")
 

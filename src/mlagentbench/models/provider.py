@@ -8,28 +8,31 @@
 """
 
 from collections.abc import Mapping
+from pkgutil import resolve_name
 from typing import Any
 
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelAPI, ModelOutput, modelapi
 from inspect_ai.tool import ToolChoice, ToolInfo
 from pydantic import ValidationError
 from rich.markup import escape
 
 from mlagentbench.errors import UsageError
+from mlagentbench.inspect_private import prerequisite_error
 from mlagentbench.models.builtin_model import (
     CHARACTERS_PER_TOKEN,
     BuiltinModel,
     ModelCall,
     estimated_usage,
 )
-from mlagentbench.models.mailbox_model import Mailbox
-from mlagentbench.models.paper_reader import Reader
-from mlagentbench.models.recorded_model import Recorded
 from mlagentbench.records import Json
 
 PROVIDER = "mlagentbench"
-MODELS: dict[str, type[BuiltinModel]] = {"reader": Reader, "recorded": Recorded, "mailbox": Mailbox}
+MODELS = {
+    "reader": "mlagentbench.program_services.paper_reader:Reader",
+    "recorded": "mlagentbench.models.recorded_model:Recorded",
+    "mailbox": "mlagentbench.models.mailbox_model:Mailbox",
+}
+"""The class of each model, a BuiltinModel; it is imported when the model is used."""
 UNLIMITED_CONNECTIONS = 1000
 DEFAULT_CONFIG = GenerateConfig()
 
@@ -41,10 +44,11 @@ def is_builtin(name: str) -> bool:
 
 def builtin_model_type(name: str) -> type[BuiltinModel]:
     """The class of `mlagentbench/NAME`; raises UsageError with the known names."""
-    found = MODELS.get(name.removeprefix(f"{PROVIDER}/"))
-    if found is None:
+    place = MODELS.get(name.removeprefix(f"{PROVIDER}/"))
+    if place is None:
         known = ", ".join(f"{PROVIDER}/{one}" for one in MODELS)
         raise UsageError(f"unknown model {name}; known: {known}")
+    found: type[BuiltinModel] = resolve_name(place)
     return found
 
 
@@ -81,7 +85,7 @@ class BuiltinModelAPI(ModelAPI):
         try:
             self._model = make_builtin_model(f"{PROVIDER}/{model_name}", model_args)
         except UsageError as error:
-            raise PrerequisiteError(escape(str(error))) from error
+            raise prerequisite_error(escape(str(error))) from error
 
     async def generate(
         self,

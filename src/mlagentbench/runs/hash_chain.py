@@ -144,6 +144,8 @@ class Accepted:
 
 def accepted_lines(path: Path) -> Accepted:
     """The lines of a file, without those that a former holder wrote after it had lost the run."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory; copy the file of that name from a backup")
     contents = path.read_bytes() if path.exists() else b""
     *lines, tail = contents.split(b"\n")
     kept = lines if _of_one_holder(lines) else _without_stale(lines, first_hash(path))

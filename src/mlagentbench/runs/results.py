@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from mlagentbench.errors import UsageError
-from mlagentbench.records import GradeRecord, Outcome, Record, RunRecord, Usage
+from mlagentbench.records import GradeRecord, Outcome, Record, RunRecord, Usage, first_problem
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.hash_chain import accepted_lines, find_faults, payloads, require_format
 from mlagentbench.runs.journal import AnyLine, History, ReplyLine, read_lines
@@ -136,12 +136,14 @@ class RunFiles:
 def read_files(run: RunDirectory, *, with_texts: bool = True) -> RunFiles:
     """Read a run's directory; UsageError when its record or its journal is damaged."""
     record = read_record(run)
-    lines = tuple(read_lines(run.journal)) if run.journal.exists() else ()
     texts_lost = ""
     try:
+        lines = tuple(read_lines(run.journal)) if run.journal.exists() else ()
         history = History(lines, ObjectStore(run.objects) if with_texts else None, run.journal)
     except ObjectLost as lost:
         history, texts_lost = History(lines, path=run.journal), lost.detail
+    except UsageError as error:
+        raise UsageError("; ".join([str(error), *_altered_files(run)])) from error
     return RunFiles(
         path=run.relative.as_posix(),
         record=_with_last_limits(record, history),
@@ -152,8 +154,12 @@ def read_files(run: RunDirectory, *, with_texts: bool = True) -> RunFiles:
         texts_lost=texts_lost,
         ignored=accepted_lines(run.journal).ignored,
         torn=bool(lines) and _is_torn(run.journal),
-        altered=tuple(find_faults(run.journal, run.appended_files)),
+        altered=_altered_files(run),
     )
+
+
+def _altered_files(run: RunDirectory) -> tuple[str, ...]:
+    return tuple(find_faults(run.journal, run.appended_files))
 
 
 def _with_last_limits(record: RunRecord, history: History) -> RunRecord:
@@ -203,9 +209,7 @@ def read_record(run: RunDirectory) -> RunRecord:
     except FileNotFoundError as error:
         raise UsageError(f"{run.run_json} is missing, so this run cannot be identified") from error
     except ValidationError as error:
-        [first, *_] = error.errors()
-        field = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{run.run_json}: not a run's record: {field}: {first['msg']}") from error
+        raise UsageError(f"{run.run_json}: not a run's record: {first_problem(error)}") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{run.run_json}: cut off or damaged, not JSON: {error}") from error
 

@@ -20,14 +20,15 @@ from inspect_ai.util import (
     SandboxEnvironment,
     SandboxEnvironmentConfigType,
     SandboxEnvironmentLimits,
+    SandboxUnavailableError,
     SandboxUserUnsupportedError,
     sandboxenv,
 )
-from inspect_ai.util._sandbox.environment import SandboxUnavailableError
 from typing_extensions import override
 
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import SCRATCH, make_scratch_directory, remove_tree
+from mlagentbench.inspect_private import prerequisite_error
 from mlagentbench.sandbox.base import WORKSPACE, CommandResult, SandboxSpec
 from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
@@ -135,12 +136,10 @@ class BubblewrapSandboxEnvironment(SandboxEnvironment):
     @override
     @classmethod
     async def task_init(cls, task_name: str, config: SandboxEnvironmentConfigType | None) -> None:
-        from inspect_ai._util.error import PrerequisiteError
-
         try:
             find_bwrap()
         except UsageError as error:
-            raise PrerequisiteError(str(error)) from error
+            raise prerequisite_error(str(error)) from error
 
     @override
     @classmethod

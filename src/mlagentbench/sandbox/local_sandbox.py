@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 
 from inspect_ai.util import sandbox as inspect_sandbox
-from inspect_ai.util._sandbox.local import LocalSandboxEnvironment
 
+from mlagentbench.inspect_private import local_sandbox_directory
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.sandbox.base import SandboxSpec
 from mlagentbench.sandbox.inspect_adapter import InspectSandbox
@@ -43,4 +43,4 @@ class LocalRunSandbox:
             directory.mkdir()
 
     def _directory(self) -> Path:
-        return Path(self._environment.as_type(LocalSandboxEnvironment).directory.name)
+        return local_sandbox_directory(self._environment)

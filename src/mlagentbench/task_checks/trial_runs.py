@@ -7,17 +7,16 @@ import shlex
 import shutil
 from pathlib import Path
 
-from mlagentbench.environment.services.tool_model import (
-    CachedReplies,
-    ConstantTool,
-    InspectTool,
-    load_tool,
-)
-from mlagentbench.environment.services.tool_services import run_services, serving
 from mlagentbench.environment.workspace import Workspace, sandbox_spec, workspace_of
 from mlagentbench.errors import RunFailed
 from mlagentbench.grading.grade import Scored, score_snapshot, score_submission
 from mlagentbench.grading.submitted_program import fresh_directory
+from mlagentbench.program_services.services import (
+    constant_services,
+    grading_services,
+    run_services,
+    serving,
+)
 from mlagentbench.records import Json, Record
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.objects.object_store import ObjectStore
@@ -91,14 +90,13 @@ class Trials:
     async def score(self, submission: Path) -> Scored:
         """Score a submission; replies of the tool model are stored for the next time."""
         replies = submission.with_name("replies.jsonl")
-        tool = None if self.tool is None else CachedReplies(InspectTool(self.tool), replies)
-        return await score_submission(self.task, self.data, self.python_env, submission, tool)
+        services = grading_services(self.task, self.tool, self.data.private, replies)
+        return await score_submission(self.task, self.data, self.python_env, submission, services)
 
     async def score_without_model(self, submission: Path) -> Scored:
         """Score a program whose tool model always gives the same reply."""
-        return await score_submission(
-            self.task, self.data, self.python_env, submission, ConstantTool()
-        )
+        services = constant_services(self.task, self.data.private)
+        return await score_submission(self.task, self.data, self.python_env, submission, services)
 
     async def call(self, function: str, write: Path | None = None, **read: Path) -> Json:
         """Call a function of the task's folder, in a sandbox."""
@@ -116,9 +114,9 @@ class Trials:
         result = await self._execute(run, epoch, name, command) if command is not None else None
         store = ObjectStore(run.objects)
         snapshot = Snapshots(store, run.work, skip=workspace.protected).take()
-        tool = None if self.tool is None else CachedReplies(InspectTool(self.tool), run.replies)
+        services = grading_services(self.task, self.tool, self.data.private, run.replies)
         scored = await score_snapshot(
-            self.task, self.data, self.python_env, store, snapshot.id, run.outputs, tool
+            self.task, self.data, self.python_env, store, snapshot.id, run.outputs, services
         )
         shutil.rmtree(run.work)
         return Trial(
@@ -133,13 +131,11 @@ class Trials:
     ) -> CommandResult:
         seed = self.task.run_seed(epoch)
         spec = sandbox_spec(self.task, run, self.data, self.python_env, seed)
-        services = None
-        if self.tool is not None:
-            services = run_services(self.task, self.data.private, load_tool(self.tool))
+        services = run_services(self.task, self.tool, self.data.private, run.asked)
         async with serving(services), BubblewrapSandbox(spec, services) as sandbox:
             result = await sandbox.run(shlex.split(command))
-        if services is not None and services.failure is not None:
-            raise services.failure
+        if services is not None:
+            services.usage()  # raises if a program's request could not be answered
         if result.exit_code != 0 or result.limit is not None:
             how = str(result.limit) if result.limit else f"ended with status {result.exit_code}"
             raise RunFailed(

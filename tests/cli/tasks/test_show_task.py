@@ -38,6 +38,7 @@ def test_one_task_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     print_task("house-price", as_json=False)
     said = " ".join(capsys.readouterr().out.split())
     assert "mean absolute error, lower is better" in said
+    assert "starter 52,043 ± 0 (" in said and "reference 13,186 ± 60 (" in said
     assert "mlagentbench tasks prepare house-price --tier full --from DIR" in said
     assert "md5 80ccab65fb115cbad143dbbd2bcd5577" in said
     assert "What to hand in" in said

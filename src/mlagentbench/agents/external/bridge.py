@@ -19,8 +19,8 @@ from inspect_ai.util import LimitExceededError
 
 from mlagentbench.agents.status_text import problem_with_history
 from mlagentbench.environment.environment import Environment
-from mlagentbench.environment.services.tool_services import ENVIRONMENT
 from mlagentbench.errors import ContextOverflow, ModelRefused, RunEnded, RunFailed
+from mlagentbench.program_services.services import service_variables
 from mlagentbench.records import Action, Observation
 from mlagentbench.runs.results import read_record
 from mlagentbench.sandbox.base import CommandResult
@@ -122,7 +122,7 @@ def agent_variables(environment: Environment) -> dict[str, str]:
         "ANTHROPIC_API_KEY": "none",
         "GOOGLE_GEMINI_BASE_URL": URL,
         "GEMINI_API_KEY": "none",
-        **(ENVIRONMENT if spec.needs_model else {}),
+        **service_variables(environment.task),
         **{f"MLAGENTBENCH_{name}": value for name, value in told.items() if value is not None},
     }
 

@@ -56,12 +56,12 @@ def measurements_text(task: Task, tier: Tier, *, long: bool = False) -> str:
     if not long:
         baseline = number_text(starter.mean, starter.std)
         return f"starter {baseline}, reference {number_text(reference.mean, reference.std)}"
-    trivial = ", ".join(f"{name} {score:.4g}" for name, score in measured.trivial.items())
-    ceiling = f"; ceiling {measured.ceiling:.4g}" if measured.ceiling is not None else ""
+    trivial = ", ".join(f"{name} {number_text(score)}" for name, score in measured.trivial.items())
+    ceiling = f"; ceiling {number_text(measured.ceiling)}" if measured.ceiling is not None else ""
     return (
-        f"floor {floor:.4g}; starter {starter.mean:.4g} ± {starter.std:.2g} "
-        f"({starter.runs} runs{passing(starter)}); bar {measured.bar:.4g}; "
-        f"reference {reference.mean:.4g} ± {reference.std:.2g} "
+        f"floor {number_text(floor)}; starter {number_text(starter.mean, starter.std)} "
+        f"({starter.runs} runs{passing(starter)}); bar {number_text(measured.bar)}; "
+        f"reference {number_text(reference.mean, reference.std)} "
         f"({reference.runs} runs, {reference.source}){ceiling}"
         + (f"; trivial: {trivial}" if trivial else "")
     )

@@ -29,6 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.workspace import Workspace
 from mlagentbench.errors import ActionError, ContextOverflow, ModelRefused, RunEnded
+from mlagentbench.inspect_private import sample_end
 from mlagentbench.records import Action, Json, Observation, Step
 from mlagentbench.runs.objects.snapshots import Snapshots
 from mlagentbench.sandbox.base import Sandbox
@@ -265,14 +266,13 @@ def as_tool(environment: Executes, spec: ActionSpec) -> "Tool":
 
     The end of the run ends the sample, which is then scored.
     """
-    from inspect_ai._util.exception import TerminateSampleError
     from inspect_ai.tool import ToolDef, ToolError
 
     async def execute(**kwargs: Any) -> str:
         try:
             observation = await environment.execute(Action(name=spec.name, arguments=kwargs))
         except RunEnded as end:
-            raise TerminateSampleError(str(end)) from end
+            raise sample_end(str(end)) from end
         if observation.status in ("error", "refused"):
             raise ToolError(observation.text)
         return observation.text

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
+from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.open_run import open_run
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.errors import RunFailed, UsageError
@@ -34,6 +35,7 @@ from mlagentbench.launch.replay.result import (
 from mlagentbench.launch.replay.source import RecordedStep, ReplaySource, read_source
 from mlagentbench.launch.replay.steps import Replayer, recorded_model
 from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.program_services.services import replayed_services
 from mlagentbench.records import Disclosure, GradeRecord, Json, Outcome, RunRecord
 from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.hash_chain import chained, first_hash, payloads
@@ -164,17 +166,21 @@ async def _replay_steps(
     compared: list[StepComparison] = []
     parts = _between_interruptions(source.steps) or [[]]
     for number, part in enumerate(parts, start=1):
-        replayer = Replayer(source, comparing)
+        budget = Budget(BudgetLimits())
+        services = replayed_services(
+            source.task, source.tool, source.data.private, source.asked, budget
+        )
+        replayer = Replayer(source, comparing, services)
         setup = RunSetup(
             source.task,
             run,
             source.data,
             source.python_env,
-            BudgetLimits(),
+            budget,
             seed=_seed(source, part),
             actions=source.actions(),
             feedback=feedback,
-            tool=source.tool,
+            services=services,
             models=recorded_model(source, run),
             ask_person=replayer.recorded_answer,
         )

@@ -7,17 +7,10 @@ from pathlib import Path
 from mlagentbench.environment.actions.action import ActionSpec
 from mlagentbench.environment.actions.action_sets import ALL_ACTIONS, choose_actions
 from mlagentbench.environment.feedback import Feedback, hold_out
-from mlagentbench.environment.services.tool_model import (
-    READER,
-    RecordedTool,
-    ToolModel,
-    load_tool,
-    read_logged_replies,
-    tool_model_name,
-)
 from mlagentbench.errors import UsageError
 from mlagentbench.grading.grade import data_of
 from mlagentbench.launch.request import RunSettings
+from mlagentbench.program_services.services import READER, tool_model_name
 from mlagentbench.records import Observation, ObservationStatus, RunRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import (
@@ -79,7 +72,10 @@ class ReplaySource:
     task: Task
     data: PreparedData
     python_env: PythonEnv
-    tool: ToolModel | None
+    tool: str | None
+    """The model that programs asked while they ran."""
+    asked: tuple[Path, ...]
+    """The logs of its replies."""
     first: RunLine
     steps: tuple[RecordedStep, ...]
     outcome: OutcomeLine | None
@@ -171,7 +167,8 @@ def read_source(run: RunDirectory) -> ReplaySource:
         task=task,
         data=data,
         python_env=require_python_env(task),
-        tool=_tool(record, task, lineage),
+        tool=_tool(run, record, task),
+        asked=tuple(of_run.asked for of_run in lineage.runs),
         first=first,
         steps=steps,
         outcome=outcomes[-1] if outcomes else None,
@@ -179,21 +176,15 @@ def read_source(run: RunDirectory) -> ReplaySource:
     )
 
 
-def _tool(record: RunRecord, task: Task, lineage: Lineage) -> ToolModel | None:
-    """The model for programs that are run again: recorded replies, if there are any."""
-    run = lineage.runs[0]
+def _tool(run: RunDirectory, record: RunRecord, task: Task) -> str | None:
+    """The tool model, whose replies were logged or can be had again."""
     name = tool_model_name(task, record.disclosure.roles, record.disclosure.model)
-    if name is None:
-        return None
-    if run.asked.exists():
-        noted = [one for of_run in lineage.runs for one in read_logged_replies(of_run.asked)]
-        return RecordedTool(name, noted)
-    if name != READER:
+    if name not in (None, READER) and not run.asked.exists():
         raise UsageError(
             f"{run.path}: its programs asked the model {name} while they ran, and its replies were "
             f"not stored: there is no {run.asked.name}"
         )
-    return load_tool(name)
+    return name
 
 
 def _steps(lines: Sequence[AnyLine], first: RunLine, lineage: Lineage) -> Iterator[RecordedStep]:

@@ -8,12 +8,12 @@ from mlagentbench.agents.runner import UNUSABLE_REPLY
 from mlagentbench.environment.actions.model_assisted import ANSWER, append_summary_to_research_log
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.research_log import LOG
-from mlagentbench.environment.services.tool_model import RecordedTool
 from mlagentbench.errors import ActionError, RunEnded, RunFailed
 from mlagentbench.launch.replay.compare import TIME, StepComparer, ended_by_time, worst
 from mlagentbench.launch.replay.result import Compared, StepComparison
 from mlagentbench.launch.replay.source import RecordedStep, ReplaySource, last_end
 from mlagentbench.models.recording import record_replies, write_recording
+from mlagentbench.program_services.services import ReplayedServices
 from mlagentbench.records import Observation
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine
@@ -51,16 +51,19 @@ def recorded_model(source: ReplaySource, run: RunDirectory) -> "Mapping[str, Mod
 class Replayer:
     """Executes the steps of a run again and compares each with the journal."""
 
-    def __init__(self, source: ReplaySource, comparing: StepComparer) -> None:
+    def __init__(
+        self, source: ReplaySource, comparing: StepComparer, services: ReplayedServices | None
+    ) -> None:
         self._source = source
+        self._services = services
         self._comparing = comparing
         self._step: RecordedStep | None = None
 
     async def replay(self, environment: Environment, step: RecordedStep) -> StepComparison:
         """Execute one step, or record why not, and compare."""
         self._step = step
-        if isinstance(self._source.tool, RecordedTool):
-            self._source.tool.select_step(step.begin.at, step.end.at)
+        if self._services is not None:
+            self._services.select_step(step.begin.at, step.end.at)
         noted = _why_not(environment, step)
         if noted is None:
             await self._copy_research_log(environment, step)

@@ -9,8 +9,7 @@ So the papers, the model's key and the usage counts stay outside of the sandbox.
 
 import json
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -20,11 +19,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.services.http_server import HttpServer, error_response, read_body
-from mlagentbench.environment.services.paper_search import BadQuery, PaperRecord, PaperSearch
-from mlagentbench.environment.services.tool_model import ChatReply, ChatRequest, ToolModel
 from mlagentbench.errors import RunFailed
+from mlagentbench.program_services.http_server import HttpServer, error_response, read_body
+from mlagentbench.program_services.paper_search import BadQuery, PaperRecord, PaperSearch
+from mlagentbench.program_services.services import ServiceUsage, TokenBudget
+from mlagentbench.program_services.tool_model import (
+    ChatReply,
+    ChatRequest,
+    RecordedTool,
+    ToolModel,
+    load_tool,
+    read_logged_replies,
+)
 from mlagentbench.records import Json, Record, ToolUsage, first_problem
 from mlagentbench.tasks.task import Task
 
@@ -57,12 +63,12 @@ class ToolServices:
         tool: ToolModel,
         papers: Path,
         limits: ServiceLimits,
-        budget: Budget | None = None,
+        budget: TokenBudget | None = None,
     ) -> None:
         self.tool = tool
         self.limits = limits
-        self.used = ToolUsage(model=tool.name)
-        self.failure: RunFailed | None = None
+        self._used = ToolUsage(model=tool.name)
+        self._failure: RunFailed | None = None
         """The last failure to answer."""
         self._budget = budget
         self._search = PaperSearch(_PAPERS.validate_json(papers.read_bytes()))
@@ -74,14 +80,18 @@ class ToolServices:
     async def close(self) -> None:
         await self._server.close()
 
-    def refusals(self) -> str | None:
-        """A description of what was refused because a limit was used up."""
+    def usage(self) -> ServiceUsage:
+        if self._failure is not None:
+            raise self._failure
+        return ServiceUsage(used=self._used, refused=self._refusals())
+
+    def _refusals(self) -> str | None:
         found = []
-        if self.used.refused_searches:
-            found.append(f"{self.used.refused_searches} searches beyond {self.limits.searches}")
-        if self.used.refused_calls:
+        if self._used.refused_searches:
+            found.append(f"{self._used.refused_searches} searches beyond {self.limits.searches}")
+        if self._used.refused_calls:
             found.append(
-                f"{self.used.refused_calls} model calls beyond {self.limits.tokens:,} tokens"
+                f"{self._used.refused_calls} model calls beyond {self.limits.tokens:,} tokens"
             )
         return f"refused: {', '.join(found)}" if found else None
 
@@ -95,12 +105,12 @@ class ToolServices:
         )
 
     async def _break_down(self, _request: Request, error: Exception) -> Response:
-        self.failure = RunFailed("harness", f"{type(error).__name__}: {error}")
-        return error_response(500, self.failure.detail)
+        self._failure = RunFailed("harness", f"{type(error).__name__}: {error}")
+        return error_response(500, self._failure.detail)
 
     async def _search_papers(self, request: Request) -> Response:
         limit = self.limits.searches
-        if limit is not None and self.used.searches >= limit:
+        if limit is not None and self._used.searches >= limit:
             self._count(refused_searches=1)
             raise HTTPException(429, f"all {limit} searches are used")
         try:
@@ -118,13 +128,13 @@ class ToolServices:
         limit = self.limits.tokens
         if self._budget is not None and self._budget.remaining().get("tokens") == 0:
             raise HTTPException(429, "the run's tokens are used up")
-        if limit is not None and self.used.input_tokens + self.used.output_tokens >= limit:
+        if limit is not None and self._used.input_tokens + self._used.output_tokens >= limit:
             self._count(refused_calls=1)
             raise HTTPException(429, f"all {limit:,} tokens are used")
         try:
             reply = await self.tool.ask(asked)
         except RunFailed as failure:
-            self.failure = failure
+            self._failure = failure
             raise HTTPException(503, failure.detail) from failure
         self._count(
             calls=1,
@@ -137,8 +147,16 @@ class ToolServices:
         return JSONResponse(_completion(self.tool.name, reply))
 
     def _count(self, **more: int) -> None:
-        counts = {name: getattr(self.used, name) + number for name, number in more.items()}
-        self.used = self.used.model_copy(update=counts)
+        counts = {name: getattr(self._used, name) + number for name, number in more.items()}
+        self._used = self._used.model_copy(update=counts)
+
+
+class LoggedServices(ToolServices):
+    """Services that repeat the replies of a run, step by step."""
+
+    def __init__(self, tool: RecordedTool, papers: Path, budget: TokenBudget) -> None:
+        super().__init__(tool, papers, ServiceLimits(), budget)
+        self.select_step = tool.select_step
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
@@ -147,16 +165,6 @@ async def _refuse(request: Request, error: Exception) -> Response:
         known = f"known: GET {QUERY}, POST {COMPLETIONS}"
         message = f"{request.method} {request.url.path[:200]} is not here; {known}"
     return error_response(status, message)
-
-
-@asynccontextmanager
-async def serving(services: ToolServices | None) -> AsyncIterator[None]:
-    """Close the services, if there are any, at the end."""
-    try:
-        yield
-    finally:
-        if services is not None:
-            await services.close()
 
 
 def read_request(body: bytes) -> ChatRequest:
@@ -202,16 +210,29 @@ def _completion(model: str, reply: ChatReply) -> Json:
     }
 
 
-def run_services(
-    task: Task, private: Path, tool: ToolModel, budget: Budget | None = None
+def development_services(
+    task: Task, private: Path, tool: ToolModel, budget: TokenBudget | None
 ) -> ToolServices:
-    """The services during a run: development papers, within the run's budget."""
-    needs = task.spec.required_tool
-    return ToolServices(tool, private / needs.development_papers, ServiceLimits(), budget)
+    """Services with the development papers."""
+    return ToolServices(tool, _development_papers(task, private), ServiceLimits(), budget)
 
 
-def grading_services(task: Task, private: Path, tool: ToolModel) -> ToolServices:
-    """The services during grading: hidden papers, within the task's limits."""
+def logged_services(
+    task: Task, private: Path, name: str, logs: Sequence[Path], budget: TokenBudget
+) -> LoggedServices:
+    """Services with the development papers that repeat logged replies."""
+    logged = [reply for log in logs for reply in read_logged_replies(log)]
+    otherwise = None if any(log.exists() for log in logs) else load_tool(name)
+    tool = RecordedTool(name, logged, otherwise)
+    return LoggedServices(tool, _development_papers(task, private), budget)
+
+
+def _development_papers(task: Task, private: Path) -> Path:
+    return private / task.spec.required_tool.development_papers
+
+
+def hidden_services(task: Task, private: Path, tool: ToolModel) -> ToolServices:
+    """Services with the hidden papers, within the task's limits."""
     needs = task.spec.required_tool
     limits = ServiceLimits(searches=needs.searches, tokens=needs.tokens)
     return ToolServices(tool, private / needs.papers, limits)

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 from papers import PAPERS
 
-from mlagentbench.environment.services.paper_search import BadQuery, PaperSearch
+from mlagentbench.program_services.paper_search import BadQuery, PaperSearch
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 SEARCH = PaperSearch(PAPERS)

@@ -11,9 +11,12 @@ import pytest
 from papers import CountingTool, write_papers
 
 from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.services import http_server
-from mlagentbench.environment.services.http_server import HttpServer
-from mlagentbench.environment.services.tool_model import (
+from mlagentbench.errors import RunFailed
+from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.program_services import http_server
+from mlagentbench.program_services.http_server import HttpServer
+from mlagentbench.program_services.services import serving
+from mlagentbench.program_services.tool_model import (
     CachedReplies,
     ChatReply,
     ChatRequest,
@@ -25,15 +28,12 @@ from mlagentbench.environment.services.tool_model import (
     read_cached_replies,
     read_logged_replies,
 )
-from mlagentbench.environment.services.tool_services import (
+from mlagentbench.program_services.tool_services import (
     ENVIRONMENT,
     ServiceLimits,
     ToolServices,
     read_request,
-    serving,
 )
-from mlagentbench.errors import RunFailed
-from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.runs.hash_chain import require_chain
 from mlagentbench.sandbox.base import SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
@@ -82,7 +82,7 @@ def test_a_program_searches_and_asks(tmp_path: Path) -> None:
     assert run_inside(tmp_path, services, program) == [
         "['Glaciers & snow', 'Street lamps']\n['Zoé Weiß', 'Jun Ito'] Letters 2020\nreply 1"
     ]
-    used = services.used
+    used = services.usage().used
     assert (used.searches, used.calls, used.input_tokens, used.output_tokens) == (4, 1, 30, 10)
     assert isinstance(services.tool, CountingTool)
     (request,) = services.tool.asked
@@ -127,7 +127,9 @@ def test_what_is_beyond_the_limits_is_refused_and_counted(tmp_path: Path) -> Non
     (said,) = run_inside(tmp_path, services, program)
     lines = ["ok", "ok", "all 2 searches are used", "ok", "ok", "all 70 tokens are used"]
     assert said.splitlines() == lines
-    assert services.refusals() == "refused: 1 searches beyond 2, 1 model calls beyond 70 tokens"
+    assert (
+        services.usage().refused == "refused: 1 searches beyond 2, 1 model calls beyond 70 tokens"
+    )
 
 
 def test_tokens_count_against_the_budget_of_the_run(tmp_path: Path) -> None:
@@ -311,8 +313,9 @@ def test_replies_of_another_model_are_not_taken(tmp_path: Path) -> None:
 def test_a_model_that_does_not_answer_is_not_the_programs_fault(tmp_path: Path) -> None:
     services = services_on(tmp_path, Gone())
     run_inside(tmp_path, services, "from services import ask; ask('x')")
-    assert services.failure is not None
-    assert services.failure.cause == "model"
+    with pytest.raises(RunFailed, match="gone") as failed:
+        services.usage()
+    assert failed.value.cause == "model"
 
 
 def test_a_model_that_inspect_does_not_know_is_named() -> None:

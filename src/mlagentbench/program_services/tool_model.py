@@ -16,19 +16,15 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypeVar
 
 from pydantic import Field, ValidationError
 
-from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.errors import RunFailed
+from mlagentbench.program_services.services import ROLE
 from mlagentbench.records import Record
 from mlagentbench.runs.hash_chain import append_line, payloads
 from mlagentbench.runs.lease import Lease
-from mlagentbench.tasks.task import Task
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, Model, ModelOutput
 
-ROLE = "tool"
-NO_MODEL = "none"
-READER = "mlagentbench/reader"
-"""The deterministic tool model, which needs no provider."""
 MAX_REPLY_TOKENS = 4096
 
 R = TypeVar("R", bound=Record)
@@ -65,20 +61,6 @@ class ToolModel(Protocol):
     def name(self) -> str: ...
 
     async def ask(self, request: ChatRequest) -> ChatReply: ...
-
-
-def tool_model_name(task: Task, roles: dict[str, str], model: str) -> str | None:
-    """The tool model of a run: the role's, else the main model; None if the task needs none."""
-    if not task.spec.needs_model:
-        return None
-    name = roles.get(ROLE, model)
-    if name == NO_MODEL:
-        raise UsageError(
-            f"{task.id} needs a model that the submitted program can use: --role tool=PROVIDER/NAME"
-            f" (e.g. --role tool={task.spec.tool_model}, which its measurements were made with); "
-            "with Inspect's own command: --model-role tool=PROVIDER/NAME"
-        )
-    return name
 
 
 class InspectTool:
@@ -181,11 +163,17 @@ class LoggedReplies:
 
 
 class RecordedTool:
-    """Repeats the logged replies of one step."""
+    """Repeats the logged replies of one step; what was not logged, `otherwise` answers."""
 
-    def __init__(self, name: str, logged: Sequence[LoggedReply] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        logged: Sequence[LoggedReply] = (),
+        otherwise: ToolModel | None = None,
+    ) -> None:
         self.name = name
         self._logged = logged
+        self._otherwise = otherwise
         self._left: list[LoggedReply] = []
 
     def select_step(self, since: float, until: float) -> None:
@@ -197,6 +185,8 @@ class RecordedTool:
             if one.request == request:
                 self._left.remove(one)
                 return one.reply
+        if self._otherwise is not None:
+            return await self._otherwise.ask(request)
         raise RunFailed("model", f"{self.name} was not asked this in the run that is replayed")
 
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from mlagentbench.guest.mlagentbench_papers import ORDERS, Literature, Topic, fill
-from mlagentbench.models.paper_reader import HELP, reply_to, split_papers
+from mlagentbench.program_services.paper_reader import HELP, reply_to, split_papers
 
 TOPIC = Topic(aspect=0, object=0)
 PHRASE = "cutting energy use in street lighting"

@@ -1,0 +1,74 @@
+"""Everything this package uses that Inspect keeps private, in one place.
+
+Any release of Inspect may change it. `tests/test_inspect_private.py` then names what broke and what
+it was used for. Imports are inside the functions, because importing Inspect takes a second.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from inspect_ai.util import SandboxEnvironment
+    from rich.console import RenderableType
+
+
+def prerequisite_error(message: str) -> Exception:
+    """The exception whose message Inspect prints without a traceback, as rich markup."""
+    from inspect_ai._util.error import PrerequisiteError
+
+    return PrerequisiteError(message)
+
+
+def prerequisite_message(error: Exception) -> "RenderableType | None":
+    """What Inspect says is missing, such as a package or a key; None for other errors."""
+    from inspect_ai._util.error import PrerequisiteError
+
+    return error.message if isinstance(error, PrerequisiteError) else None
+
+
+def sample_end(reason: str) -> Exception:
+    """The exception by which a tool ends its sample, which is then scored."""
+    from inspect_ai._util.exception import TerminateSampleError
+
+    return TerminateSampleError(reason)
+
+
+def sample_clock() -> Callable[[], float] | None:
+    """The working time of the running sample, in seconds; None outside of a sample."""
+    from inspect_ai._util.working import sample_timing
+
+    timing = sample_timing()
+    return None if timing is None else timing.working
+
+
+def sample_log() -> str | None:
+    """The address of the log of the running sample; None outside of a sample."""
+    from inspect_ai.log._samples import sample_active
+
+    active = sample_active()
+    return None if active is None else active.log_location
+
+
+def is_solver(value: object) -> bool:
+    """Whether a value was registered by Inspect's `@solver`."""
+    from inspect_ai._util.registry import is_registry_object
+
+    return is_registry_object(value, "solver")
+
+
+def model_providers() -> set[str]:
+    """The names of all model providers, including those of installed packages."""
+    from inspect_ai._util.entrypoints import ensure_entry_points
+    from inspect_ai._util.registry import registry_find, registry_unqualified_name
+
+    ensure_entry_points()
+    kinds = registry_find(lambda info: info.type == "modelapi")
+    return {registry_unqualified_name(kind) for kind in kinds}
+
+
+def local_sandbox_directory(environment: "SandboxEnvironment") -> Path:
+    """The directory of a sandbox of Inspect's kind `local`."""
+    from inspect_ai.util._sandbox.local import LocalSandboxEnvironment
+
+    return Path(environment.as_type(LocalSandboxEnvironment).directory.name)
