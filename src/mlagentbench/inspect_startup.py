@@ -31,7 +31,7 @@ def load_only_what_is_used() -> None:
 
 
 class _WhenLoaded:
-    """True once a package is loaded: nobody has used a client that is not.
+    """True once a package is loaded: a client that is not loaded was not used.
 
     Inspect gives each sample a state of its own for the wire formats of a client.
     """

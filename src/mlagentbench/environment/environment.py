@@ -11,8 +11,8 @@ A run directory with a journal is resumed: the workspace is restored to the end 
 step. A step that began and did not end is not repeated: it ends as `interrupted` and is in `steps`,
 so that the agent can see what happened. Usage continues to count.
 
-`open_run` opens it, and `current_environment()` returns it to the agent. Without an agent of ours,
-`Environment.open` does the same, like a Gym environment:
+`open_run` opens it, and `current_environment()` returns it to the agent. Without a built-in
+agent, `Environment.open` does the same, like a Gym environment:
 
     async with Environment.open("house-price", out=Path("out")) as environment:
         run_it = Action(name="Execute Script", arguments={"script_name": "train.py"})

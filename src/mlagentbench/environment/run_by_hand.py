@@ -1,4 +1,4 @@
-"""Runs without an agent of ours, opened by hand: `Environment.open`."""
+"""Runs without a built-in agent, opened by hand: `Environment.open`."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager

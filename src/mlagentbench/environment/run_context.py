@@ -13,7 +13,7 @@ from mlagentbench.runs.directory import HeldRun
 class RunContext:
     """A run in progress: its setup, its Environment, and all that was started for it.
 
-    `open_run` makes it. Agents find it by `current_run`, and whoever opened it closes it.
+    `open_run` makes it, agents find it by `current_run`, and the code that opened it closes it.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Runs that `inspect eval` starts, without an engine of ours.
+"""Runs that `inspect eval` starts, without one of the engines.
 
 There, agent, models and log directory are chosen after the task is built. Inspect tells them to a
 sample nowhere but in the header of the log that it is writing.
