@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Run
+from inspect_ai.log import read_eval_log
 from number_task import write_number_task
 from plugin_packages import install_plugin, with_plugins
 from wire_formats import WRITTEN, ChatCompletions
@@ -23,9 +24,10 @@ WIRE = ChatCompletions("openai-api/own/model", "OWN")
 @pytest.fixture
 def variables(tmp_path: Path) -> Iterator[dict[str, str]]:
     """Those of a process that finds the page's package, and a model that runs the starter."""
-    rules, scores = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    rules, scores, engine = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    modules = {"house_rules": rules, "house_rules_scores": scores, "house_rules_engine": engine}
     site = tmp_path / "site"
-    install_plugin(site, "house-rules", {"house_rules": rules, "house_rules_scores": scores})
+    install_plugin(site, "house-rules", modules)
     with WireServer(WIRE.aside).running() as server:
         server.plan(
             WIRE.text(action("List Files", dir_path=".")),
@@ -67,6 +69,22 @@ def test_a_package_adds_a_limit_a_sandbox_and_an_export(
     assert written == f"{ended.path}: {ended.grade.score}\n"
     pages = "".join(page.read_text() for page in (tmp_path / "out" / "report").rglob("*.html"))
     assert "100,000 output tokens" in pages
+
+
+def test_a_package_adds_an_engine(tmp_path: Path, run: Run, variables: dict[str, str]) -> None:
+    write_number_task(tmp_path)
+    command = ("run", "--tasks", "./numbers", "--agents", "nop,oracle", "--out", "out")
+    run(*command, "--runs", "2", "--engine", "one-by-one", **variables)
+    results = collect(tmp_path / "out")
+    assert len(results) == 4 and all(result.grade is not None for result in results)
+    logs = [read_eval_log(str(log)) for log in (tmp_path / "out" / "logs").glob("*.eval")]
+    assert [len(log.samples or ()) for log in logs] == [1] * 4
+    unknown = run(*command, "--engine", "one-by-on", expect=2, **variables)
+    assert "--engine one-by-on: unknown engine 'one-by-on'; did you mean one-by-one?" in (
+        unknown.stderr
+    )
+    refused = run(*command, "--engine", "one-by-one", "--interactive", expect=2, **variables)
+    assert "--interactive" in refused.stderr
 
 
 def test_a_report_needs_no_package_of_the_runs(

@@ -110,6 +110,20 @@ def chosen(tasks: list[str] | None, suite: str | None, every: bool) -> list[str]
     return chosen_tasks(tasks or [], "all" if every else suite)
 
 
+def engine_option() -> GeneratedOption:
+    """Where runs are executed."""
+    from mlagentbench.launch.engines.engine import ENGINES
+
+    known = ", or ".join(f"{one.name} ({one.description})" for one in ENGINES.values())
+    return GeneratedOption("engine", f"Where runs are executed: {known}.", metavar="NAME")
+
+
+def resume_options() -> Iterator[GeneratedOption]:
+    """The options of commands that continue runs, which depend on what is installed."""
+    yield engine_option()
+    yield from limit_options()
+
+
 def limit_options() -> Iterator[GeneratedOption]:
     """An option for each limit on what a run may use."""
     from mlagentbench.limit_table import LIMITS

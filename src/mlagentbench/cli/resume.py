@@ -11,7 +11,7 @@ from mlagentbench.cli.options import (
     ModelArguments,
     Prices,
     RunArguments,
-    limit_options,
+    resume_options,
 )
 
 AgentFile = Annotated[
@@ -20,7 +20,7 @@ AgentFile = Annotated[
 ]
 
 
-@with_options(limit_options)
+@with_options(resume_options)
 def resume(
     context: typer.Context,
     runs: RunArguments,

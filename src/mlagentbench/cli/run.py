@@ -19,6 +19,7 @@ from mlagentbench.cli.options import (
     SeedOption,
     SuiteOption,
     TierOption,
+    engine_option,
     limit_options,
 )
 
@@ -104,6 +105,7 @@ def run_options() -> Iterator[GeneratedOption]:
 
     known = ", or ".join(f"{one.name} ({one.description})" for one in SANDBOXES.values())
     yield GeneratedOption("sandbox", f"{known}.", metavar="NAME")
+    yield engine_option()
     yield from limit_options()
 
 

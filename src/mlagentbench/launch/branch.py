@@ -193,6 +193,7 @@ def _request(parent: RunDirectory, changes: Changes, how: ResumeOptions) -> Suit
         runs=1,
         out=parent.out,
         jobs=how.jobs,
+        engine=how.engine,
         roles={**own_roles, **changes.roles},
         model_arguments=how.model_arguments,
         prices=how.prices,

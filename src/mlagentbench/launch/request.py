@@ -12,6 +12,7 @@ from mlagentbench.agents.custom_agent import is_file, load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo, find_agent
 from mlagentbench.environment.actions.action_sets import choose_actions
 from mlagentbench.errors import UsageError
+from mlagentbench.launch.engines.engine import DEFAULT_ENGINE, known_engine
 from mlagentbench.limit_table import LIMITS, BudgetLimits, read_limits
 from mlagentbench.models.model_check import read_prices
 from mlagentbench.models.model_choice import (
@@ -171,6 +172,7 @@ class SuiteRequest(Record):
     runs: int
     out: Path
     jobs: int
+    engine: str = DEFAULT_ENGINE
     roles: dict[str, str] = {}
     model_arguments: dict[str, Json] = {}
     prices: Path | None = None
@@ -189,6 +191,7 @@ class SuiteRequest(Record):
         runs: int | None = None,
         out: Path,
         jobs: int = 1,
+        engine: str = DEFAULT_ENGINE,
         roles: Sequence[str] = (),
         model_arguments: Sequence[str] = (),
         prices: Path | None = None,
@@ -216,6 +219,7 @@ class SuiteRequest(Record):
             runs=runs or (PAPER_RUNS if chosen.protocol == "paper" else 1),
             out=out.absolute(),
             jobs=jobs,
+            engine=known_engine(engine),
             roles=dict(map(parse_role, roles)),
             model_arguments=parse_arguments(model_arguments),
             prices=prices,

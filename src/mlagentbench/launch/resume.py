@@ -15,7 +15,12 @@ from mlagentbench.agents.custom_agent import load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo
 from mlagentbench.errors import UsageError
 from mlagentbench.grading.regrade import score_runs
-from mlagentbench.launch.engines.local import LocalEngine
+from mlagentbench.launch.engines.engine import (
+    DEFAULT_ENGINE,
+    ENGINES,
+    EngineOptions,
+    known_engine,
+)
 from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.plan import Plan, RunRequest, request_of_cell
 from mlagentbench.launch.request import (
@@ -59,6 +64,7 @@ class ResumeOptions(Record):
     model_arguments: dict[str, Json] = {}
     prices: Path | None = None
     jobs: int = 1
+    engine: str = DEFAULT_ENGINE
 
     @classmethod
     def read(
@@ -68,6 +74,7 @@ class ResumeOptions(Record):
         agent: str | None = None,
         prices: Path | None = None,
         jobs: int = 1,
+        engine: str = DEFAULT_ENGINE,
         **limits: Json,
     ) -> "ResumeOptions":
         """Read the options of `resume` and `runs branch`; a UsageError names a wrong one."""
@@ -77,6 +84,7 @@ class ResumeOptions(Record):
             model_arguments=parse_arguments(model_arguments),
             prices=prices,
             jobs=jobs,
+            engine=known_engine(engine),
         )
 
 
@@ -114,7 +122,8 @@ def continue_runs(
         score_runs([run.path for run in runs if _needs_grade(run)], "last", say)
         plan = Plan(requests=tuple(map(_run_request, continued, requests)))
         plan.write(out)
-        LocalEngine(out, how.jobs, console).execute(plan.requests)
+        engine = ENGINES[how.engine].make(EngineOptions(out, how.jobs, console))
+        engine.execute(plan.requests)
     except KeyboardInterrupt:
         interrupted = True
     return outcome_of(out, runs, expected=len(runs), interrupted=interrupted)
@@ -169,6 +178,7 @@ def resume_request(run: RunDirectory, how: ResumeOptions) -> SuiteRequest:
         runs=1,
         out=run.out,
         jobs=how.jobs,
+        engine=how.engine,
         roles=facts.roles,
         model_arguments=how.model_arguments,
         prices=how.prices,

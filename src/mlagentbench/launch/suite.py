@@ -9,7 +9,7 @@ from rich.console import Console
 
 from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.engines.local import LocalEngine
+from mlagentbench.launch.engines.engine import ENGINES, EngineOptions
 from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.plan import plan_suite, unfinished
 from mlagentbench.launch.request import (
@@ -53,7 +53,8 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
         plan = plan_suite(request, make_tasks_ready(request, console))
         plan.write(out)
         runs = [one.directory(out) for one in plan.requests]
-        LocalEngine(out, request.jobs, console).execute(unfinished(plan.requests, out))
+        engine = ENGINES[request.engine].make(EngineOptions(out, request.jobs, console))
+        engine.execute(unfinished(plan.requests, out))
     except KeyboardInterrupt:
         interrupted = True
     expected = len(request.cells) * request.runs
@@ -110,6 +111,8 @@ def check_requirements(request: SuiteRequest, console: Console) -> None:
         SANDBOXES[name].require()
     if request.settings.interactive and not (console.is_terminal and sys.stdin.isatty()):
         raise UsageError("--interactive needs a terminal")
+    if request.settings.interactive and not ENGINES[request.engine].at_terminal:
+        raise UsageError(f"--interactive: runs of --engine {request.engine} cannot ask you")
     for cell in request.cells:
         if cell.info.in_sandbox:
             _check_in_sandbox_agent(cell.info.name, request.settings)

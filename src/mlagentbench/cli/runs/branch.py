@@ -15,7 +15,7 @@ from mlagentbench.cli.options import (
     Prices,
     RoleOption,
     RunArgument,
-    limit_options,
+    resume_options,
 )
 
 CHANGES_PANEL = "What the branches change"
@@ -60,7 +60,7 @@ ModelOption = Annotated[
 ]
 
 
-@with_options(limit_options)
+@with_options(resume_options)
 def branch(
     context: typer.Context,
     run: RunArgument,

@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from rich.console import Console
 
 from mlagentbench.inspect_startup import load_only_what_is_used
 from mlagentbench.launch.batch import Batch
+from mlagentbench.launch.engines.engine import EngineOptions
 from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.launch.plan import RunRequest
 from mlagentbench.models.model_check import explain_prerequisites
@@ -22,10 +20,10 @@ if TYPE_CHECKING:
 class LocalEngine:
     """This machine, this process, `jobs` runs at a time."""
 
-    def __init__(self, out: Path, jobs: int, console: Console) -> None:
-        self._out = out
-        self._jobs = jobs
-        self._console = console
+    def __init__(self, options: EngineOptions) -> None:
+        self._out = options.out
+        self._jobs = options.jobs
+        self._console = options.console
 
     def execute(self, requests: Sequence[RunRequest]) -> None:
         if not requests:
