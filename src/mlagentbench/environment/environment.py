@@ -270,7 +270,27 @@ class Environment:
                 raise self._ended
             self.budget.check()
             self._context.patience = patience
-            return await self._step(len(self.steps) + 1, action)
+            self._context.notes = StepNotes()
+            number, started, clock = len(self.steps) + 1, time.time(), time.monotonic()
+            self._write(BeginLine, step=number, action=action)
+            self.budget.add_step()
+            try:
+                observation = await self._observe(action)
+            except anyio.get_cancelled_exc_class():
+                self._end(number, action, started, time.monotonic() - clock, CUT_OFF)
+                raise
+            except RunFailed as failure:
+                self._event("failed", str(failure))
+                raise
+            seconds = time.monotonic() - clock
+            await anyio.to_thread.run_sync(
+                partial(self._end, number, action, started, seconds, observation)
+            )
+            self._notify()
+            if observation.status == "ok" and self.actions.find(action.name).ends_run:
+                self._ended = submitted_by(action)
+                raise self._ended
+            return observation
 
     async def note_step(self, action: Action, observation: Observation) -> None:
         """Record a step that the Environment did not execute.
@@ -293,29 +313,6 @@ class Environment:
     def _notify(self) -> None:
         for listener in self.on_step:
             listener(self.steps[-1])
-
-    async def _step(self, number: int, action: Action) -> Observation:
-        started, clock = time.time(), time.monotonic()
-        self._write(BeginLine, step=number, action=action)
-        self.budget.add_step()
-        self._context.notes = StepNotes()
-        try:
-            observation = await self._observe(action)
-        except anyio.get_cancelled_exc_class():
-            self._end(number, action, started, time.monotonic() - clock, CUT_OFF)
-            raise
-        except RunFailed as failure:
-            self._event("failed", str(failure))
-            raise
-        seconds = time.monotonic() - clock
-        await anyio.to_thread.run_sync(
-            partial(self._end, number, action, started, seconds, observation)
-        )
-        self._notify()
-        if observation.status == "ok" and self.actions.find(action.name).ends_run:
-            self._ended = submitted_by(action)
-            raise self._ended
-        return observation
 
     async def _observe(self, action: Action) -> Observation:
         try:

@@ -5,6 +5,7 @@ Any number of commands on any number of machines may use one: each run in it has
 OUT/
   mlagentbench.json   marks it
   runs/  objects/     see runs/directory.py
+  plans/              what commands asked for, a file a plan (see plan.py)
   logs/               Inspect's logs
 """
 
