@@ -54,7 +54,11 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
         plan.write(out)
         runs = [one.directory(out) for one in plan.requests]
         engine = ENGINES[request.engine].make(EngineOptions(out, request.jobs, console))
-        engine.execute(unfinished(plan.requests, out))
+        left = unfinished(plan.requests, out)
+        if len(left) < len(runs):
+            done = len(runs) - len(left)
+            console.print(f"{done} of {len(runs)} runs are finished already", highlight=False)
+        engine.execute(left)
     except KeyboardInterrupt:
         interrupted = True
     expected = len(request.cells) * request.runs
