@@ -5,7 +5,8 @@ its directory alone, and requests can be executed in any order, by any engine, m
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from mlagentbench.fs import write_atomically
@@ -69,18 +70,17 @@ class Plan(Record):
 
 def plan_suite(suite: SuiteRequest, ready: ReadyTasks) -> Plan:
     """All runs of a suite whose tasks are ready."""
-    return Plan(
-        requests=tuple(
-            _request(suite, cell, ready[cell.python_needs], epoch)
-            for cell in suite.cells
-            for epoch in range(1, suite.runs + 1)
-        )
-    )
+    cells = (_requests(suite, cell, ready[cell.python_needs]) for cell in suite.cells)
+    return Plan(requests=tuple(chain.from_iterable(cells)))
 
 
-def _request(suite: SuiteRequest, cell: Cell, ready: Ready, epoch: int) -> RunRequest:
-    record = new_record(load_task(cell.task), epoch, disclose_cell(suite, cell, ready))
-    return request_of_cell(suite, cell, place_of(record), epoch)
+def _requests(suite: SuiteRequest, cell: Cell, ready: Ready) -> Iterator[RunRequest]:
+    """The runs of a cell, which differ only in their epoch."""
+    task, disclosure = load_task(cell.task), disclose_cell(suite, cell, ready)
+    first = request_of_cell(suite, cell, "", 1)
+    for epoch in range(1, suite.runs + 1):
+        place = place_of(new_record(task, epoch, disclosure))
+        yield first.model_copy(update={"run": place, "epoch": epoch})
 
 
 def request_of_cell(
