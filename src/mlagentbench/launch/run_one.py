@@ -47,7 +47,7 @@ from mlagentbench.records import GradeRecord, Outcome
 from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.machine_facts import packages
-from mlagentbench.runs.record import find_or_create_run
+from mlagentbench.runs.record import find_or_create_run, new_record, place_of
 from mlagentbench.runs.results import RunResult, read_record, read_run
 from mlagentbench.runs.resumption import goes_on, last_limits
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES, kill_leftover_sandbox
@@ -106,14 +106,14 @@ def _directory(request: RunRequest, out: Path, ready: Ready) -> RunDirectory:
     disclosure = disclose_run(
         task, request.settings, ready, request.agent, request.model, request.roles
     )
-    run = find_or_create_run(out, task, request.epoch, disclosure)
-    if run.relative.as_posix() != request.run:
+    place = place_of(new_record(task, request.epoch, disclosure))
+    if place != request.run:
         raise RunFailed(
             "harness",
-            f"{request.run} was planned, and here it would be {run.relative}: the task, its data "
-            "or the recording differ from when it was planned; run the same command again",
+            f"{request.run} was planned, and here it would be {place}: the task, its data or the "
+            "recording differ from when it was planned; run the same command again",
         )
-    return run
+    return find_or_create_run(out, task, request.epoch, disclosure)
 
 
 async def _open(
