@@ -16,7 +16,7 @@ from number_task import STARTER, write_number_task
 from mlagentbench import action_tools, current_environment
 from mlagentbench.analysis.analyse import summarise
 from mlagentbench.inspect_plugin import grade_submission, oracle, registered_task
-from mlagentbench.launch.request import RunSettings
+from mlagentbench.launch.request import read_settings
 from mlagentbench.runs.results import collect, run_directories
 from mlagentbench.statistics.cells import cell_statistics
 
@@ -32,7 +32,7 @@ def home(kept_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def number_task(tmp_path: Path, **settings: Any) -> Task:
     folder = write_number_task(tmp_path)
-    return registered_task(str(folder), RunSettings.model_validate(settings))
+    return registered_task(str(folder), read_settings(settings, str))
 
 
 def calls(*planned: tuple[str, dict[str, str]]) -> Model:

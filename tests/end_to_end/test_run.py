@@ -126,22 +126,6 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(
     assert result.grade is not None and result.grade.valid
 
 
-def test_two_commands_never_write_into_one_directory(
-    tmp_path: Path, run: Run, environment_variables: dict[str, str]
-) -> None:
-    write_number_task(tmp_path, starter=slow_starter(60))
-    arguments = ("--tasks", "./numbers", "--agents", "baseline", "--out", "out")
-    harness = start(tmp_path, environment_variables, *arguments)
-    try:
-        wait_until(lambda: (tmp_path / "out" / "lock").exists(), "the first command")
-        wait_until(lambda: (tmp_path / "out" / "lock").read_text().strip(), "its lock")
-        refused = run("run", *arguments, expect=2)
-        assert f"in use by process {harness.pid}" in refused.stderr
-    finally:
-        harness.kill()
-        harness.communicate()
-
-
 def test_a_grader_that_fails_is_no_score(tmp_path: Path, run: Run) -> None:
     broken = GRADE.replace("    answers =", "    1 / 0\n    answers =")
     write_number_task(tmp_path, grade_py=broken)

@@ -24,7 +24,7 @@ def test_an_agent_without_a_model_needs_the_role(run: Run) -> None:
 
 def test_the_services_need_our_sandbox(run: Run) -> None:
     result = run(*TASK, "--agents", "nop", *READER, "--sandbox", "local", expect=2)
-    assert "needs --sandbox bubblewrap" in result.stderr
+    assert "uses a model, which needs one of: bubblewrap" in result.stderr
 
 
 def test_other_roles_than_tool_are_refused_where_there_is_no_agent(run: Run) -> None:

@@ -10,7 +10,7 @@ from inspect_ai.solver import Solver
 from number_task import write_number_task
 
 from mlagentbench.inspect_plugin import registered_task
-from mlagentbench.launch.request import RunSettings
+from mlagentbench.launch.request import read_settings
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import RunResult, collect
@@ -29,7 +29,7 @@ class ForeignRun(NamedTuple):
 
 def run_foreign(top: Path, solver: Solver, model: Model, **settings: Any) -> ForeignRun:
     """Run an agent on the number task below `top`, or go on with its run."""
-    task = registered_task(str(write_number_task(top)), RunSettings.model_validate(settings))
+    task = registered_task(str(write_number_task(top)), read_settings(settings, str))
     out = top / "logs"
     [log] = eval(task, solver=solver, model=model, log_dir=str(out), display="none")
     [result] = collect(out)
