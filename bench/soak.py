@@ -1,8 +1,9 @@
 """`make soak`: tests that need many repetitions; results are written to bench/results/soak.json.
 
-kills     The harness is killed with SIGKILL at 100 random moments, and in the middle of everything
-          that it writes or starts. Each run is resumed and must become what it would have been:
-          a whole journal, no step done twice, the same workspaces, the same score. Up to an hour.
+kills     Two workers on one OUT are killed with SIGKILL at 100 random moments. Then one harness is
+          killed at 100 random moments, and in the middle of everything that it writes or starts.
+          Each run is resumed and must become what it would have been: a whole journal, no step
+          done twice, the same workspaces, the same score. Up to an hour.
 replies   20,000 generated replies go through the text agents' parser: each is read, or refused by
           an error of its own, and those whose meaning is clear are read as what they mean. Minutes.
 baseline  30 runs of the baseline agent on every mini task: at most one may count as a success.
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -24,13 +25,15 @@ import parsing
 from stored_results import keep
 
 from mlagentbench.records import Record
-from mlagentbench.runs.results import collect
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.results import collect, run_directories
 from mlagentbench.tasks.task import load_task, task_folders
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 import courses  # the tests' own runs to be killed, and how they are compared
-from killing import COMMAND, Course, Harness, Kill, killed_at_random
+from killed_workers import RUNS, SharedOut, killed_in_pairs
+from killing import COMMAND, Course, Harness, Kill, killed_at_random, takeovers
 from undisturbed import differences
 
 SHARES: dict[Callable[[Path], Course], float] = {
@@ -67,6 +70,8 @@ class KilledRuns(Record):
     met: dict[str, int]
     started_by: dict[str, int]
     torn_lines: int
+    takeovers: int
+    """How often a journal was continued by another process."""
     left_processes: int
     replies_asked_for_again: int
     differences: tuple[str, ...]
@@ -74,6 +79,7 @@ class KilledRuns(Record):
 
 def killed_courses(kills: int, out: Path) -> Iterator[KilledRuns]:
     """Kill runs of every course, and compare each with an undisturbed one."""
+    yield killed_workers(kills, out)
     variables = dict(os.environ)
     for make, share in SHARES.items():
         folder = out / make.__name__
@@ -98,25 +104,58 @@ def killed_courses(kills: int, out: Path) -> Iterator[KilledRuns]:
 
 
 def _summary(name: str, undisturbed: Harness, killed: list[Harness]) -> KilledRuns:
-    kills = [kill for harness in killed for kill in harness.kills]
-
-    def counted(what: Callable[[Kill], str]) -> dict[str, int]:
-        return dict(sorted(Counter(map(what, kills)).items()))
-
-    return KilledRuns(
-        course=name,
-        kills=len(kills),
-        runs=len(killed),
-        met=counted(lambda kill: kill.met),
-        started_by=counted(lambda kill: kill.started_by),
-        torn_lines=sum(kill.torn for kill in kills),
-        left_processes=sum(kill.left_processes for kill in kills),
-        replies_asked_for_again=sum(harness.lost_answers for harness in killed),
-        differences=tuple(
+    return _counted(
+        name,
+        [kill for harness in killed for kill in harness.kills],
+        [harness.run for harness in killed],
+        [
             f"{harness.out.name}: {difference}"
             for harness in killed
             for difference in differences(undisturbed, harness)
-        ),
+        ],
+        asked_again=sum(harness.lost_answers for harness in killed),
+    )
+
+
+def killed_workers(kills: int, out: Path) -> KilledRuns:
+    """Kill two workers on one OUT, and compare each run with an undisturbed one."""
+    variables = dict(os.environ)
+    folder = out / "workers"
+    folder.mkdir()
+    course = courses.steady(folder)
+    undisturbed = SharedOut(course, folder, "undisturbed", variables)
+    longest = undisturbed.finish() / RUNS
+    shared = []
+    for one in killed_in_pairs(course, folder, variables, kills, longest, random.Random()):
+        for kill in one.kills:
+            print(kill, flush=True)
+        shared.append(one)
+    return _counted(
+        f"{course.name}, two workers on one OUT",
+        [kill for one in shared for kill in one.kills],
+        [run for one in shared for run in run_directories(one.out)],
+        [f"{one.out.name}: {found}" for one in shared for found in one.differences(undisturbed)],
+    )
+
+
+def _counted(
+    course: str,
+    kills: Sequence[Kill],
+    runs: Sequence[RunDirectory],
+    found: Sequence[str],
+    asked_again: int = 0,
+) -> KilledRuns:
+    return KilledRuns(
+        course=course,
+        kills=len(kills),
+        runs=len(runs),
+        met=dict(sorted(Counter(kill.met for kill in kills).items())),
+        started_by=dict(sorted(Counter(kill.started_by for kill in kills).items())),
+        torn_lines=sum(kill.torn for kill in kills),
+        takeovers=sum(map(takeovers, runs)),
+        left_processes=sum(kill.left_processes for kill in kills),
+        replies_asked_for_again=asked_again,
+        differences=tuple(found),
     )
 
 

@@ -61,16 +61,25 @@ def create_exclusively(path: Path, contents: bytes) -> bool:
             file.write(contents)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)  # noqa: PTH101
-        try:
-            os.link(name, path)
-        except FileExistsError:
-            # NFS may repeat a request whose answer was lost: then the second one finds our file.
-            return os.stat(name).st_nlink == 2  # noqa: PTH116
+            os.fchmod(file.fileno(), 0o644)
+            try:
+                os.link(name, path)
+            except (FileExistsError, FileNotFoundError):
+                # Another process was faster, and may have tidied up our temporary file. Or NFS has
+                # repeated a request whose answer was lost: then the second one finds our file.
+                return _is_at(path, file.fileno())
     finally:
         Path(name).unlink(missing_ok=True)
     fsync_directory(path.parent)
     return True
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    """Whether the file of that name is the open one."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
 
 
 def remove_half_written(path: Path) -> None:

@@ -1,13 +1,17 @@
 """Several commands on one --out: every run is done once, whoever freezes or dies meanwhile."""
 
+import os
 import signal
 import subprocess
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from chains import faults
-from command_line import COMMAND
+from command_line import COMMAND, Run
+from inspect_ai.log import read_eval_log
 
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import read_files, run_directories
@@ -16,6 +20,19 @@ pytestmark = pytest.mark.slow
 
 TIMES = {"MLAGENTBENCH_LEASE_RENEWAL": "0.5", "MLAGENTBENCH_LEASE_VOID": "5"}
 PATIENCE = 120.0
+NO_FILE_LOCKS = Path(__file__).parents[1] / "support" / "no_file_locks"
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def variables(out: Path, environment_variables: dict[str, str]) -> dict[str, str]:
+    """Those of commands on a file system without locks, as some clusters have it."""
+    path = os.pathsep.join(filter(None, [str(NO_FILE_LOCKS), os.environ.get("PYTHONPATH")]))
+    return {**environment_variables, **TIMES, "PYTHONPATH": path, "OUT_WITHOUT_LOCKS": str(out)}
 
 
 def start(
@@ -26,8 +43,7 @@ def start(
             COMMAND, "run", "--tasks", "house-price", "--agents", agents, "--runs", str(runs),
             "--out", str(out),
         ],
-        env={**variables, **TIMES}, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
 
 
@@ -45,11 +61,18 @@ def require_done_once(run: RunDirectory) -> None:
     assert run.holder is None
 
 
-def test_two_commands_share_the_same_cells(
-    tmp_path: Path, environment_variables: dict[str, str]
-) -> None:
-    out = tmp_path / "out"
-    both = [start(out, environment_variables, "nop,baseline", 2) for _ in range(2)]
+def test_there_are_no_file_locks(out: Path, variables: dict[str, str]) -> None:
+    out.mkdir()
+    lock = "import fcntl, sys; fcntl.flock(open(sys.argv[1], 'w'), fcntl.LOCK_EX)"
+    for place, locks in ((out / "file", False), (out.parent / "file", True)):
+        tried = subprocess.run(
+            [sys.executable, "-c", lock, place], env=variables, capture_output=True, text=True
+        )
+        assert (tried.returncode == 0) == locks == ("No locks available" not in tried.stderr)
+
+
+def test_two_commands_share_the_same_cells(out: Path, variables: dict[str, str]) -> None:
+    both = [start(out, variables, "nop,baseline", 2) for _ in range(2)]
     for process in both:
         ended(process)
     runs = list(run_directories(out))
@@ -58,15 +81,33 @@ def test_two_commands_share_the_same_cells(
         require_done_once(run)
 
 
-@pytest.mark.parametrize("reached", ['"kind":"run"', '"kind":"begin"', '"kind":"outcome"'])
+def has_line(kind: str) -> Callable[[RunDirectory], bool]:
+    line = f'"kind":"{kind}"'
+    return lambda run: run.journal.exists() and line in run.journal.read_text()
+
+
+def is_grading(run: RunDirectory) -> bool:
+    """Whether the submission lies ready for the grader."""
+    return any((run.path / "outputs").glob("step-*/*"))
+
+
+MOMENTS = {
+    "begun": has_line("run"),
+    "in a step": has_line("begin"),
+    "ended": has_line("outcome"),
+    "grading": is_grading,
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_a_frozen_command_wakes_after_another_has_finished_its_run(
-    tmp_path: Path, environment_variables: dict[str, str], reached: str
+    out: Path, variables: dict[str, str], moment: str
 ) -> None:
-    out = tmp_path / "out"
-    frozen = start(out, environment_variables, "baseline")
+    frozen = start(out, variables, "baseline")
     try:
-        freeze_when(frozen, out, reached)
-        ended(start(out, environment_variables, "baseline"))
+        freeze_when(frozen, out, MOMENTS[moment])
+        printed = ended(start(out, variables, "baseline"))
+        assert f"is held by process {frozen.pid} of " in printed
         [run] = run_directories(out)
         require_done_once(run)
         grades = run.grades.read_bytes()
@@ -77,12 +118,34 @@ def test_a_frozen_command_wakes_after_another_has_finished_its_run(
     assert run.grades.read_bytes() == grades
 
 
-def freeze_when(process: "subprocess.Popen[str]", out: Path, reached: str) -> None:
-    """Stop a command as soon as its run's journal has such a line."""
+def freeze_when(
+    process: "subprocess.Popen[str]", out: Path, is_reached: Callable[[RunDirectory], bool]
+) -> None:
+    """Stop a command as soon as its run has come so far."""
     while process.poll() is None:
-        journals = [run.journal for run in run_directories(out)]
-        if any(reached in journal.read_text() for journal in journals if journal.exists()):
+        if any(map(is_reached, run_directories(out))):
             process.send_signal(signal.SIGSTOP)
             return
         time.sleep(0.005)
     raise AssertionError(ended(process))
+
+
+def test_a_run_that_is_held_is_left_alone(
+    out: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, seconds in TIMES.items():
+        monkeypatch.setenv(name, seconds)
+    command = ("run", "--tasks", "house-price", "--agents", "nop", "--out", str(out))
+    run(*command, **TIMES)
+    [done] = run_directories(out)
+    done.grades.unlink()
+    with done.hold():
+        printed = run(*command, **TIMES)
+    who = f"process {os.getpid()} of "
+    assert f"{done.path} is held by {who}" in printed.stdout
+    assert f"nop, run 1: left alone, since {who}" in printed.stdout
+    assert f"being run by {who}" in printed.stderr
+    assert not done.grades.exists()
+    log = read_eval_log(max((out / "logs").glob("*.eval")))
+    assert log.status == "success" and log.samples is not None
+    assert [sample.error for sample in log.samples] == [None]

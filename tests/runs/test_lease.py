@@ -17,11 +17,12 @@ import pytest
 from chains import faults
 from lease_worker import RUN, note
 
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.fs import create_exclusively, remove_half_written
 from mlagentbench.records import Json
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.hash_chain import accepted_lines, payloads
-from mlagentbench.runs.journal import EventLine, read_lines
+from mlagentbench.runs.hash_chain import accepted_lines, append_line, payloads
+from mlagentbench.runs.journal import EventLine, Journal, read_lines
 from mlagentbench.runs.lease import (
     WIDTH,
     LeaseLost,
@@ -127,6 +128,40 @@ def test_a_process_that_was_killed_here_is_followed_at_once(
             assert not held.lease.followed_silence and held.work.name == "work"
 
 
+def test_what_a_process_left_that_was_killed_while_it_took_the_lease_is_removed(
+    run: RunDirectory,
+) -> None:
+    half_written = run.path / ".lease-000001.x7f3"
+    half_written.write_text('{"owner"')
+    with run.hold():
+        assert not half_written.exists()
+
+
+def test_a_process_whose_unfinished_file_is_removed_was_not_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.json"
+
+    def be_overtaken(_: int) -> None:
+        path.write_text("the other one's")
+        remove_half_written(path)
+
+    monkeypatch.setattr(os, "fsync", be_overtaken)
+    assert not create_exclusively(path, b"ours")
+    assert path.read_text() == "the other one's"
+
+
+def test_without_the_lease_a_held_runs_files_are_not_written(run: RunDirectory) -> None:
+    with run.hold() as held:
+        note(held, "holder", 1)
+    written = run.journal.read_bytes(), run.grades.read_bytes()
+    with pytest.raises(RunFailed, match=r"journal.jsonl belongs to a run that this process does"):
+        Journal(run.journal, run.appended_files)
+    with pytest.raises(RunFailed, match=r"grades.jsonl belongs to a run that this process does"):
+        append_line(run.grades, b'{"by":"nobody"}', run.journal)
+    assert (run.journal.read_bytes(), run.grades.read_bytes()) == written
+
+
 def test_another_machines_silence_is_watched(
     run: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,7 +179,7 @@ def test_another_machines_silence_is_watched(
         assert (held.work.name, held.outputs.name) == ("work-000002", "outputs-000002")
         held.create()
         assert run.work == held.work
-    assert len(waited) == 1 and "on elsewhere; checking that it is alive" in waited[0]
+    assert len(waited) == 1 and "on elsewhere; waiting until it renews its lease" in waited[0]
     assert [line.event for line in read_lines(run.journal) if isinstance(line, EventLine)] == [
         "note",
         "new holder",

@@ -5,6 +5,7 @@ A Course is what is run. A Harness is one run of it, as a process of its own: `k
 undisturbed.py says in what it then is not what it would have been without kills.
 """
 
+import json
 import os
 import random
 import signal
@@ -24,6 +25,7 @@ from mlagentbench.models.mailbox_folder import MailFolder, MailReply
 from mlagentbench.models.question import prompt_text
 from mlagentbench.records import Record
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.hash_chain import whole_lines
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.results import read_grades, run_directories
 from mlagentbench.runs.resumption import INTERRUPTED
@@ -41,7 +43,7 @@ MAX_STEPS = "100"
 
 Reply = Callable[[int, str, int], MailReply]
 """A model's reply, given the uninterrupted step, the role, and its index within the step."""
-Met = Literal["opening", "between steps", "in a step", "grading", "after the grade"]
+Met = Literal["opening", "between steps", "in a step", "grading", "after the grade", "between runs"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Harness:
         self.untold: list[str] = []
         """Questions after an interruption that say nothing of it."""
         self._folder = folder
-        self._variables = {**variables, "PYTHONPATH": _first(BASE_INSTALL, variables)}
+        self._variables = {**variables, "PYTHONPATH": first_on_path(BASE_INSTALL, variables)}
         self._printed = folder / f"{out}.txt"
         self._random = random.Random(seed)
         self._started_by: Literal["run", "resume"] = "run"
@@ -101,7 +103,7 @@ class Harness:
         """Let the run go on to its end; returns the seconds for which it held its directory."""
         with self._answered():
             process = self._start()
-            self._wait_until_it_holds(process)
+            wait_until_it_holds(process, self.out)
             started = time.monotonic()
             if process.wait() != 0:
                 raise AssertionError(self._printed.read_text())
@@ -112,11 +114,11 @@ class Harness:
         family: list[psutil.Process] = []
         with self._answered():
             process = self._start()
-            self._wait_until_it_holds(process)
+            wait_until_it_holds(process, self.out)
             try:
                 process.wait(seconds)
             except subprocess.TimeoutExpired:
-                family = _family(process)
+                family = family_of(process)
                 process.kill()
             code = process.wait()
         if code not in (0, -signal.SIGKILL):
@@ -129,7 +131,7 @@ class Harness:
             process = self._start(sys.executable, str(SELF_KILLING), moment, str(times))
             family: set[psutil.Process] = set()
             while process.poll() is None:
-                family.update(_family(process))
+                family.update(family_of(process))
                 time.sleep(LOOK_EVERY)
         if process.returncode != -signal.SIGKILL:
             raise AssertionError(f"{moment} never came:\n{self._printed.read_text()}")
@@ -158,24 +160,14 @@ class Harness:
             "--out", str(self.out), "--max-steps", MAX_STEPS,
         ]  # fmt: skip
 
-    def _wait_until_it_holds(self, process: "subprocess.Popen[bytes]") -> None:
-        """Before that it has touched nothing."""
-        while process.poll() is None:
-            holders = [run.holder for run in run_directories(self.out)]
-            if any(holder is not None and holder.pid == process.pid for holder in holders):
-                return
-            time.sleep(LOOK_EVERY)
-
     def _note(self, moment: str, family: Sequence[psutil.Process]) -> Kill:
-        left = _left_after(PATIENCE, self.out, family)
+        left = left_after(PATIENCE, self.out, family)
         runs = list(run_directories(self.out))
-        journal = runs[0].journal if runs else None
-        written = journal.read_bytes() if journal is not None and journal.exists() else b""
         kill = Kill(
             moment=moment,
             started_by=self._started_by,
-            met=_met(runs[0]) if runs else "opening",
-            torn=written != b"" and not written.endswith(b"\n"),
+            met=met_in(runs[0]) if runs else "opening",
+            torn=bool(runs) and is_torn(runs[0]),
             left_processes=left,
         )
         self.kills.append(kill)
@@ -243,19 +235,33 @@ def killed_at_random(
         yield harness
 
 
-def _first(directory: Path, variables: Mapping[str, str]) -> str:
+def wait_until_it_holds(process: "subprocess.Popen[bytes]", out: Path) -> None:
+    """Wait until a process has taken a run below OUT, or has ended; before, it touches nothing."""
+    while process.poll() is None and run_held_by(process, out) is None:
+        time.sleep(LOOK_EVERY)
+
+
+def run_held_by(process: "subprocess.Popen[bytes]", out: Path) -> RunDirectory | None:
+    for run in run_directories(out):
+        holder = run.holder
+        if holder is not None and holder.pid == process.pid:
+            return run
+    return None
+
+
+def first_on_path(directory: Path, variables: Mapping[str, str]) -> str:
     """PYTHONPATH with this directory before all others."""
     return os.pathsep.join(filter(None, [str(directory), variables.get("PYTHONPATH")]))
 
 
-def _family(process: "subprocess.Popen[bytes]") -> list[psutil.Process]:
+def family_of(process: "subprocess.Popen[bytes]") -> list[psutil.Process]:
     try:
         return psutil.Process(process.pid).children(recursive=True)
     except psutil.NoSuchProcess:
         return []
 
 
-def _left_after(patience: float, out: Path, family: Sequence[psutil.Process]) -> int:
+def left_after(patience: float, out: Path, family: Sequence[psutil.Process]) -> int:
     """How many of its processes are alive still, when no more of them go away."""
     deadline = time.monotonic() + patience
     _, alive = psutil.wait_procs(family, timeout=patience)
@@ -279,7 +285,18 @@ def _inside(out: Path) -> set[int]:
     return found
 
 
-def _met(run: RunDirectory) -> Met:
+def takeovers(run: RunDirectory) -> int:
+    """How often the journal was continued by another process."""
+    return len({json.loads(raw)["token"] for raw in whole_lines(run.journal)}) - 1
+
+
+def is_torn(run: RunDirectory) -> bool:
+    """Whether the journal ends with a part of a line."""
+    written = run.journal.read_bytes() if run.journal.exists() else b""
+    return written != b"" and not written.endswith(b"\n")
+
+
+def met_in(run: RunDirectory) -> Met:
     history = read_journal(run.journal)
     if history.run is None:
         return "opening"

@@ -15,7 +15,15 @@ from mlagentbench.runs.results import read_grades
 
 def differences(undisturbed: Harness, killed: Harness) -> list[str]:
     """What is wrong with a finished run, or other than in the run that nobody disturbed."""
-    one, other = undisturbed.run, killed.run
+    return [
+        *run_differences(undisturbed.run, killed.run),
+        *(["answers were lost"] if killed.lost_answers > len(killed.kills) else []),
+        *(f"{name} says nothing of the interruption before it" for name in killed.untold),
+    ]
+
+
+def run_differences(one: RunDirectory, other: RunDirectory) -> list[str]:
+    """What is wrong with the directory of a finished run, or other than in the undisturbed one."""
     then = read_journal(one.journal, ObjectStore(one.objects))
     now = read_journal(other.journal, ObjectStore(other.objects))
     return [
@@ -24,8 +32,6 @@ def differences(undisturbed: Harness, killed: Harness) -> list[str]:
         *_other_steps(then, now),
         *_other_replies(then, now),
         *_other_grades(one, other),
-        *(["answers were lost"] if killed.lost_answers > len(killed.kills) else []),
-        *(f"{name} says nothing of the interruption before it" for name in killed.untold),
         *(f"{name} was left behind" for name in _leftovers(other)),
     ]
 

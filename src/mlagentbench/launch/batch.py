@@ -28,6 +28,8 @@ class Batch:
         self.live = live
         self.open: dict[str, RunContext] = {}
         """The runs in progress, by their sample's uuid."""
+        self.left_alone: set[str] = set()
+        """The uuids of samples whose runs other processes work on."""
 
     @contextmanager
     def executing(self) -> Iterator[None]:

@@ -61,21 +61,22 @@ class LiveProgress:
         """Remove a run and print its result."""
         self.views = [view for view in self.views if view.name != name]
         self.done += 1
-        self._say(f"[{self.done}/{self.total}] {name}: {result}")
+        self.say(f"[{self.done}/{self.total}] {name}: {result}")
 
     async def ask_person(self, request: str) -> str:
         """Ask the person at the terminal, instead of the table; "" without an answer."""
         self._live.stop()
         try:
             name = ", ".join(view.name for view in self.views)
-            self._say(f"{name} asks for help:\n\n{request.strip()}\n")
-            self._say("Your answer, in one line (none: Enter or Ctrl-D):")
+            self.say(f"{name} asks for help:\n\n{request.strip()}\n")
+            self.say("Your answer, in one line (none: Enter or Ctrl-D):")
             await anyio.wait_readable(sys.stdin)
             return sys.stdin.readline().strip()
         finally:
             self._live.start()
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Print something above the table."""
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def _table(self) -> Table:

@@ -46,6 +46,7 @@ from mlagentbench.program_services.services import run_services, tool_model_name
 from mlagentbench.records import GradeRecord, Outcome
 from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.journal import History, read_journal
+from mlagentbench.runs.lease import RunHeld
 from mlagentbench.runs.machine_facts import packages
 from mlagentbench.runs.record import find_or_create_run, new_record, place_of
 from mlagentbench.runs.results import RunResult, read_record, read_run
@@ -62,7 +63,10 @@ OUT_KEY = "mlagentbench_out"
 
 @solver
 def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
-    """Open the run for its agent; a finished run goes straight to grading."""
+    """Open the run for its agent; a finished run goes straight to grading.
+
+    A run that another process works on is left alone.
+    """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         batch = current_batch()
@@ -74,7 +78,10 @@ def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
         found = _directory(request, out, ready)
         state.store.set(RUN_ID, found.relative.as_posix())
         state.store.set(OUT_KEY, str(found.out))
-        context = await _open(request, await to_thread.run_sync(found.hold), ready, batch.live)
+        held = await _hold(found, batch.live)
+        if held is None:
+            batch.left_alone.add(state.uuid)
+        context = None if held is None else await _open(request, held, ready, batch.live)
         if context is None:
             state.completed = True
             return state
@@ -114,6 +121,16 @@ def _directory(request: RunRequest, out: Path, ready: Ready) -> RunDirectory:
             "recording differ from when it was planned; run the same command again",
         )
     return find_or_create_run(out, task, request.epoch, disclosure)
+
+
+async def _hold(run: RunDirectory, live: LiveProgress | None) -> HeldRun | None:
+    """Take a run's lease; None when another process works on the run, which is left alone."""
+    try:
+        return await to_thread.run_sync(run.hold, None if live is None else live.say)
+    except RunHeld as held:
+        if live is not None:
+            live.end(run.shown_name, f"left alone, since {held.by} works on it")
+        return None
 
 
 async def _open(
@@ -224,15 +241,19 @@ def _show(context: RunContext, live: LiveProgress | None) -> None:
     }
 )
 def grade_submission() -> Scorer:
-    """Grade the run; its metadata contain the grade, the usage and the disclosure."""
+    """Grade the run; its metadata contain the grade, the usage and the disclosure.
 
-    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
+    A run that another process works on gets no score.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score | None:  # noqa: ARG001
         batch = current_batch()
+        if state.uuid in batch.left_alone:
+            return None
         context = batch.open.pop(state.uuid, None)
-        if context is not None:
-            run = context.run
-        else:
-            run = await to_thread.run_sync(_run_of_sample(state).hold)
+        run = await _hold(_run_of_sample(state), batch.live) if context is None else context.run
+        if run is None:
+            return None
         with run, _failure_noted(run):
             if context is not None:
                 await _finish(context)

@@ -203,7 +203,11 @@ def _generation(seal: re.Match[bytes]) -> int:
 
 def newest_generation(paths: Iterable[Path]) -> int:
     """The largest generation of a token in some files: they may have come without their leases."""
-    seals = (_seal_of(raw) for path in paths for raw in accepted_lines(path).lines)
+    return max((_newest_generation(accepted_lines(path).lines) for path in paths), default=0)
+
+
+def _newest_generation(lines: Iterable[bytes]) -> int:
+    seals = map(_seal_of, lines)
     return max((_generation(seal) for seal in seals if seal is not None), default=0)
 
 
@@ -305,7 +309,7 @@ class ChainedFile:
         try:
             if is_new:
                 fsync_directory(path.parent)
-            self.last_hash, self._size = self._end() if read is None else _end_of(path, read)
+            self.last_hash, self._size = self._end() if read is None else self._end_of(read)
             if lease is None and self._size < os.fstat(self._handle).st_size:
                 os.ftruncate(self._handle, self._size)
         except BaseException:
@@ -318,10 +322,14 @@ class ChainedFile:
         seal = None if last is None else _seal_of(last)
         if last is not None and seal is not None and seal["token"].decode() == self._token:
             return line_hash(last), size
-        if self._lease is None and newest_generation([self.path]) > 0:
+        return self._end_of(accepted_lines(self.path))
+
+    def _end_of(self, read: Accepted) -> tuple[str, int]:
+        if self._lease is None and _newest_generation(read.lines) > 0:
             reason = f"{self.path} belongs to a run that this process does not hold"
             raise RunFailed("harness", reason)
-        return _end_of(self.path, accepted_lines(self.path))
+        last = line_hash(read.lines[-1]) if read.lines else first_hash(self.path)
+        return last, read.size
 
     @property
     def _token(self) -> str:
@@ -354,11 +362,6 @@ class ChainedFile:
 
     def close(self) -> None:
         os.close(self._handle)
-
-
-def _end_of(path: Path, read: Accepted) -> tuple[str, int]:
-    last = line_hash(read.lines[-1]) if read.lines else first_hash(path)
-    return last, read.size
 
 
 def append_line(

@@ -234,7 +234,10 @@ def _require_silence(directory: Path, times: LeaseTimes, on_wait: OnWait | None)
     """Return once the lease is free or void; RunHeld when it is renewed."""
     first = seen = current_holder(directory)
     if first is not None and on_wait is not None:
-        on_wait(f"{directory} is held by {first.described}; checking that it is alive")
+        on_wait(
+            f"{directory} is held by {first.described}; waiting until it renews its lease (every "
+            f"{times.renewal:g} s) or has been silent for {times.void:g} s"
+        )
     silent_since = time.monotonic()
     while seen is not None and not seen.is_gone:
         if time.monotonic() - silent_since > times.void:
@@ -288,6 +291,8 @@ def _create(directory: Path, generation: int, renewal: float, silent: bool) -> L
     for older in _generations(directory):
         if older < generation:
             lease_file(directory, older).unlink(missing_ok=True)
+    for half_written in directory.glob(".lease-*"):
+        half_written.unlink(missing_ok=True)
     return lease
 
 
