@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from mlagentbench.inspect_startup import load_only_what_is_used
+from mlagentbench.inspect_startup import load_clients, load_only_what_is_used
 from mlagentbench.launch.batch import Batch
 from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.launch.plan import RunRequest
@@ -31,6 +31,8 @@ class LocalEngine:
         if not requests:
             return
         load_only_what_is_used()
+        if any(request.agent.may_call_clients for request in requests):
+            load_clients()
         from inspect_ai import eval
 
         live = LiveProgress(self._console, total=len(requests))
