@@ -6,6 +6,7 @@ A failure names what a release of Inspect changed, and what this package uses it
 import ast
 import inspect
 from collections.abc import Callable
+from contextvars import ContextVar
 from pkgutil import resolve_name
 
 import pytest
@@ -13,6 +14,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from mlagentbench import inspect_private
 from mlagentbench.errors import UsageError
+from mlagentbench.inspect_private import CLIENT_FLAGS
 
 
 def parameters(*names: str) -> Callable[[object], bool]:
@@ -63,6 +65,18 @@ USED = {
         "copying files to a sandbox without isolation",
         both(parameters(), attribute("directory")),
     ),
+    "model:_assistant_internal": (
+        "starting without unused clients",
+        lambda found: all(isinstance(vars(found)[flag], bool) for flag in CLIENT_FLAGS.values()),
+    ),
+    "agent._acp.server:acp_server": (
+        "starting without the agent client protocol",
+        parameters("eval_id", "transport"),
+    ),
+    "agent._acp.transport:_acp_live_active": (
+        "starting without the agent client protocol",
+        lambda found: isinstance(found, ContextVar),
+    ),
 }
 
 
@@ -82,10 +96,17 @@ def test_every_private_name_is_checked() -> None:
     imported = {
         f"{node.module.removeprefix('inspect_ai.')}:{alias.name}"
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module and "._" in node.module
+        if isinstance(node, ast.ImportFrom) and node.module and "inspect_ai" in node.module
         for alias in node.names
+        if "._" in f"{node.module}.{alias.name}"
+    }
+    named = {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and str(node.value).startswith("inspect_ai.")
     }
     assert imported <= USED.keys()
+    assert named <= {f"inspect_ai.{name.partition(':')[0]}" for name in USED}
 
 
 def test_changed_names_do_not_pass() -> None:

@@ -1,7 +1,6 @@
 """An evaluation loads the clients and protocols that it uses, and no others.
 
-Each case is a process of its own, because what is loaded belongs to the process. When one fails
-after an update of Inspect, the private name that changed is in the error.
+Each case is a process of its own, because what is loaded belongs to the process.
 """
 
 import subprocess
@@ -9,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from mlagentbench.agents.registry import AGENTS
+from mlagentbench.launch.request import AgentChoice
 
 EVALUATION = """
 import sys
@@ -64,9 +66,17 @@ def test_a_client_that_is_used_has_a_state_for_each_sample(tmp_path: Path) -> No
         "from inspect_ai.model._openai_responses import assistant_internal as a; print(id(a()))"
     )
     own, other = evaluate(
-        tmp_path, before="import openai; kept = []", inside=f"{inside}; kept.append(a())"
+        tmp_path,
+        before="from mlagentbench.inspect_startup import load_clients; load_clients(); kept = []",
+        inside=f"{inside}; kept.append(a())",
     )
     assert own != other
+
+
+def test_agents_that_may_load_a_client_within_a_sample_are_known() -> None:
+    may = {name for name in AGENTS if AgentChoice(name=name).may_call_clients}
+    assert may == {"langchain", "aide", "external"}
+    assert AgentChoice(name="custom", file="custom.py").may_call_clients
 
 
 def test_the_protocol_is_served_when_asked_for(tmp_path: Path) -> None:

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from inspect_ai.util import SandboxEnvironment
     from rich.console import RenderableType
 
+CLIENT_FLAGS = {"openai": "_HAS_OPENAI", "anthropic": "_HAS_ANTHROPIC"}
+"""Clients, with the constants by which Inspect knows whether they are installed."""
+PROTOCOL_SERVER = "inspect_ai.agent._acp.server"
+"""The module of the agent client protocol's server; importing it takes a second."""
+
 
 def prerequisite_error(message: str) -> Exception:
     """The exception whose message Inspect prints without a traceback, as rich markup."""
@@ -72,3 +77,19 @@ def local_sandbox_directory(environment: "SandboxEnvironment") -> Path:
     from inspect_ai.util._sandbox.local import LocalSandboxEnvironment
 
     return Path(environment.as_type(LocalSandboxEnvironment).directory.name)
+
+
+def flag_clients(flag: Callable[[str], object]) -> None:
+    """Let `flag(package)` tell Inspect whether a client that is installed needs a state."""
+    from inspect_ai.model import _assistant_internal
+
+    for package, constant in CLIENT_FLAGS.items():
+        if getattr(_assistant_internal, constant) is True:
+            setattr(_assistant_internal, constant, flag(package))
+
+
+def open_no_protocol_sessions() -> None:
+    """Let samples take a session of the agent client protocol for open, and open none."""
+    from inspect_ai.agent._acp.transport import _acp_live_active
+
+    _acp_live_active.set(True)

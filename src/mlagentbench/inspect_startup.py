@@ -2,32 +2,39 @@
 
 Inspect loads the clients of OpenAI and Anthropic for every sample, wherever they are installed, and
 the agent client protocol for every evaluation: 2.7 of the 5.8 CPU seconds of a run without a model.
-This module relies on private names of Inspect; tests/test_inspect_startup.py names what changed.
 """
 
 import sys
 from contextlib import AbstractAsyncContextManager, nullcontext
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-CLIENTS = {"_HAS_OPENAI": "openai", "_HAS_ANTHROPIC": "anthropic"}
-"""Inspect's constants that say whether a client is installed, with its package."""
-STATE_OF_CLIENTS = "inspect_ai.model._assistant_internal"
-PROTOCOL_SERVER = "inspect_ai.agent._acp.server"
-PROTOCOL_SESSIONS = "inspect_ai.agent._acp.transport"
+from mlagentbench.inspect_private import (
+    CLIENT_FLAGS,
+    PROTOCOL_SERVER,
+    flag_clients,
+    open_no_protocol_sessions,
+)
 
 
 def load_only_what_is_used() -> None:
     """Let evaluations in this process start without unused clients and protocols."""
-    state = import_module(STATE_OF_CLIENTS)
-    for constant, package in CLIENTS.items():
-        if getattr(state, constant) is True:
-            setattr(state, constant, _WhenLoaded(package))
+    flag_clients(_WhenLoaded)
     if PROTOCOL_SERVER not in sys.modules:
         sys.modules[PROTOCOL_SERVER] = _ProtocolServer(PROTOCOL_SERVER)
-    # A sample inside of a session, which there is not without a server, opens none of its own.
-    import_module(PROTOCOL_SESSIONS)._acp_live_active.set(True)
+    open_no_protocol_sessions()
+
+
+def load_clients() -> None:
+    """Load the installed clients, for agents that would otherwise load one within a sample.
+
+    A sample that began without a client would share that client's state with other samples.
+    """
+    for package in CLIENT_FLAGS:
+        if find_spec(package) is not None:
+            import_module(package)
 
 
 class _WhenLoaded:

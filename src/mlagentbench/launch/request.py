@@ -109,6 +109,11 @@ class AgentChoice(Record):
         return find_agent(self.name) if self.file is None else load_agent(self.file)
 
     @property
+    def may_call_clients(self) -> bool:
+        """Whether it may call a provider's client, or Inspect's bridge, which loads one."""
+        return self.file is not None or self.info.package is not None
+
+    @property
     def added_packages(self) -> AddedPackages:
         """What it adds to a task's virtual environment; an agent of Inspect's adds nothing."""
         is_ours = self.file is not None or self.name in AGENTS

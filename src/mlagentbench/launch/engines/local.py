@@ -5,7 +5,7 @@ from contextlib import redirect_stdout
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from mlagentbench.inspect_startup import load_only_what_is_used
+from mlagentbench.inspect_startup import load_clients, load_only_what_is_used
 from mlagentbench.launch.batch import Batch
 from mlagentbench.launch.engines.engine import EngineOptions
 from mlagentbench.launch.live_display import LiveProgress
@@ -29,6 +29,8 @@ class LocalEngine:
         if not requests:
             return
         load_only_what_is_used()
+        if any(request.agent.may_call_clients for request in requests):
+            load_clients()
         from inspect_ai import eval
 
         live = LiveProgress(self._console, total=len(requests))
