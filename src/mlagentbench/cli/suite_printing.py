@@ -66,10 +66,9 @@ def print_cells(
         )
     console.print(f"{outcome.missing} of {outcome.expected} runs failed; to retry them, run:")
     console.print(f"  {this_command()}", highlight=False, soft_wrap=True)
-    if len(outcome.results) < outcome.expected:
-        logs = shown_path(outcome.out / "logs")
+    if (not_begun := outcome.expected - len(outcome.results)) > 0:
         console.print(
-            f"(if their directories were deleted, move {logs} away first: it says that they ended)",
+            f"{not_begun} did not begin; to see why: mlagentbench view {shown_path(outcome.out)}",
             highlight=False,
             soft_wrap=True,
         )

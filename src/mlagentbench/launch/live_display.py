@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from pathlib import Path
 from typing import Self
 
 import anyio
@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.table import Table
 
 from mlagentbench.environment.budget import Budget
+from mlagentbench.runs.directory import RunDirectory
 
 
 class LiveRun:
@@ -30,7 +31,8 @@ class LiveProgress:
         self.console = console
         self.total = total
         self.done = 0
-        self.views: list[LiveRun] = []
+        self.views: dict[Path, LiveRun] = {}
+        """The running runs, by their directories: names may be the same."""
         self._live = Live(
             console=console,
             get_renderable=self._table,
@@ -47,27 +49,26 @@ class LiveProgress:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def begin(self, name: str, budget: Budget) -> Callable[[str], None]:
-        """Add a run; returns a function that reports what it is doing."""
-        view = LiveRun(name, budget)
-        self.views.append(view)
+    def begin(self, run: RunDirectory, budget: Budget) -> None:
+        """Add a run."""
+        self.views[run.path] = LiveRun(run.shown_name, budget)
 
-        def doing(text: str) -> None:
-            view.doing = text
+    def show(self, run: RunDirectory, doing: str) -> None:
+        """Show what a run is doing."""
+        if run.path in self.views:
+            self.views[run.path].doing = doing
 
-        return doing
-
-    def end(self, name: str, result: str) -> None:
+    def end(self, run: RunDirectory, result: str) -> None:
         """Remove a run and print its result."""
-        self.views = [view for view in self.views if view.name != name]
+        self.views.pop(run.path, None)
         self.done += 1
-        self.say(f"[{self.done}/{self.total}] {name}: {result}")
+        self.say(f"[{self.done}/{self.total}] {run.shown_name}: {result}")
 
     async def ask_person(self, request: str) -> str:
         """Ask the person at the terminal, instead of the table; "" without an answer."""
         self._live.stop()
         try:
-            name = ", ".join(view.name for view in self.views)
+            name = ", ".join(view.name for view in self.views.values())
             self.say(f"{name} asks for help:\n\n{request.strip()}\n")
             self.say("Your answer, in one line (none: Enter or Ctrl-D):")
             await anyio.wait_readable(sys.stdin)
@@ -80,10 +81,10 @@ class LiveProgress:
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def _table(self) -> Table:
-        table = Table(box=None, pad_edge=False, header_style="dim")
+        table = Table(box=None, pad_edge=False, header_style="dim", show_header=bool(self.views))
         for heading in ("run", "step", "elapsed", "left", "now"):
             table.add_column(heading, no_wrap=heading != "run")
-        for view in self.views:
+        for view in self.views.values():
             steps = str(view.budget.usage.steps)
             elapsed = _clock(time.monotonic() - view.started)
             table.add_row(view.name, steps, elapsed, _left(view.budget), view.doing)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -96,13 +96,17 @@ def read_settings(values: Mapping[str, Json], option_of: Callable[[str], str]) -
         raise UsageError(f"{option} {first['input']}: {reason}") from error
 
 
+def _absolute(file: str | None) -> str | None:
+    return None if file is None else str(Path(file).absolute())
+
+
 class AgentChoice(Record):
     """An agent with its settings, as in `research(retrieval=false)`."""
 
     name: str
     settings: dict[str, Json] = {}
-    file: str | None = None
-    """Where a custom agent is, as FILE.py or FILE.py:FUNCTION."""
+    file: Annotated[str | None, AfterValidator(_absolute)] = None
+    """Where a custom agent is, as /DIR/FILE.py or /DIR/FILE.py:FUNCTION."""
 
     @property
     def info(self) -> AgentInfo:
@@ -240,8 +244,8 @@ def cells_of(
 ) -> Iterator[Cell]:
     """All agents on all tasks with all models that they use; a UsageError for bad combinations."""
     addresses = list(dict.fromkeys(load_task(name).address for name in names))
-    usable = [model for model in models if model != NO_MODEL]
-    chosen = [_identified(choice) for choice in choices]
+    usable = list(dict.fromkeys(model for model in models if model != NO_MODEL))
+    chosen = _distinct(map(_identified, choices))
     if usable and all(agent.info.needs_model is False for agent in chosen):
         raise UsageError(
             f"{option} {','.join(usable)}: none of these agents uses a model (see: mlagentbench "
@@ -266,7 +270,23 @@ def _identified(choice: AgentChoice) -> AgentChoice:
     """The agent by its name; a custom one is chosen by its file."""
     if not is_file(choice.name):
         return choice.model_copy(update={"name": find_agent(choice.name).name})
-    return choice.model_copy(update={"name": load_agent(choice.name).name, "file": choice.name})
+    name = load_agent(choice.name).name
+    return AgentChoice(name=name, settings=choice.settings, file=choice.name)
+
+
+def _distinct(agents: Iterable[AgentChoice]) -> list[AgentChoice]:
+    """Each agent once; a UsageError for different ones whose runs would have the same place."""
+    kept: list[AgentChoice] = []
+    for agent in agents:
+        same = [one for one in kept if (one.name, one.settings) == (agent.name, agent.settings)]
+        if not same:
+            kept.append(agent)
+        elif same[0].file != agent.file:
+            raise UsageError(
+                f"--agents: {same[0].file} and {agent.file} both contain an agent {agent.name}; "
+                "rename one of the functions, so that their runs can be told apart"
+            )
+    return kept
 
 
 def prices_of(request: SuiteRequest) -> "dict[str, ModelCost] | None":

@@ -129,7 +129,7 @@ async def _hold(run: RunDirectory, live: LiveProgress | None) -> HeldRun | None:
         return await to_thread.run_sync(run.hold, None if live is None else live.say)
     except RunHeld as held:
         if live is not None:
-            live.end(run.shown_name, f"left alone, since {held.by} works on it")
+            live.end(run, f"left alone, since {held.by} works on it")
         return None
 
 
@@ -228,9 +228,9 @@ def _show(context: RunContext, live: LiveProgress | None) -> None:
     """Add the run to the display, if there is one."""
     if live is None:
         return
-    doing = live.begin(context.run.shown_name, context.environment.budget)
-    context.environment.on_step.append(lambda step: doing(f"did {step.action.name}"))
-    doing("running")
+    run = context.run
+    live.begin(run, context.environment.budget)
+    context.environment.on_step.append(lambda step: live.show(run, f"did {step.action.name}"))
 
 
 @scorer(
@@ -257,10 +257,12 @@ def grade_submission() -> Scorer:
         with run, _failure_noted(run):
             if context is not None:
                 await _finish(context)
+            if batch.live is not None:
+                batch.live.show(run, "grading")
             result = read_run(run)
             grade = result.grade or await grade_run(run)
         if batch.live is not None:
-            batch.live.end(run.shown_name, _grade_text(grade))
+            batch.live.end(run, _grade_text(grade))
         return _as_score(result, grade)
 
     return score
@@ -335,4 +337,4 @@ async def close_run(state: TaskState) -> None:
         context.run.release()
     if batch.live is not None:
         ended = context.environment.outcome
-        batch.live.end(context.run.shown_name, ended.kind if ended else "did not end")
+        batch.live.end(context.run, ended.kind if ended else "did not end")
