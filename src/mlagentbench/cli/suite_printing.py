@@ -66,13 +66,6 @@ def print_cells(
         )
     console.print(f"{outcome.missing} of {outcome.expected} runs failed; to retry them, run:")
     console.print(f"  {this_command()}", highlight=False, soft_wrap=True)
-    if len(outcome.results) < outcome.expected:
-        logs = shown_path(outcome.out / "logs")
-        console.print(
-            f"(if their directories were deleted, move {logs} away first: it says that they ended)",
-            highlight=False,
-            soft_wrap=True,
-        )
     return 1
 
 
