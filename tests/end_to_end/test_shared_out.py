@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from chains import faults
-from command_line import COMMAND, Run
+from command_line import COMMAND
 from inspect_ai.log import read_eval_log
+from killing import BASE_INSTALL, first_on_path
 
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import read_files, run_directories
@@ -31,7 +32,7 @@ def out(tmp_path: Path) -> Path:
 @pytest.fixture
 def variables(out: Path, environment_variables: dict[str, str]) -> dict[str, str]:
     """Those of commands on a file system without locks, as some clusters have it."""
-    path = os.pathsep.join(filter(None, [str(NO_FILE_LOCKS), os.environ.get("PYTHONPATH")]))
+    path = first_on_path(NO_FILE_LOCKS, {"PYTHONPATH": first_on_path(BASE_INSTALL, os.environ)})
     return {**environment_variables, **TIMES, "PYTHONPATH": path, "OUT_WITHOUT_LOCKS": str(out)}
 
 
@@ -130,22 +131,42 @@ def freeze_when(
     raise AssertionError(ended(process))
 
 
+@pytest.fixture
+def ungraded(out: Path, variables: dict[str, str]) -> RunDirectory:
+    """A run that the same command would grade."""
+    ended(start(out, variables, "nop"))
+    [run] = run_directories(out)
+    run.grades.unlink()
+    return run
+
+
 def test_a_run_that_is_held_is_left_alone(
-    out: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+    ungraded: RunDirectory, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, seconds in TIMES.items():
         monkeypatch.setenv(name, seconds)
-    command = ("run", "--tasks", "house-price", "--agents", "nop", "--out", str(out))
-    run(*command, **TIMES)
-    [done] = run_directories(out)
-    done.grades.unlink()
-    with done.hold():
-        printed = run(*command, **TIMES)
+    with ungraded.hold():
+        printed = ended(start(ungraded.out, variables, "nop"))
     who = f"process {os.getpid()} of "
-    assert f"{done.path} is held by {who}" in printed.stdout
-    assert f"nop, run 1: left alone, since {who}" in printed.stdout
-    assert f"being run by {who}" in printed.stderr
-    assert not done.grades.exists()
-    log = read_eval_log(max((out / "logs").glob("*.eval")))
+    assert f"{ungraded.path} is held by {who}" in printed
+    assert f"nop, run 1: left alone, since {who}" in printed
+    assert f"being run by {who}" in printed
+    assert not ungraded.grades.exists()
+    log = read_eval_log(max((ungraded.out / "logs").glob("*.eval")))
     assert log.status == "success" and log.samples is not None
     assert [sample.error for sample in log.samples] == [None]
+
+
+def test_a_command_that_waits_for_a_run_can_be_stopped(
+    ungraded: RunDirectory, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rarely = {"MLAGENTBENCH_LEASE_RENEWAL": "60", "MLAGENTBENCH_LEASE_VOID": "600"}
+    for name, seconds in rarely.items():
+        monkeypatch.setenv(name, seconds)
+    with ungraded.hold():
+        waiting = start(ungraded.out, variables | rarely, "nop")
+        assert waiting.stdout is not None
+        assert any("is held by" in line for line in waiting.stdout)
+        waiting.send_signal(signal.SIGINT)
+        waiting.communicate(timeout=15)
+    assert waiting.returncode == 130

@@ -151,6 +151,22 @@ def test_a_process_whose_unfinished_file_is_removed_was_not_the_first(
     assert path.read_text() == "the other one's"
 
 
+def test_holder_after_holder_may_tear_its_first_line(run: RunDirectory) -> None:
+    with run.hold() as held:
+        note(held, "first", 2)
+    for torn in (
+        '{"n":2,"kind":"event","eve',
+        '\n{"n":2,"ki',
+        '\n{"n":2,"kind":"event","event":"n',
+    ):
+        with run.journal.open("a") as journal:
+            journal.write(torn)
+        assert notes(run) == ["first 0", "first 1"] and faults(run) == []
+    with run.hold() as held:
+        note(held, "last", 1)
+    assert notes(run) == ["first 0", "first 1", "last 0"] and faults(run) == []
+
+
 def test_without_the_lease_a_held_runs_files_are_not_written(run: RunDirectory) -> None:
     with run.hold() as held:
         note(held, "holder", 1)

@@ -7,6 +7,7 @@ grade_submission  scorer: close the run, grade the last snapshot
 close_run         cleanup: stop whatever is still running
 """
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -125,12 +126,22 @@ def _directory(request: RunRequest, out: Path, ready: Ready) -> RunDirectory:
 
 async def _hold(run: RunDirectory, live: LiveProgress | None) -> HeldRun | None:
     """Take a run's lease; None when another process works on the run, which is left alone."""
+    stopped = threading.Event()
+
+    def pause(seconds: float) -> None:
+        if stopped.wait(seconds):
+            raise KeyboardInterrupt
+
+    on_wait = None if live is None else live.say
     try:
-        return await to_thread.run_sync(run.hold, None if live is None else live.say)
+        # A person who stops the command does not wait as long as the thread would.
+        return await to_thread.run_sync(run.hold, on_wait, pause, abandon_on_cancel=True)
     except RunHeld as held:
         if live is not None:
             live.end(run, f"left alone, since {held.by} works on it")
         return None
+    finally:
+        stopped.set()
 
 
 async def _open(

@@ -1,5 +1,6 @@
 """The files of one run, and the lease of the process that writes to them."""
 
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,6 +13,7 @@ from mlagentbench.runs.lease import (
     Holder,
     Lease,
     OnWait,
+    Pause,
     await_release,
     current_holder,
     take_lease,
@@ -105,15 +107,15 @@ class RunDirectory:
         holder = current_holder(self.path)
         return None if holder is None or holder.is_gone else holder
 
-    def hold(self, on_wait: OnWait | None = None) -> "HeldRun":
+    def hold(self, on_wait: OnWait | None = None, pause: Pause = time.sleep) -> "HeldRun":
         """Take the run's lease; RunHeld names the process that has it.
 
         Waits as long as it takes to see that a silent holder is alive, and for `gc` to end.
         """
         above = newest_generation((self.journal, *self.appended_files))
-        lease = take_lease(self.path, above, on_wait)
+        lease = take_lease(self.path, above, on_wait, pause)
         try:
-            await_release(self.objects, on_wait)
+            await_release(self.objects, on_wait, pause)
             return HeldRun(self, lease)
         except BaseException:
             lease.release()

@@ -148,7 +148,9 @@ def accepted_lines(path: Path) -> Accepted:
         raise UsageError(f"{path} is a directory; copy the file of that name from a backup")
     contents = path.read_bytes() if path.exists() else b""
     *lines, tail = contents.split(b"\n")
-    kept = lines if _of_one_holder(lines) else _without_stale(lines, first_hash(path))
+    kept = list(lines) if _of_one_holder(lines) else _without_stale(lines, first_hash(path))
+    while tail and kept and _is_torn(kept[-1]):  # its next holder tore the line below it, too
+        kept.pop()
     return Accepted(kept, len(lines) - len(kept), len(contents) - len(tail))
 
 
@@ -183,12 +185,19 @@ def _without_stale(lines: Iterable[bytes], first: str) -> list[bytes]:
 def _may_be_stale(raw: bytes, generation: int) -> bool:
     """Whether a former holder wrote or tore a line that the chain passes by."""
     seal = _seal_of(raw)
-    if seal is not None:
-        return _is_intact(raw, seal) and _generation(seal) < generation
+    if seal is None:
+        return generation > 1 and _is_torn(raw)
+    return _is_intact(raw, seal) and _generation(seal) < generation
+
+
+def _is_torn(raw: bytes) -> bool:
+    """Whether a line is only the beginning of one."""
+    if _seal_of(raw) is not None:
+        return False
     try:
         json.loads(raw)
     except (ValueError, RecursionError):
-        return generation > 1
+        return True
     return False
 
 

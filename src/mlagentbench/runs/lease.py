@@ -41,6 +41,8 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 OnWait = Callable[[str], None]
 """Is told once whom a process is waiting for."""
+Pause = Callable[[float], None]
+"""Sleeps for some seconds, or raises something if the wait is to end."""
 
 
 class LeaseTimes(Record):
@@ -209,7 +211,9 @@ _RENEWING = _Renewing()
 # Taking
 
 
-def take_lease(directory: Path, above: int = 0, on_wait: OnWait | None = None) -> Lease:
+def take_lease(
+    directory: Path, above: int = 0, on_wait: OnWait | None = None, pause: Pause = time.sleep
+) -> Lease:
     """Take the lease of a directory; RunHeld as soon as its holder is seen to renew it.
 
     A silent holder is watched until its lease is void. The new generation is larger than `above`.
@@ -220,7 +224,7 @@ def take_lease(directory: Path, above: int = 0, on_wait: OnWait | None = None) -
         newest = _newest(directory)
         holder, silent = current_holder(directory), False
         if holder is not None and not holder.is_gone:
-            _require_silence(directory, times, on_wait)
+            _require_silence(directory, times, on_wait, pause)
             if _newest(directory) != newest:
                 continue
             silent = True
@@ -230,7 +234,9 @@ def take_lease(directory: Path, above: int = 0, on_wait: OnWait | None = None) -
             return lease
 
 
-def _require_silence(directory: Path, times: LeaseTimes, on_wait: OnWait | None) -> None:
+def _require_silence(
+    directory: Path, times: LeaseTimes, on_wait: OnWait | None, pause: Pause
+) -> None:
     """Return once the lease is free or void; RunHeld when it is renewed."""
     first = seen = current_holder(directory)
     if first is not None and on_wait is not None:
@@ -244,11 +250,13 @@ def _require_silence(directory: Path, times: LeaseTimes, on_wait: OnWait | None)
             return
         if seen != first:
             raise RunHeld(directory, seen.described)
-        time.sleep(times.renewal / LOOKS_PER_RENEWAL)
+        pause(times.renewal / LOOKS_PER_RENEWAL)
         seen = current_holder(directory)
 
 
-def await_release(directory: Path, on_wait: OnWait | None = None) -> None:
+def await_release(
+    directory: Path, on_wait: OnWait | None = None, pause: Pause = time.sleep
+) -> None:
     """Wait while another process holds the lease of a directory.
 
     A lease is never void here, since the holder may do harm when it wakes: a person decides.
@@ -265,7 +273,7 @@ def await_release(directory: Path, on_wait: OnWait | None = None) -> None:
         if on_wait is not None and not told:
             on_wait(f"waiting for {seen.described}, which holds {directory}")
         told = True
-        time.sleep(min(1.0, times.renewal / LOOKS_PER_RENEWAL))
+        pause(min(1.0, times.renewal / LOOKS_PER_RENEWAL))
         now = current_holder(directory)
         if now != seen:
             seen, silent_since = now, time.monotonic()
