@@ -49,6 +49,7 @@ def parts() -> dict[str, Callable[[], list[Measurement]]]:
             *steps.step_parts(env),
             steps.repl_step(files=20_000),
         ],
+        "starts": lambda: [steps.starting_together(runs=64)],
         "tool-calls": steps.tool_call_steps,
         "storage": lambda: [storage.stored_bytes(), storage.first_snapshot(), storage.restoring()],
         "whole-runs": lambda: [whole_runs.whole_run()],
