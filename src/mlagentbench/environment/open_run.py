@@ -34,6 +34,6 @@ async def open_run(setup: RunSetup, make_sandbox: MakeSandbox) -> RunContext:
         environment = Environment(setup, sandbox.contract)
         resources.push_async_callback(sandbox.stop)
         resources.push_async_callback(environment.close)
-        await to_thread.run_sync(environment.start)  # other runs go on while it writes to the disk
+        await to_thread.run_sync(environment.start)  # it waits for the disk
         await sandbox.start()
         return RunContext(setup, environment, resources.pop_all()).publish()
