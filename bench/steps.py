@@ -6,8 +6,9 @@ import os
 import statistics
 import subprocess
 import tempfile
+import time
 from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 
 MILLION = 1_000_000
 MANY = 1_000
+ROUNDS = 5
 WINDOW = 30
 """So many steps around one stand for it."""
 REPLY = replies.sound_reply(parsing.KILOBYTES)
@@ -69,6 +71,28 @@ def step(python_env: Path, files: int, size: int, target: float) -> Measurement:
         bare,
         target=target,
     )
+
+
+def starting_together(runs: int) -> Measurement:
+    """Opening many runs at the same time, for each of them, against opening one alone."""
+
+    async def open_runs(number: int) -> float:
+        async with AsyncExitStack() as stack:
+            outs = [stack.enter_context(tempfile.TemporaryDirectory()) for _ in range(number)]
+            started = time.perf_counter()
+            await asyncio.gather(
+                *(
+                    stack.enter_async_context(Environment.open("vectorization", out=Path(out)))
+                    for out in outs
+                )
+            )
+            return (time.perf_counter() - started) / number
+
+    with asyncio.Runner() as runner:
+        runner.run(open_runs(1))
+        pairs = [(runner.run(open_runs(runs)), runner.run(open_runs(1))) for _ in range(ROUNDS)]
+    each, alone = zip(*pairs, strict=True)
+    return ratio(f"start of {runs} runs together, each / one alone", each, alone, target=None)
 
 
 def repl_step(files: int) -> Measurement:

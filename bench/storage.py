@@ -30,7 +30,7 @@ count.write_text(f"{int(count.read_text()) + 1 if count.exists() else 1}\\n")
 """
 LONG_RUN = 1_000
 MANY_FILES = 20_000
-SNAPSHOTS = 5
+SNAPSHOTS = 3
 
 
 def stored_bytes() -> Measurement:

@@ -6,6 +6,8 @@ Inspect's samples, replays and `Environment.open` all come through here.
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
+from anyio import to_thread
+
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.run_context import RunContext
 from mlagentbench.environment.run_setup import RunSetup
@@ -32,6 +34,6 @@ async def open_run(setup: RunSetup, make_sandbox: MakeSandbox) -> RunContext:
         environment = Environment(setup, sandbox.contract)
         resources.push_async_callback(sandbox.stop)
         resources.push_async_callback(environment.close)
-        environment.start()
+        await to_thread.run_sync(environment.start)  # it waits for the disk
         await sandbox.start()
         return RunContext(setup, environment, resources.pop_all()).publish()

@@ -76,7 +76,7 @@ def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
             chosen = RunSettings.model_validate(settings)
             request, out = await request_of_inspect(task_path, chosen, state.epoch)
         ready = await _ready(request)
-        found = _directory(request, out, ready)
+        found = await to_thread.run_sync(_directory, request, out, ready)
         state.store.set(RUN_ID, found.relative.as_posix())
         state.store.set(OUT_KEY, str(found.out))
         held = await _hold(found, batch.live)

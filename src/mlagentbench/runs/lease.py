@@ -23,6 +23,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Self
@@ -398,6 +399,7 @@ def process_name() -> str:
     return f"{_short_machine()}-{os.getpid()}"
 
 
+@cache
 def _short_machine() -> str:
     return hashlib.sha256(_machine().encode()).hexdigest()[:12]
 

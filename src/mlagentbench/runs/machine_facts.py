@@ -25,6 +25,7 @@ def hardware() -> dict[str, Json]:
     }
 
 
+@functools.cache
 def packages() -> dict[str, str]:
     """The versions of what the harness itself depends on."""
     return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}

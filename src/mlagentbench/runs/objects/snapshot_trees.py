@@ -18,6 +18,7 @@ from mlagentbench.fs import disk_trouble
 from mlagentbench.runs.objects.object_store import ObjectStore, hash_file
 
 Kind = Literal["file", "directory", "link"]
+_AS_JSON = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class NotCollected(MLAgentBenchError):
@@ -33,7 +34,7 @@ class Entry(NamedTuple):
     value: str
 
     def line(self) -> str:
-        return json.dumps(self, separators=(",", ":"))
+        return _AS_JSON(self)
 
 
 class PathChange(NamedTuple):

@@ -49,6 +49,8 @@ class Snapshots:
 
         `quiet` says that every process that worked here since then has ended: then only the
         directories are looked at in which, as the kernel tells, something happened.
+        Otherwise the status of every file is read, because a process that has mapped a file can
+        write to it without the kernel telling.
         """
         changed = self._changed_directories(quiet)
         try:
