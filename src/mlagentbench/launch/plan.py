@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.launch.disclose_run import disclose_run
 from mlagentbench.launch.request import (
@@ -69,13 +70,27 @@ class Plan(Record):
 
 def plan_suite(suite: SuiteRequest, ready: ReadyTasks) -> Plan:
     """All runs of a suite whose tasks are ready."""
-    return Plan(
-        requests=tuple(
-            _request(suite, cell, ready[cell.python_needs], epoch)
-            for cell in suite.cells
-            for epoch in range(1, suite.runs + 1)
-        )
-    )
+    requests = [
+        _request(suite, cell, ready[cell.python_needs], epoch)
+        for cell in suite.cells
+        for epoch in range(1, suite.runs + 1)
+    ]
+    _require_distinct(requests)
+    return Plan(requests=tuple(requests))
+
+
+def _require_distinct(requests: Iterable[RunRequest]) -> None:
+    """A UsageError when two requests have the same run, as with two agents of one name."""
+    found: dict[str, RunRequest] = {}
+    for request in requests:
+        other = found.setdefault(request.run, request)
+        if other is not request:
+            sources = [[one.task, one.agent.file or one.agent.name] for one in (other, request)]
+            first, second = next(pair for pair in zip(*sources, strict=True) if pair[0] != pair[1])
+            raise UsageError(
+                f"{first} and {second} have the same name, so their runs would be the same: "
+                f"{request.run}; rename one, or run them with different --out directories"
+            )
 
 
 def _request(suite: SuiteRequest, cell: Cell, ready: Ready, epoch: int) -> RunRequest:
