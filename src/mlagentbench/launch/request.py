@@ -247,7 +247,6 @@ def cells_of(
         )
     for agent in chosen:
         info = agent.info
-        info.solver(**agent.settings)
         choose_actions(agent.settings.get("actions") or ())
         if info.needs_model and not usable:
             raise UsageError(
