@@ -75,3 +75,14 @@ def test_what_is_wrong_with_a_file_is_said(
         (tmp_path / "a.py").write_text(source)
     with pytest.raises(UsageError, match=re.escape(reason)):
         load_agent(str(tmp_path / address))
+
+
+def test_two_agents_whose_runs_would_be_the_same_are_refused(tmp_path: Path, run: Run) -> None:
+    write_number_task(tmp_path)
+    for file in ("first.py", "second.py"):
+        (tmp_path / file).write_text(code_of_the_page())
+    asked = ("--tasks", "./numbers", "--agents", "first.py,second.py", "--out", "out")
+    result = run("run", *asked, expect=2)
+    same = f"{tmp_path / 'first.py'} and {tmp_path / 'second.py'} have the same name"
+    assert same in result.stderr
+    assert collect(tmp_path / "out") == []

@@ -84,24 +84,6 @@ def test_an_agent_and_a_model_named_twice_are_run_once() -> None:
     ]
 
 
-def test_custom_agents_of_one_name_must_differ_in_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("first.py", "second.py"):
-        Path(name).write_text(
-            "from inspect_ai.solver import generate, solver\n"
-            "@solver\n"
-            "def mine(steps=1):\n"
-            "    return generate()\n"
-        )
-    files = [tmp_path / "first.py", tmp_path / "second.py"]
-    with pytest.raises(UsageError, match=f"{files[0]} and {files[1]} both contain an agent mine"):
-        SuiteRequest.read(**OPTIONS | {"agents": "first.py,second.py"})
-    different = SuiteRequest.read(**OPTIONS | {"agents": "first.py,second.py(steps=2)"})
-    assert [cell.agent.file for cell in different.cells] == [str(file) for file in files]
-
-
 def test_feedback() -> None:
     assert RunSettings().feedback_calls() == 0
     assert RunSettings(feedback="validation:12").feedback_calls() == 12

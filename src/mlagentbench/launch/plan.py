@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 
+from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.launch.disclose_run import disclose_run
 from mlagentbench.launch.request import (
@@ -71,7 +72,27 @@ class Plan(Record):
 def plan_suite(suite: SuiteRequest, ready: ReadyTasks) -> Plan:
     """All runs of a suite whose tasks are ready."""
     cells = (_requests(suite, cell, ready[cell.python_needs]) for cell in suite.cells)
-    return Plan(requests=tuple(chain.from_iterable(cells)))
+    requests = tuple(chain.from_iterable(cells))
+    _require_distinct(requests)
+    return Plan(requests=requests)
+
+
+def _require_distinct(requests: Iterable[RunRequest]) -> None:
+    """A UsageError when two requests have the same run, as with two agents of one name."""
+    found: dict[str, RunRequest] = {}
+    for request in requests:
+        other = found.setdefault(request.run, request)
+        if other is not request:
+            first, second = map(_chosen, (other, request))
+            raise UsageError(
+                f"{first}, and {second}: both would be the run {request.run}; rename one, or run "
+                "them with different --out directories"
+            )
+
+
+def _chosen(request: RunRequest) -> str:
+    agent = request.agent.file or request.agent.name
+    return f"{agent} on {request.task} with {request.model.name}"
 
 
 def _requests(suite: SuiteRequest, cell: Cell, ready: Ready) -> Iterator[RunRequest]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -245,7 +245,10 @@ def cells_of(
     """All agents on all tasks with all models that they use; a UsageError for bad combinations."""
     addresses = list(dict.fromkeys(load_task(name).address for name in names))
     usable = list(dict.fromkeys(model for model in models if model != NO_MODEL))
-    chosen = _distinct(map(_identified, choices))
+    chosen: list[AgentChoice] = []
+    for agent in map(_identified, choices):
+        if agent not in chosen:
+            chosen.append(agent)
     if usable and all(agent.info.needs_model is False for agent in chosen):
         raise UsageError(
             f"{option} {','.join(usable)}: none of these agents uses a model (see: mlagentbench "
@@ -253,7 +256,6 @@ def cells_of(
         )
     for agent in chosen:
         info = agent.info
-        info.solver(**agent.settings)
         choose_actions(agent.settings.get("actions") or ())
         if info.needs_model and not usable:
             raise UsageError(
@@ -272,21 +274,6 @@ def _identified(choice: AgentChoice) -> AgentChoice:
         return choice.model_copy(update={"name": find_agent(choice.name).name})
     name = load_agent(choice.name).name
     return AgentChoice(name=name, settings=choice.settings, file=choice.name)
-
-
-def _distinct(agents: Iterable[AgentChoice]) -> list[AgentChoice]:
-    """Each agent once; a UsageError for different ones whose runs would have the same place."""
-    kept: list[AgentChoice] = []
-    for agent in agents:
-        same = [one for one in kept if (one.name, one.settings) == (agent.name, agent.settings)]
-        if not same:
-            kept.append(agent)
-        elif same[0].file != agent.file:
-            raise UsageError(
-                f"--agents: {same[0].file} and {agent.file} both contain an agent {agent.name}; "
-                "rename one of the functions, so that their runs can be told apart"
-            )
-    return kept
 
 
 def prices_of(request: SuiteRequest) -> "dict[str, ModelCost] | None":

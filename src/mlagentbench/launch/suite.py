@@ -118,6 +118,7 @@ def check_requirements(request: SuiteRequest, console: Console) -> None:
     if request.settings.interactive and not ENGINES[request.engine].at_terminal:
         raise UsageError(f"--interactive: runs of --engine {request.engine} cannot ask you")
     for cell in request.cells:
+        cell.agent.info.solver(**cell.agent.settings)
         if cell.info.in_sandbox:
             _check_in_sandbox_agent(cell.info.name, request.settings)
         check_services(load_task(cell.task), roles_of(request, cell), request.settings.sandbox)
