@@ -85,7 +85,10 @@ def _require_distinct(requests: Iterable[RunRequest]) -> None:
     for request in requests:
         other = found.setdefault(request.run, request)
         if other is not request:
-            sources = [[one.task, one.agent.file or one.agent.name] for one in (other, request)]
+            sources = [
+                (one.task, one.agent.file or one.agent.name, one.model.name)
+                for one in (other, request)
+            ]
             first, second = next(pair for pair in zip(*sources, strict=True) if pair[0] != pair[1])
             raise UsageError(
                 f"{first} and {second} have the same name, so their runs would be the same: "
