@@ -120,7 +120,7 @@ class Environment:
             python_env=setup.python_env,
             budget=budget,
             snapshots=self.snapshots,
-            repl=Repl(sandbox, setup.python_env.python),
+            repl=self._repl(),
             submission=SubmissionCheck(
                 task, setup.python_env, call_task, self.workspace.public, setup.feedback
             ),
@@ -177,7 +177,7 @@ class Environment:
         told = sum(line.event == "feedback" for line in history.events)
         self._context.submission.told = told
         used_repl = any(step.action.name == python_repl.name for step in self.steps)
-        self._context.repl = Repl(self.sandbox, self.python_env.python, used_before=used_repl)
+        self._context.repl = self._repl(used_before=used_repl)
         self.budget.resume_from(history.usage)
         if history.outcome is not None and not goes_on(history, self.budget.limits):
             self.outcome = history.outcome
@@ -381,6 +381,16 @@ class Environment:
             raise RunFailed("harness", f"cannot store a snapshot: {error}") from error
         self._snapshot = taken.id
         return taken.notes
+
+    def _repl(self, used_before: bool = False) -> Repl:
+        """A session whose process will still run when snapshots are taken."""
+        return Repl(self.sandbox, self.python_env.python, self._expect_processes, used_before)
+
+    def _expect_processes(self) -> None:
+        try:
+            self.snapshots.expect_processes()
+        except OSError as error:
+            raise RunFailed("harness", f"cannot store a snapshot: {error}") from error
 
     # Other journal lines
 

@@ -8,12 +8,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mlagentbench.runs.objects.inotify import DirectoryWatch
+from mlagentbench.runs.objects.inotify import DirectoryWatch, Happened
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshots import Snapshots
 from mlagentbench.runs.objects.workspace_scan import CLOCK_TICK_NS
@@ -102,6 +103,124 @@ def test_nothing_that_happens_is_missed(
     watched.close()
 
 
+class Process:
+    """What a process keeps between snapshots: descriptors and mapped files that it can write to."""
+
+    def __init__(self) -> None:
+        self.files: list[BinaryIO] = []
+        self.maps: list[mmap.mmap] = []
+
+    def open(self, top: Path, path: str, _other: str, _text: str) -> None:
+        self.files.append((top / path).open("r+b", buffering=0))
+
+    def map(self, top: Path, path: str, _other: str, _text: str) -> None:
+        with (top / path).open("r+b") as file:
+            self.maps.append(mmap.mmap(file.fileno(), 0))
+
+    def write(self, _top: Path, path: str, _other: str, text: str) -> None:
+        file = self.files[len(path) % len(self.files)]
+        file.seek(0)
+        file.write(text.encode())
+
+    def write_mapped(self, _top: Path, path: str, _other: str, text: str) -> None:
+        self.maps[len(path) % len(self.maps)][:1] = text[:1].encode()
+
+    def let_go(self, _top: Path, path: str, _other: str, text: str) -> None:
+        held = self.maps if text == "x" else self.files
+        held.pop(len(path) % len(held)).close()
+
+    def close(self) -> None:
+        for mapped in self.maps:
+            mapped.close()
+        for file in self.files:
+            file.close()
+
+
+OF_PROCESSES = st.sampled_from(["open", "map", "map", "write", "write_mapped", "let_go"])
+
+
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    steps=st.lists(
+        st.lists(st.one_of(CHANGES, st.tuples(OF_PROCESSES, PATHS, PATHS, TEXTS)), max_size=5),
+        min_size=2,
+        max_size=8,
+    ),
+    tick=st.booleans(),
+)
+def test_nothing_that_an_expected_process_does_is_missed(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[list[Any]], tick: bool
+) -> None:
+    top = tmp_path_factory.mktemp("expected")
+    work = top / "work"
+    for folder in ("one/two", "three"):
+        (work / folder).mkdir(parents=True)
+    for path in ("a", "one/a", "one/two/a", "three/a"):
+        (work / path).write_text("first")
+    store = ObjectStore(top / "objects")
+    watched, process = Snapshots(store, work), Process()
+    watched.expect_processes()
+    for step in steps:
+        for change, path, other, text in step:
+            do = getattr(process, change) if isinstance(change, str) else change
+            try:
+                do(work, path, other, text)
+            except (OSError, ValueError, ZeroDivisionError):
+                continue
+        if tick:
+            time.sleep(CLOCK_TICK_NS / 1e9)
+        assert watched.take().id == Snapshots(store, work).take().id
+    process.close()
+    watched.close()
+
+
+def test_a_file_mapped_long_ago_is_not_missed(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "one").mkdir(parents=True)
+    (work / "one" / "file").write_text("first")
+    store = ObjectStore(tmp_path / "objects")
+    watched = Snapshots(store, work)
+    time.sleep(2 * CLOCK_TICK_NS / 1e9)
+    watched.expect_processes()
+    with (work / "one" / "file").open("r+b") as file:
+        mapped = mmap.mmap(file.fileno(), 0)
+    watched.take()
+    watched.take()
+    for text in (b"F", b"G", b"H"):
+        mapped[:1] = text
+        assert watched.take().id == Snapshots(store, work).take().id
+    mapped.close()
+    watched.close()
+
+
+def test_beside_an_expected_process_only_directories_with_changes_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = tmp_path / "work"
+    for name in ("still", "busy"):
+        (work / name).mkdir(parents=True)
+        for number in range(50):
+            (work / name / f"{number}").write_text(name)
+    time.sleep(2 * CLOCK_TICK_NS / 1e9)
+    watched = Snapshots(ObjectStore(tmp_path / "objects"), work)
+    watched.expect_processes()
+    watched.take()
+    seen: list[str] = []
+    listing = os.scandir
+
+    def scandir(directory: Any) -> Any:
+        seen.append(str(Path(f"/proc/self/fd/{directory}").readlink()))
+        return listing(directory)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    (work / "busy" / "7").write_text("changed")
+    watched.take()
+    assert str(work / "busy") in seen and str(work / "still") not in seen
+    watched.close()
+
+
 def test_a_change_through_another_name_is_not_missed(tmp_path: Path) -> None:
     work = tmp_path / "work"
     for folder in ("one", "two"):
@@ -130,13 +249,13 @@ def test_only_directories_with_changes_are_read(tmp_path: Path) -> None:
         handle = os.open(tmp_path / name, os.O_RDONLY)
         numbers[name] = watch.add(handle)
         os.close(handle)
-    assert watch.changed() == set()
+    assert watch.happened() == Happened()
     subprocess.run([sys.executable, "-c", "open('file', 'w')"], cwd=tmp_path / "busy", check=True)
-    assert watch.changed() == {numbers["busy"]}
-    assert watch.changed() == set()
+    assert watch.happened() == Happened(changed={numbers["busy"]})
+    assert watch.happened() == Happened()
     (tmp_path / "busy" / "file").unlink()
     (tmp_path / "busy").rmdir()
-    assert watch.changed() is None
+    assert watch.happened() is None
     watch.close()
 
 
@@ -151,7 +270,7 @@ def test_a_queue_that_ran_over_is_not_trusted(tmp_path: Path) -> None:
     for number in range(limit // 2 + 10):
         (tmp_path / f"{number}").touch()
         (tmp_path / f"{number}").unlink()
-    assert watch.changed() is None
+    assert watch.happened() is None
     watch.close()
 
 

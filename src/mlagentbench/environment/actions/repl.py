@@ -7,6 +7,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from anyio import to_thread
+
 from mlagentbench.errors import RunFailed
 from mlagentbench.guest import repl_server
 from mlagentbench.records import Record
@@ -35,8 +37,16 @@ class ReplAnswer(Record):
 class Repl:
     """A Python session in a sandbox; it starts with the first call, again when it was lost."""
 
-    def __init__(self, sandbox: Sandbox, python: Path, used_before: bool = False) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        python: Path,
+        before_start: Callable[[], None],
+        used_before: bool = False,
+    ) -> None:
+        """A session that is not started; `before_start` is called each time it will be."""
         self._sandbox = sandbox
+        self._before_start = before_start
         self._python = str(python)
         self._server: asyncio.Task[CommandResult] | None = None
         self._address = ""
@@ -52,6 +62,7 @@ class Repl:
         """Run code in the session; a limit interrupts the code, if possible not the session."""
         if not self.is_running:
             await self.stop()
+            await to_thread.run_sync(self._before_start)
             self._start()
         patience = repl_server.CONNECT_SECONDS + 2 * repl_server.GRACE_SECONDS
         asker = [self._python, "-I", "-S", "-c", _source(), "ask", self._address]

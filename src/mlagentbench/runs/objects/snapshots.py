@@ -8,7 +8,7 @@ from pathlib import Path
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import disk_trouble, make_accessible
 from mlagentbench.records import Record
-from mlagentbench.runs.objects.inotify import DirectoryWatch, WatchImpossible
+from mlagentbench.runs.objects.inotify import DirectoryWatch, Happened, WatchImpossible
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.restore import Restore
 from mlagentbench.runs.objects.workspace_scan import (
@@ -16,6 +16,7 @@ from mlagentbench.runs.objects.workspace_scan import (
     OPEN_DIRECTORY,
     KnownDirectory,
     Scan,
+    watch_opens,
 )
 
 
@@ -48,13 +49,16 @@ class Snapshots:
         """Store what changed since the last snapshot; `store.commit()` makes it last.
 
         `quiet` says that every process that worked here since then has ended: then only the
-        directories are looked at in which, as the kernel tells, something happened.
-        Otherwise the status of every file is read, because a process that has mapped a file can
-        write to it without the kernel telling.
+        directories are looked at in which, as the kernel tells, something happened. The same holds
+        for processes that were expected. Otherwise the status of every file is read, because a
+        process that has mapped a file can write to it without the kernel telling.
         """
-        changed = self._changed_directories(quiet)
+        happened = self._what_happened(quiet)
+        known = quiet or (self._watch is not None and self._watch.opens)
+        if quiet and happened is not None:
+            happened.opened.clear()
         try:
-            scan = self._scan(changed if quiet else None)
+            scan = self._scan(happened if known else None)
             if scan.partial and scan.found_shared:
                 scan = self._scan(None)
         except WatchImpossible:
@@ -63,8 +67,24 @@ class Snapshots:
             scan = self._scan(None)
         return Snapshot(id=self._known.digest, notes=scan.summary())
 
-    def _scan(self, changed: Collection[int] | None) -> Scan:
-        scan = Scan(self.store, self._known, self._watch, changed)
+    def expect_processes(self) -> None:
+        """Prepare for processes that will still run when snapshots are taken; now there are none.
+
+        From now on the kernel tells which files they open, so that the others need no look.
+        """
+        self.take(quiet=True)
+        if self._watch is None:
+            return
+        top = self._open_top()
+        try:
+            watch_opens(self._watch, top, self._known)
+        except (OSError, WatchImpossible):
+            self._forget_watch()
+        finally:
+            os.close(top)
+
+    def _scan(self, happened: Happened | None) -> Scan:
+        scan = Scan(self.store, self._known, self._watch, happened)
         top = self._open_top()
         try:
             self._known = scan.directory(top, self._known, skip=self.skip)
@@ -77,12 +97,12 @@ class Snapshots:
         make_accessible(self.workspace)
         return os.open(self.workspace, OPEN_DIRECTORY)
 
-    def _changed_directories(self, quiet: bool) -> set[int] | None:
-        """Where something happened since the last walk; `None` when everywhere must be looked."""
+    def _what_happened(self, quiet: bool) -> Happened | None:
+        """What happened since the last walk; `None` when everywhere must be looked."""
         if self._watch is not None:
-            changed = self._watch.changed()
-            if changed is not None:
-                return changed
+            happened = self._watch.happened()
+            if happened is not None:
+                return happened
             self._forget_watch()
         if quiet and self._watch_is_possible:
             try:

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from mlagentbench.runs.objects.inotify import DirectoryWatch
+from mlagentbench.runs.objects.inotify import DirectoryWatch, Happened, WatchImpossible
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import Entry, put_tree
 
@@ -97,8 +97,9 @@ class KnownDirectory:
 class Scan:
     """One walk over the workspace.
 
-    With a watch, every directory on the way is watched from before it is read. With `changed`, the
-    numbers of those in which something happened, the walk goes only where it must.
+    With a watch, every directory on the way is watched from before it is read. With what `happened`
+    there, the walk goes only where it must. A file that was opened, and that a process can still
+    write to, is read again even if it looks unchanged.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Scan:
         store: ObjectStore,
         top: KnownDirectory,
         watch: DirectoryWatch | None = None,
-        changed: Collection[int] | None = None,
+        happened: Happened | None = None,
     ) -> None:
         self.store = store
         self.watch = watch
@@ -115,9 +116,10 @@ class Scan:
         self.found_shared = False
         """Whether files with several names were seen; a watch on one name misses the others."""
         self.must_see: set[int] | None = None
-        if changed is not None:
+        self.opened = {} if happened is None else happened.opened
+        if happened is not None:
             self.must_see = set()
-            self._find_what_must_be_seen(top, changed)
+            self._find_what_must_be_seen(top, happened.changed | happened.opened.keys())
 
     def _find_what_must_be_seen(self, known: KnownDirectory, changed: Collection[int]) -> bool:
         below = [
@@ -148,7 +150,7 @@ class Scan:
         watched = known.watch
         if self.watch is not None and watched < 0:
             watched = self.watch.add(here)
-        files, folders = self.files(here, known.files, path, skip)
+        files, folders = self.files(here, known, path, skip)
         directories = {}
         lines = {}
         for name in folders:
@@ -174,9 +176,10 @@ class Scan:
         return found
 
     def files(
-        self, here: int, known: dict[str, KnownFile], path: str, skip: Collection[str]
+        self, here: int, known: KnownDirectory, path: str, skip: Collection[str]
     ) -> tuple[dict[str, KnownFile], list[str]]:
         """The files and links in a directory, and the names of its subdirectories."""
+        touched = self.opened.get(known.watch, ())
         files = {}
         folders = []
         with os.scandir(here) as items:
@@ -187,9 +190,10 @@ class Scan:
                 if item.is_dir(follow_symlinks=False):
                     folders.append(name)
                     continue
-                old = known.get(name)
+                old = known.files.get(name)
                 try:
-                    if old is None or not old.is_still(item.stat(follow_symlinks=False)):
+                    is_still = old is not None and old.is_still(item.stat(follow_symlinks=False))
+                    if not is_still or (name in touched and is_held(here, name)):
                         old = self.read(here, name, path)
                 except FileNotFoundError:
                     continue
@@ -251,18 +255,45 @@ class Scan:
 
 
 def is_open_for_writing(file: int) -> bool:
-    """Whether a process can write to the file, through a descriptor or mapped memory.
+    """Whether a process can write to the file, through a descriptor or mapped memory."""
+    return _lease_error(file) == errno.EAGAIN
 
-    A lease for reading is granted only when there is none. Who opens the file while we hold it
-    waits, and we are told by a signal, which must be one that does nothing.
+
+def is_held(here: int, name: str) -> bool:
+    """Whether a process may be able to write to a file; also when that cannot be found out."""
+    try:
+        file = os.open(name, OPEN_FILE, dir_fd=here)
+    except OSError:
+        return True
+    try:
+        return _lease_error(file) != 0
+    finally:
+        os.close(file)
+
+
+def _lease_error(file: int) -> int:
+    """Why no lease for reading is granted; it is only while no process can write to the file.
+
+    A process that opens the file while we hold the lease waits, and we are told by a signal, which
+    must be one that does nothing.
     """
     try:
         fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except OSError as error:
-        return error.errno == errno.EAGAIN
-    return False
+        return error.errno or errno.EIO
+    return 0
+
+
+def watch_opens(watch: DirectoryWatch, here: int, known: KnownDirectory) -> None:
+    """Let a watch tell of opened files, too; WatchImpossible if a directory is another one now."""
+    watch.opens = True
+    if watch.add(here) != known.watch:
+        raise WatchImpossible("a directory was replaced")
+    for name, child in known.directories.items():
+        with opened(here, name, OPEN_DIRECTORY) as (inside, _mode):
+            watch_opens(watch, inside, child)
 
 
 @contextmanager
