@@ -9,7 +9,9 @@ import argparse
 import sys
 from collections.abc import Callable
 
+import grading_costs
 import parsing
+import react_steps
 import start_up
 import steps
 import storage
@@ -51,10 +53,13 @@ def parts() -> dict[str, Callable[[], list[Measurement]]]:
         "repl": lambda: [steps.repl_step(files=20_000)],
         "starts": lambda: [steps.starting_together(runs=64)],
         "tool-calls": steps.tool_call_steps,
+        "react-step": lambda: [react_steps.react_step(env)],
         "first-snapshot": lambda: [storage.first_snapshot()],
         "storage": lambda: [storage.stored_bytes(), storage.restoring()],
         "whole-runs": lambda: [whole_runs.whole_run()],
         "side-by-side": whole_runs.side_by_side,
+        "timed-grading": grading_costs.timed_grading_under_load,
+        "regrading": lambda: [grading_costs.regrading()],
         "parsing": parsed_replies,
         "report": report_measurements,
     }

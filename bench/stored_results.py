@@ -1,6 +1,11 @@
-"""Stored measurements in bench/results: each part names the commit and machine it ran on."""
+"""Stored measurements in bench/results: each part names the commit and machine it ran on.
+
+`load_average` covers the minute before a part was stored, with the measured work itself in it. A
+value well above what that work can cause means that the machine was busy with something else.
+"""
 
 import json
+import os
 import platform
 import subprocess
 from collections.abc import Sequence
@@ -23,6 +28,7 @@ def keep(file: str, part: str, measurements: Sequence[Record]) -> None:
         "commit": commit,
         "python": platform.python_version(),
         "machine": hardware(),
+        "load_average": round(os.getloadavg()[0], 1),
         "measurements": [one.model_dump(mode="json") for one in measurements],
     }
     path.write_text(json.dumps(facts, indent=2) + "\n")
