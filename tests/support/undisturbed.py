@@ -92,7 +92,8 @@ def _other_replies(then: History, now: History) -> Iterator[str]:
             if so_far != old:
                 yield f"to step {step.n} belong the replies {so_far}, not {old}"
             so_far.clear()
-    asked = Counter(line.prompt_hash for line in now.replies if line.role == "main")
+    # Prompts with a window of steps are equal when the same step was interrupted again and again.
+    asked = Counter((line.step, line.prompt_hash) for line in now.replies if line.role == "main")
     if max(asked.values(), default=1) > 1:
         yield f"asked more than once: {asked.most_common(1)}"
 
