@@ -15,6 +15,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from mlagentbench import inspect_private
 from mlagentbench.errors import UsageError
 from mlagentbench.inspect_private import CLIENT_FLAGS
+from mlagentbench.inspect_startup import _WhenLoaded
 
 
 def parameters(*names: str) -> Callable[[object], bool]:
@@ -67,7 +68,9 @@ USED = {
     ),
     "model:_assistant_internal": (
         "starting without unused clients",
-        lambda found: all(isinstance(vars(found)[flag], bool) for flag in CLIENT_FLAGS.values()),
+        lambda found: all(
+            isinstance(vars(found)[flag], bool | _WhenLoaded) for flag in CLIENT_FLAGS.values()
+        ),
     ),
     "agent._acp.server:acp_server": (
         "starting without the agent client protocol",
