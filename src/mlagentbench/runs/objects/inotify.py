@@ -47,6 +47,8 @@ class DirectoryWatch:
 
     def __init__(self) -> None:
         self.opens = False
+        self._found = Happened()
+        self._known = True
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._queue: int = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._queue < 0:
@@ -64,15 +66,29 @@ class DirectoryWatch:
     def happened(self) -> Happened | None:
         """What happened since the last time; `None` when that is unknown.
 
-        It cannot when the queue ran over, or when a watched directory was moved or removed, so that
-        its number may now stand for another place.
+        It is unknown when the queue ran over, or when a watched directory was moved or removed, so
+        that its number may now stand for another place.
         """
-        found, known = Happened(), True
+        self._collect()
+        found, self._found = self._found, Happened()
+        known, self._known = self._known, True
+        return found if known else None
+
+    def forget_opens(self, number: int, name: str) -> None:
+        """Do not tell that a file in a directory was opened until now."""
+        self._collect()
+        opened = self._found.opened.get(number, set())
+        opened.discard(name)
+        if not opened:
+            self._found.opened.pop(number, None)
+
+    def _collect(self) -> None:
+        """Read the queue."""
         while True:
             try:
                 buffer = os.read(self._queue, _BUFFER)
             except BlockingIOError:
-                return found if known else None
+                return
             place = 0
             while place < len(buffer):
                 number, mask, _cookie, length = _EVENT.unpack_from(buffer, place)
@@ -80,14 +96,14 @@ class DirectoryWatch:
                 place += _EVENT.size + length
                 if mask & _IN_OPEN:
                     if not mask & _IN_ISDIR:
-                        opened = found.opened.setdefault(number, set())
+                        opened = self._found.opened.setdefault(number, set())
                         opened.add(os.fsdecode(name.rstrip(b"\0")))
                     continue
-                found.changed.add(number)
+                self._found.changed.add(number)
                 if mask & (_IN_Q_OVERFLOW | _IN_IGNORED):
-                    known = False
+                    self._known = False
                 if mask & _IN_ISDIR and mask & (_IN_MOVED_FROM | _IN_MOVED_TO):
-                    known = False
+                    self._known = False
 
     def close(self) -> None:
         if self._queue >= 0:

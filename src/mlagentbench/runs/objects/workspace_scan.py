@@ -14,7 +14,7 @@ import os
 import signal
 import stat
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
@@ -193,7 +193,7 @@ class Scan:
                 old = known.files.get(name)
                 try:
                     is_still = old is not None and old.is_still(item.stat(follow_symlinks=False))
-                    if not is_still or (name in touched and is_held(here, name)):
+                    if not is_still or (name in touched and self.is_held(here, name, known)):
                         old = self.read(here, name, path)
                 except FileNotFoundError:
                     continue
@@ -247,6 +247,23 @@ class Scan:
         clean = status.st_ctime_ns < self.clean_before and not may_change_unseen
         return KnownFile(status, Entry(name, "file", mode, digest), clean)
 
+    def is_held(self, here: int, name: str, known: KnownDirectory) -> bool:
+        """Whether a process may be able to write to a file; also when that cannot be found out.
+
+        If none is, it must open the file anew to write to it, which the watch then tells.
+        """
+        watch = self.watch
+        if watch is None:
+            return True
+        try:
+            file = os.open(name, OPEN_FILE, dir_fd=here)
+        except OSError:
+            return True
+        try:
+            return _lease_error(file, lambda: watch.forget_opens(known.watch, name)) != 0
+        finally:
+            os.close(file)
+
     def note_unless_ours(self, path: str, error: OSError) -> None:
         """Note what its owner keeps us from reading; that we cannot store is another matter."""
         if error.errno not in KEPT_FROM_US:
@@ -259,19 +276,7 @@ def is_open_for_writing(file: int) -> bool:
     return _lease_error(file) == errno.EAGAIN
 
 
-def is_held(here: int, name: str) -> bool:
-    """Whether a process may be able to write to a file; also when that cannot be found out."""
-    try:
-        file = os.open(name, OPEN_FILE, dir_fd=here)
-    except OSError:
-        return True
-    try:
-        return _lease_error(file) != 0
-    finally:
-        os.close(file)
-
-
-def _lease_error(file: int) -> int:
+def _lease_error(file: int, meanwhile: Callable[[], None] = lambda: None) -> int:
     """Why no lease for reading is granted; it is only while no process can write to the file.
 
     A process that opens the file while we hold the lease waits, and we are told by a signal, which
@@ -280,6 +285,7 @@ def _lease_error(file: int) -> int:
     try:
         fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        meanwhile()
         fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except OSError as error:
         return error.errno or errno.EIO
