@@ -12,6 +12,7 @@ from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.run_context import RunContext
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.environment.workspace import sandbox_spec
+from mlagentbench.program_services.services import serving
 from mlagentbench.sandbox.base import LoopbackServer, SandboxSpec
 from mlagentbench.sandbox.sandbox_provider import RunSandbox
 
@@ -25,8 +26,7 @@ async def open_run(setup: RunSetup, make_sandbox: MakeSandbox) -> RunContext:
     all that was started before it is stopped.
     """
     async with AsyncExitStack() as resources:
-        if setup.services is not None:
-            resources.push_async_callback(setup.services.close)
+        await resources.enter_async_context(serving(setup.services))
         spec = sandbox_spec(
             setup.task, setup.run, setup.data, setup.python_env, setup.seed, setup.feedback
         )

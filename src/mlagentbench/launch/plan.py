@@ -21,10 +21,11 @@ from mlagentbench.launch.request import (
     prices_of,
     role_choices,
 )
+from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.model_choice import ModelChoice, choose
 from mlagentbench.records import Disclosure, Json, Record
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.journal import read_journal
+from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.record import new_record, place_of
 from mlagentbench.runs.results import final_grade
 from mlagentbench.runs.resumption import goes_on, last_limits
@@ -53,6 +54,14 @@ class RunRequest(Record):
 
     def directory(self, out: Path) -> RunDirectory:
         return RunDirectory(out, Path(self.run))
+
+    def limits(self, history: History) -> BudgetLimits:
+        """The limits that were asked for; of a run that has begun, those that it has.
+
+        Only a resumed run takes over what was asked for.
+        """
+        asked = self.settings.limits(load_task(self.task).spec)
+        return asked if self.resumes else last_limits(history) or asked
 
 
 class Plan(Record):
@@ -138,7 +147,7 @@ def unfinished(requests: Iterable[RunRequest], out: Path) -> list[RunRequest]:
 def _is_finished(request: RunRequest, run: RunDirectory) -> bool:
     """Whether a run has its grade, and no budget left to continue with."""
     history = read_journal(run.journal)
-    limits = request.settings.limits(load_task(request.task).spec)
-    if not request.resumes:
-        limits = last_limits(history) or limits
-    return not goes_on(history, limits) and final_grade(run, len(history.steps)) is not None
+    return (
+        not goes_on(history, request.limits(history))
+        and final_grade(run, len(history.steps)) is not None
+    )

@@ -46,12 +46,12 @@ from mlagentbench.models.model_choice import model_names
 from mlagentbench.program_services.services import run_services, tool_model_name
 from mlagentbench.records import GradeRecord, Outcome
 from mlagentbench.runs.directory import HeldRun, RunDirectory
-from mlagentbench.runs.journal import History, read_journal
+from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.lease import RunHeld
 from mlagentbench.runs.machine_facts import packages
 from mlagentbench.runs.record import find_or_create_run, new_record, place_of
 from mlagentbench.runs.results import RunResult, read_record, read_run
-from mlagentbench.runs.resumption import goes_on, last_limits
+from mlagentbench.runs.resumption import goes_on
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES, kill_leftover_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.make_ready import Ready, make_ready
@@ -152,7 +152,7 @@ async def _open(
         provider = SANDBOXES[request.settings.sandbox]
         kill_leftover_sandbox(run, provider.name)
         history = read_journal(run.journal)
-        limits = _limits(request, history)
+        limits = request.limits(history)
         if not goes_on(history, limits):
             run.release()
             return None
@@ -162,12 +162,6 @@ async def _open(
     except BaseException:
         run.release()
         raise
-
-
-def _limits(request: RunRequest, history: History) -> BudgetLimits:
-    """The limits of the request; of a run that is only continued, those that it has."""
-    asked = request.settings.limits(load_task(request.task).spec)
-    return asked if request.resumes else last_limits(history) or asked
 
 
 async def _setup(

@@ -2,8 +2,6 @@
 
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from mlagentbench.fs import remove_half_written, remove_tree
 from mlagentbench.runs.hash_chain import newest_generation
@@ -14,6 +12,7 @@ from mlagentbench.runs.lease import (
     Lease,
     OnWait,
     Pause,
+    Releasable,
     await_release,
     current_holder,
     take_lease,
@@ -125,7 +124,7 @@ class RunDirectory:
         return f"RunDirectory({str(self.path)!r})"
 
 
-class HeldRun(RunDirectory):
+class HeldRun(RunDirectory, Releasable):
     """A run that this process may write to, until it is released."""
 
     lease: Lease
@@ -162,14 +161,3 @@ class HeldRun(RunDirectory):
 
     def release(self) -> None:
         self.lease.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.release()

@@ -22,6 +22,7 @@ import secrets
 import socket
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -112,7 +113,25 @@ class LeaseLost(RunFailed):
         )
 
 
-class Lease:
+class Releasable(ABC):
+    """Is released at the end of a `with`."""
+
+    @abstractmethod
+    def release(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+class Lease(Releasable):
     """A lease that this process has taken; it is renewed until `release()`."""
 
     def __init__(
@@ -161,17 +180,6 @@ class Lease:
             if self._handle >= 0:
                 self._holder = self._holder.model_copy(update=changes)
                 os.pwrite(self._handle, _encoded(self._holder), 0)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.release()
 
 
 class _Renewing:

@@ -66,6 +66,15 @@ def remove_folder(top: Path, path: str, _other: str, _text: str) -> None:
     shutil.rmtree(top / path)
 
 
+def filled(work: Path) -> Path:
+    """A workspace with a few files."""
+    for folder in ("one/two", "three"):
+        (work / folder).mkdir(parents=True)
+    for path in ("a", "one/a", "one/two/a", "three/a"):
+        (work / path).write_text("first")
+    return work
+
+
 Change = tuple[Callable[[Path, str, str, str], None], str, str, str]
 TEXTS = st.sampled_from(["x", "yy", "zzz"])
 ON_FILES = st.sampled_from(
@@ -85,11 +94,7 @@ def test_nothing_that_happens_is_missed(
     tmp_path_factory: pytest.TempPathFactory, steps: list[list[Change]]
 ) -> None:
     top = tmp_path_factory.mktemp("watched")
-    work = top / "work"
-    for folder in ("one/two", "three"):
-        (work / folder).mkdir(parents=True)
-    for path in ("a", "one/a", "one/two/a", "three/a"):
-        (work / path).write_text("first")
+    work = filled(top / "work")
     store = ObjectStore(top / "objects")
     watched = Snapshots(store, work)
     assert watched.take(quiet=True).id == Snapshots(store, work).take().id
@@ -154,11 +159,7 @@ def test_nothing_that_an_expected_process_does_is_missed(
     tmp_path_factory: pytest.TempPathFactory, steps: list[list[Any]], tick: bool
 ) -> None:
     top = tmp_path_factory.mktemp("expected")
-    work = top / "work"
-    for folder in ("one/two", "three"):
-        (work / folder).mkdir(parents=True)
-    for path in ("a", "one/a", "one/two/a", "three/a"):
-        (work / path).write_text("first")
+    work = filled(top / "work")
     store = ObjectStore(top / "objects")
     watched, process = Snapshots(store, work), Process()
     watched.expect_processes()
