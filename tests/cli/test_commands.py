@@ -124,7 +124,7 @@ def test_a_renamed_command_says_its_new_name(old: str, complaint: Callable[[str]
         ("agents xyzzy", "unknown command `agents xyzzy`; known: list, show, relay "),
         ("agents research", "`agents research` is now `agents show research`"),
         ("doctor docker", "doctor docker: name a sandbox with --sandbox; run: "),
-        ("run", "Missing option '--agents'; see: mlagentbench run --help"),
+        ("run", "--agents must name at least one (see: mlagentbench agents list), or --preset"),
         ("run --agents nop --jobs 0", "Invalid value for '--jobs': "),
         ("run --agents nop --tier big", "Invalid value for '--tier': 'big' is not one of"),
         ("run --agnts nop", "No such option: --agnts (Possible options: --agents"),

@@ -34,6 +34,11 @@ class AgentInfo(Record):
     """Its actions, unless its setting `actions` names others."""
     settings: tuple[str, ...] = ()
     """The parameters of its solver, so that listing agents need not load them."""
+    replies_per_step: int | None = None
+    """How often it asks its main model for one action at most, unless its setting `retries` says
+    otherwise; None if that is not bounded."""
+    spare_replies: int = 0
+    """How often it asks beyond that in a run."""
     package: str | None = None
     """A package that it needs, which the extra of its name installs."""
     in_sandbox: bool = False
@@ -71,7 +76,7 @@ class AgentInfo(Record):
 
 
 PAPER_SETTINGS = ("steps_in_context", "max_reply_tokens", "actions")
-PAPER: dict[str, Any] = {"roles": ("edit", "fast"), "actions": "paper"}
+PAPER: dict[str, Any] = {"roles": ("edit", "fast"), "actions": "paper", "replies_per_step": 6}
 IN_SANDBOX: dict[str, Any] = {"actions": "none", "package": "openai", "in_sandbox": True}
 AIDE = AddedPackages(
     requirements=(
@@ -146,6 +151,8 @@ _ALL = (
         "LangChain's agent with MLAgentBench's actions as its tools",
         settings=("actions",),
         package="langchain",
+        replies_per_step=1,
+        spare_replies=5,
     ),
     _agent(
         "aide",

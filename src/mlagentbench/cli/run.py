@@ -64,11 +64,11 @@ FeedbackOption = Annotated[
     ),
 ]
 ProtocolOption = Annotated[
-    Literal["ours", "paper"],
+    Literal["ours", "paper"] | None,
     typer.Option(
         "--protocol",
         metavar="NAME",
-        help="ours; or paper: 8 runs, 50 actions or 5 h, the paper's rule and actions.",
+        help="ours (default); or paper: 8 runs, 50 actions or 5 h, its rule and actions.",
     ),
 ]
 InteractiveOption = Annotated[
@@ -101,8 +101,11 @@ MaxRetries = Annotated[
 
 def run_options() -> Iterator[GeneratedOption]:
     """The options that depend on what is installed."""
+    from mlagentbench.launch.presets.preset import PRESETS
     from mlagentbench.sandbox.sandbox_registry import SANDBOXES
 
+    presets = ", or ".join(f"{one.name} ({one.description})" for one in PRESETS.values())
+    yield GeneratedOption("preset", f"A whole plan: {presets}.", metavar="NAME")
     known = ", or ".join(f"{one.name} ({one.description})" for one in SANDBOXES.values())
     yield GeneratedOption("sandbox", f"{known}.", metavar="NAME")
     yield engine_option()
@@ -112,7 +115,7 @@ def run_options() -> Iterator[GeneratedOption]:
 @with_options(run_options)
 def run(
     context: typer.Context,
-    agents: AgentsOption,
+    agents: AgentsOption = "",
     tasks: TasksOption = "",
     suite: SuiteOption = None,
     tier: TierOption = "mini",
@@ -122,7 +125,7 @@ def run(
     out: OutOption = Path("results"),
     jobs: Jobs = 1,
     feedback: FeedbackOption = "none",
-    protocol: ProtocolOption = "ours",
+    protocol: ProtocolOption = None,
     interactive: InteractiveOption = False,
     record: RecordOption = None,
     json_output: JsonOption = False,
@@ -137,6 +140,7 @@ def run(
     Examples:
       mlagentbench run --tasks house-price --agents baseline,oracle
       mlagentbench run --suite quick --agents react --models openai/gpt-6-sol
+      mlagentbench run --preset paper-icml --models openai/gpt-6-sol --out paper
     """
     from mlagentbench.launch.request import SuiteRequest
 
@@ -160,14 +164,25 @@ def run(
         interactive=interactive,
         **generated_values(context),
     )
+    _announce(request, is_preset="preset" in generated_values(context))
     raise typer.Exit(_run(request, record, json_output))
+
+
+def _announce(request: "SuiteRequest", is_preset: bool) -> None:
+    """Say what will be run; of a preset, whose size nobody typed in, also what it can take."""
+    from mlagentbench.cli.console import say
+
+    say(f"runs: {len(request.cells) * request.runs}; results go to {request.out}")
+    if is_preset:
+        from mlagentbench.launch.presets.estimate import estimate
+
+        for line in estimate(request).lines():
+            say(line)
 
 
 def _run(request: "SuiteRequest", record: Path | None, as_json: bool) -> int:
     """Run what was asked for and print what came of it; returns the exit code."""
     from mlagentbench.cli.console import progress_console, say
-
-    say(f"runs: {len(request.cells) * request.runs}; results go to {request.out}")
     from mlagentbench.cli.suite_printing import print_suite
     from mlagentbench.launch.suite import run_suite
     from mlagentbench.models.recording import record_outcome, require_recordable

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AfterValidator, ValidationError
 
@@ -13,6 +13,13 @@ from mlagentbench.agents.registry import AGENTS, AgentInfo, find_agent
 from mlagentbench.environment.actions.action_sets import choose_actions
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.engines.engine import DEFAULT_ENGINE, known_engine
+from mlagentbench.launch.presets.preset import (
+    PAPER_RUNS,
+    PAPER_SECONDS,
+    PAPER_STEPS,
+    PRESETS,
+    Protocol,
+)
 from mlagentbench.limit_table import LIMITS, BudgetLimits, read_limits
 from mlagentbench.models.model_check import read_prices
 from mlagentbench.models.model_choice import (
@@ -34,12 +41,6 @@ from mlagentbench.tasks.task import load_task
 
 if TYPE_CHECKING:
     from inspect_ai.model import ModelCost
-
-PAPER_RUNS = 8
-PAPER_STEPS = 50
-PAPER_SECONDS = 5 * 3600.0
-
-Protocol = Literal["ours", "paper"]
 
 
 def _sandbox(name: str) -> str:
@@ -189,13 +190,21 @@ class SuiteRequest(Record):
     """Retries per model call; None for the default of our Inspect tasks."""
 
     @classmethod
-    def read(
+    def read(cls, *, preset: str | None = None, **options: Any) -> "SuiteRequest":
+        """Read the options of `run`; a UsageError names a wrong one."""
+        given = {name: value for name, value in options.items() if value not in (None, "")}
+        if preset is not None:
+            given = PRESETS.find(preset, f"--preset {preset}").filled(given)
+        return cls._read(**given)
+
+    @classmethod
+    def _read(
         cls,
         *,
         tasks: str = "",
         suite: str | None = None,
         variant: Variant = "original",
-        agents: str,
+        agents: str = "",
         models: str = NO_MODEL,
         runs: int | None = None,
         out: Path,
@@ -207,7 +216,6 @@ class SuiteRequest(Record):
         max_retries: int | None = None,
         **settings: Any,
     ) -> "SuiteRequest":
-        """Read the options of `run`; a UsageError names a wrong one."""
         chosen = read_settings(settings, option_of=lambda name: f"--{name.replace('_', '-')}")
         for limit, _ in chosen.budget.items():
             if limit.needs_prices and prices is None:
@@ -218,10 +226,13 @@ class SuiteRequest(Record):
             raise UsageError(
                 f"--interactive with --jobs {jobs}: a person answers one run at a time"
             )
-        names = in_variants(chosen_tasks(split_list(tasks), suite), variant)
         choices, model_names = parse_agents(agents), split_list(models)
         if not choices:
-            raise UsageError("--agents must name at least one (see: mlagentbench agents list)")
+            raise UsageError(
+                "--agents must name at least one (see: mlagentbench agents list), "
+                "or --preset a whole plan"
+            )
+        names = in_variants(chosen_tasks(split_list(tasks), suite), variant)
         return cls(
             cells=tuple(cells_of(names, choices, model_names)),
             settings=chosen,

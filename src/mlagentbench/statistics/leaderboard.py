@@ -270,10 +270,10 @@ def _row(row: _RowCells, tasks: int) -> AgentStatistics:
         agent=key.agent,
         model=key.model,
         cells=cells,
-        success=_suite_rate(cells, "success"),
-        paper_success=_suite_rate(cells, "paper_success"),
-        normalised=_suite_mean([cell.normalised for cell in cells]),
-        valid=_suite_rate(cells, "valid"),
+        success=suite_rate(cells, "success"),
+        paper_success=suite_rate(cells, "paper_success"),
+        normalised=suite_mean([cell.normalised for cell in cells]),
+        valid=suite_rate(cells, "valid"),
         profile=_profile(cells),
         runs=runs,
         counted=sum(cell.counted for cell in cells),
@@ -296,7 +296,7 @@ def _sum(totals: Sequence[float | None]) -> float | None:
     return sum(known) if known and len(known) == len(totals) else None
 
 
-def _suite_rate(
+def suite_rate(
     cells: Sequence[CellStatistics], name: Literal["success", "paper_success", "valid"]
 ) -> SuiteMean:
     """The mean of a rate that cells and their histories have under one name."""
@@ -331,7 +331,8 @@ def _suite_bounds(cells: Sequence[CellStatistics]) -> Interval | None:
     )
 
 
-def _suite_mean(means: Sequence[Mean]) -> SuiteMean:
+def suite_mean(means: Sequence[Mean]) -> SuiteMean:
+    """The mean over tasks of their means."""
     values = [one.mean for one in means if one.mean is not None]
     if not values:
         return SuiteMean()

@@ -26,7 +26,9 @@ class ExportFormat:
     module: str
     """Has the function `files(data: ReportData)`, which yields each file's name and contents."""
     needs: str | None = None
-    """A package that the extra called like the format installs."""
+    """A package that an extra installs."""
+    extra: str = ""
+    """That extra, if it is not called like the format."""
 
 
 _HERE = "mlagentbench.report.exports"
@@ -39,6 +41,14 @@ FORMATS = Registry(
     ExportFormat("latex", "Tables for a paper.", "tables", f"{_HERE}.latex_tables"),
     ExportFormat("markdown", "Tables for a README.", "tables", f"{_HERE}.markdown_tables"),
     ExportFormat("plots", "Plots as SVG and PDF.", "plots", f"{_HERE}.plots", needs="matplotlib"),
+    ExportFormat(
+        "paper",
+        "Each table and figure of the paper.",
+        "paper",
+        f"{_HERE}.paper.paper_export",
+        needs="matplotlib",
+        extra="plots",
+    ),
 )
 
 
@@ -50,7 +60,8 @@ def require_formats(names: Collection[str]) -> None:
             if package is not None:
                 import_module(package)
         except ImportError as error:
-            fix = f"install it with: pip install 'mlagentbench[{name}]'"
+            extra = FORMATS[name].extra or name
+            fix = f"install it with: pip install 'mlagentbench[{extra}]'"
             raise UsageError(f"--{name} needs {package}; {fix}") from error
 
 

@@ -37,7 +37,7 @@ def latex(grid: Grid) -> str:
         f"\\caption{{{_escaped(grid.title)}}}",
         f"\\begin{{tabular}}{{l{'r' * len(grid.columns)}}}",
         "\\toprule",
-        _latex_row("task", grid.columns),
+        _latex_row(grid.head, grid.columns),
         "\\midrule",
     ]
     for line in grid.lines:

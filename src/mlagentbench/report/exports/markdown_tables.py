@@ -14,7 +14,7 @@ def files(data: ReportData) -> Iterator[tuple[str, bytes]]:
 
 def markdown(grid: Grid) -> str:
     """A table with its title above and its notes below."""
-    head = ("task", *grid.columns)
+    head = (grid.head, *grid.columns)
     lines = [f"**{_escaped(grid.title)}**", "", _row(head)]
     lines.append("|---" + "|---:" * len(grid.columns) + "|")
     lines += [_row((line.label, *line.values)) for line in grid.lines]

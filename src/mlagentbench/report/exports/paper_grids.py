@@ -33,6 +33,8 @@ class Grid:
     columns: tuple[str, ...]
     lines: tuple[GridLine, ...]
     notes: tuple[str, ...]
+    head: str = "task"
+    """What the lines are."""
 
 
 def grids(data: ReportData) -> Iterator[Grid]:

@@ -89,7 +89,7 @@ def _plots(data: ReportData) -> Iterator[Plot]:
         yield Plot(f"scores-{task}", _scores(by_task[task][:MOST_CURVES]))
 
 
-def _figure(width: float, height: float) -> "tuple[Figure, Axes]":
+def new_figure(width: float, height: float) -> "tuple[Figure, Axes]":
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height))
@@ -101,7 +101,7 @@ def _heatmap(leaderboard: Leaderboard) -> "Figure":
     from matplotlib.patches import Rectangle
 
     rows = [row for row in leaderboard.rows if row.cells]
-    figure, axes = _figure(1.6 + 1.1 * len(rows), 1.2 + 0.42 * len(leaderboard.tasks))
+    figure, axes = new_figure(1.6 + 1.1 * len(rows), 1.2 + 0.42 * len(leaderboard.tasks))
     rates = [
         [
             next((cell.success.rate for cell in row.cells if cell.key.task == task), None)
@@ -132,7 +132,7 @@ def _shades(rate: float) -> tuple[str, str]:
 
 def _trade_off(leaderboard: Leaderboard) -> "Figure":
     """Tokens a run against the success rate; agents without a model are at the left."""
-    figure, axes = _figure(5.2, 4.0)
+    figure, axes = new_figure(5.2, 4.0)
     points = trade_offs(leaderboard)
     used = [point.tokens for point in points if point.tokens > 0]
     first = 10.0 ** math.floor(math.log10(min(used)))
@@ -140,9 +140,9 @@ def _trade_off(leaderboard: Leaderboard) -> "Figure":
     for number, point in enumerate(points):
         x = point.tokens if point.tokens > 0 else least
         if point.interval is not None:
-            axes.plot([x, x], [point.interval.low, point.interval.high], color=_colour(number))
+            axes.plot([x, x], [point.interval.low, point.interval.high], color=colour(number))
         marker = MARKERS[number % len(MARKERS)]
-        axes.plot([x], [point.rate], marker, color=_colour(number), label=point.name)
+        axes.plot([x], [point.rate], marker, color=colour(number), label=point.name)
     axes.set_xscale("log")
     axes.set_xlim(least / 2, max(used) * 3)
     ticks = [10.0**power for power in range(12) if first <= 10.0**power < max(used) * 3]
@@ -153,17 +153,17 @@ def _trade_off(leaderboard: Leaderboard) -> "Figure":
     axes.set_ylim(-0.04, 1.04)
     axes.set_xlabel("tokens a run")
     axes.set_ylabel("success rate")
-    _legend(figure, axes)
+    put_legend(figure, axes)
     return figure
 
 
 def _profile(leaderboard: Leaderboard) -> "Figure":
-    figure, axes = _figure(5.2, 4.0)
+    figure, axes = new_figure(5.2, 4.0)
     for number, curve in enumerate(profiles(leaderboard)):
-        _draw_curve(axes, curve, DASHES[number % len(DASHES)], color=_colour(number))
+        _draw_curve(axes, curve, DASHES[number % len(DASHES)], color=colour(number))
     axes.set_xlabel("normalised score of at least")
     axes.set_ylabel("share of runs, mean over tasks")
-    _legend(figure, axes)
+    put_legend(figure, axes)
     return figure
 
 
@@ -175,17 +175,17 @@ def _draw_curve(axes: "Axes", curve: Curve, *style: str, **options: Any) -> None
 def _error_modes(summaries: Sequence[RunSummary]) -> "Figure":
     """Stacked bars: the first cause of each unsuccessful run, as a share of an agent's runs."""
     agents = [one for one in mode_counts(summaries) if one.unsuccessful]
-    figure, axes = _figure(6.4, 1.5 + 0.35 * len(agents))
+    figure, axes = new_figure(6.4, 1.5 + 0.35 * len(agents))
     starts = [0.0 for _ in agents]
     names = [agent.name for agent in agents]
     for number, (mode, _) in enumerate(agents[0].first):
         shares = [dict(agent.first)[mode] / agent.runs for agent in agents]
-        axes.barh(names, shares, left=starts, color=_colour(number), label=mode, edgecolor="white")
+        axes.barh(names, shares, left=starts, color=colour(number), label=mode, edgecolor="white")
         starts = [start + share for start, share in zip(starts, shares, strict=True)]
     axes.invert_yaxis()
     axes.set_xlim(0, 1)
     axes.set_xlabel("share of runs, by the first cause of failure")
-    _legend(figure, axes, columns=4)
+    put_legend(figure, axes, columns=4)
     return figure
 
 
@@ -208,16 +208,16 @@ def _scores(summaries: Sequence[RunSummary]) -> "Figure":
         axes.set_xlabel(CURVE_TITLES[axis] + (", seconds" if axis == "seconds" else ""))
         if place == 1:
             axes.set_ylabel("normalised score")
-            _legend(figure, axes)
+            put_legend(figure, axes)
     return figure
 
 
-def _legend(figure: "Figure", axes: "Axes", columns: int = 2) -> None:
+def put_legend(figure: "Figure", axes: "Axes", columns: int = 2) -> None:
     """Below the figure, where it covers nothing."""
     handles, names = axes.get_legend_handles_labels()
     lines = dict(zip(names, handles, strict=True))
     figure.legend(lines.values(), lines.keys(), loc="outside lower left", ncols=columns)
 
 
-def _colour(number: int) -> str:
+def colour(number: int) -> str:
     return COLOURS[number % len(COLOURS)]
