@@ -61,6 +61,7 @@ NAME_PARTS = {"figures", "board", "boards", "ruler", "rulers", "sitting", "sitti
 
 OTHER_SENSES = {
     "report/exports/plots.py": {"figure"},  # a drawing of matplotlib's
+    "report/exports/paper/paper_plots.py": {"figure"},
     "analysis/detectors/parsing/claim_words.py": {"nobody"},  # a word of agents, to be found
     "analysis/detectors/fabrication.py": {"nobody"},
     "grading/timed_grading.py": {"sittings"},  # the name of a field that graders of tasks read

@@ -169,7 +169,7 @@ def run(
 
 
 def _announce(request: "SuiteRequest", is_preset: bool) -> None:
-    """Say what will be run; of a preset, whose size nobody typed in, also what it can take."""
+    """Say what will be run; of a preset, also what it can take."""
     from mlagentbench.cli.console import say
 
     say(f"runs: {len(request.cells) * request.runs}; results go to {request.out}")

@@ -1,4 +1,4 @@
-"""The paper's tables and figures, on runs whose truth is known, computed anew from that truth."""
+"""The paper's tables and plots, on runs whose truth is known, computed anew from that truth."""
 
 import csv
 import io

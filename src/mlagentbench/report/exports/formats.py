@@ -43,7 +43,7 @@ FORMATS = Registry(
     ExportFormat("plots", "Plots as SVG and PDF.", "plots", f"{_HERE}.plots", needs="matplotlib"),
     ExportFormat(
         "paper",
-        "Each table and figure of the paper.",
+        "Each table and plot of the paper.",
         "paper",
         f"{_HERE}.paper.paper_export",
         needs="matplotlib",

@@ -1,9 +1,9 @@
-"""`report --paper`: a file for each table and figure of the paper, in three forms.
+"""`report --paper`: a file for each table and plot of the paper, in three forms.
 
 PAPER/index.md     what each file is
 PAPER/NAME.csv     every value in full precision, one a line
 PAPER/NAME.md      the table
-PAPER/NAME.svg     the figure
+PAPER/NAME.svg     the plot
 """
 
 import csv
@@ -11,8 +11,8 @@ import io
 from collections.abc import Iterator
 
 from mlagentbench.report.exports.markdown_tables import markdown
-from mlagentbench.report.exports.paper.paper_figures import drawn_item
 from mlagentbench.report.exports.paper.paper_items import PaperItem, PaperValue, Unit, paper_items
+from mlagentbench.report.exports.paper.paper_plots import drawn_item
 from mlagentbench.report.exports.paper_grids import Grid, GridLine
 from mlagentbench.report.number_format import (
     NOTHING,
@@ -81,8 +81,8 @@ def _text(one: PaperValue | None) -> str:
 
 
 def _index(items: list[PaperItem]) -> str:
-    lines = ["# The paper's tables and figures, from these runs", ""]
-    lines += ["Values, table and figure of each item; docs/reproduce.md explains them.", ""]
+    lines = ["# The paper's tables and plots, from these runs", ""]
+    lines += ["Values, table and plot of each item; docs/reproduce.md explains them.", ""]
     for item in items:
         links = ", ".join(f"[{kind}]({item.name}.{kind})" for kind in ("csv", "md", "svg"))
         lines.append(f"- {item.title}: {links}")

@@ -1,6 +1,6 @@
-"""The tables and figures of the paper, each as values with what they are of.
+"""The tables and plots of the paper, each as values with what they are of.
 
-An item is computed once from a leaderboard; its CSV file, its Markdown table and its figure show
+An item is computed once from a leaderboard; its CSV file, its Markdown table and its plot show
 the same values. Success and improvement follow the paper's rule. Published values stand beside
 ours wherever the package has them.
 """
@@ -58,7 +58,7 @@ class PaperValue:
 
 @dataclass(frozen=True)
 class PaperItem:
-    """A table or figure of the paper."""
+    """A table or plot of the paper."""
 
     name: str
     title: str
@@ -68,7 +68,7 @@ class PaperItem:
     notes: tuple[str, ...] = ()
     drawing: Drawing = "bars"
     drawn: tuple[str, ...] = ()
-    """The columns of its figure."""
+    """The columns of its plot."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The figures of the paper's items: bars for each line, or one stacked bar for each column."""
+"""The plots of the paper's items: bars for each line, or one stacked bar for each column."""
 
 import io
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ BAR_HEIGHT = 0.13
 
 
 def drawn_item(item: PaperItem) -> bytes:
-    """The figure as SVG; the same values give the same bytes."""
+    """The plot as SVG; the same values give the same bytes."""
     from matplotlib import rc_context
 
     contents = io.BytesIO()
@@ -33,7 +33,7 @@ def drawn_item(item: PaperItem) -> bytes:
 
 
 def _drawn(item: PaperItem) -> dict[str, dict[str, PaperValue]]:
-    """The values of the figure: column to line to value."""
+    """The values of the plot: column to line to value."""
     found: dict[str, dict[str, PaperValue]] = {column: {} for column in item.drawn}
     for one in item.values:
         if one.column in found and one.value is not None:
