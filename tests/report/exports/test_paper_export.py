@@ -268,3 +268,13 @@ def test_tables_say_how_the_runs_differ_from_the_papers(written: dict[str, str])
     assert "missing runs, lost to infrastructure: " in table
     assert "ICML 2024" in table and "mini tier" not in table
     assert "no published values" in written["tokens-by-task.md"]
+
+
+def test_runs_that_never_ended_make_tables_without_plots() -> None:
+    lost = run(1, None, outcome=Outcome(kind="failed", cause="model"), limits={"steps": 3})
+    runs = (CollectedRun(name="run", directory=Path("none"), fingerprint="", summary=lost),)
+    data = report_data(Collection(outs=(Path("out"),), runs=runs), "report --paper")
+    found = {name: contents.decode() for name, contents in files(data)}
+    assert "success-by-task.csv" in found and "time-by-task.svg" not in found
+    assert "limits: 3 steps; in the paper 50 steps, 5 h" in found["success-by-task.md"]
+    assert "not the paper's protocol" in found["success-by-task.md"]

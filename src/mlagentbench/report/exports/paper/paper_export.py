@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from mlagentbench.report.exports.markdown_tables import markdown
 from mlagentbench.report.exports.paper.paper_items import PaperItem, PaperValue, Unit, paper_items
-from mlagentbench.report.exports.paper.paper_plots import drawn_item
+from mlagentbench.report.exports.paper.paper_plots import drawn_item, is_drawn
 from mlagentbench.report.exports.paper_grids import Grid, GridLine
 from mlagentbench.report.number_format import (
     NOTHING,
@@ -33,7 +33,8 @@ def files(data: ReportData) -> Iterator[tuple[str, bytes]]:
     for item in items:
         yield f"{item.name}.csv", _csv(item).encode()
         yield f"{item.name}.md", markdown(_grid(item)).encode()
-        yield f"{item.name}.svg", drawn_item(item)
+        if is_drawn(item):
+            yield f"{item.name}.svg", drawn_item(item)
     yield "index.md", _index(items).encode()
 
 
@@ -84,6 +85,7 @@ def _index(items: list[PaperItem]) -> str:
     lines = ["# The paper's tables and plots, from these runs", ""]
     lines += ["Values, table and plot of each item; docs/reproduce.md explains them.", ""]
     for item in items:
-        links = ", ".join(f"[{kind}]({item.name}.{kind})" for kind in ("csv", "md", "svg"))
+        kinds = ("csv", "md", "svg") if is_drawn(item) else ("csv", "md")
+        links = ", ".join(f"[{kind}]({item.name}.{kind})" for kind in kinds)
         lines.append(f"- {item.title}: {links}")
     return "\n".join([*lines, ""])

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from mlagentbench.analysis.disclosures import limits_text
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.errors import UsageError
 from mlagentbench.numeric.intervals import Interval
@@ -35,6 +36,8 @@ Drawing = Literal["bars", "stacked"]
 BASELINE = "baseline"
 OVER_TASKS = "mean over the tasks shown"
 PAPERS_OWN = "the paper's mean over its 13 tasks"
+PAPER_RUNS = 8
+PAPER_LIMITS = limits_text({"steps": 50, "time": 18000.0})
 LABELLED_TASK = "cifar10"
 """The paper labelled error modes on this task alone."""
 
@@ -383,10 +386,13 @@ def _deviations(leaderboard: Leaderboard, rows: Sequence[AgentStatistics]) -> It
         yield "mini tier: generated data, not the paper's (--tier full has the real ones)"
     if any(one.protocol != "paper" for one in leaderboard.conditions):
         yield "not the paper's protocol (--protocol paper)"
+    limits = {limits_text(one.limits) for one in leaderboard.conditions}
+    if limits != {PAPER_LIMITS}:
+        yield f"limits: {'; or '.join(sorted(limits))}; in the paper {PAPER_LIMITS}"
     counts = sorted({cell.runs for row in rows for cell in row.cells if not cell.from_measured})
-    if counts and counts != [8]:
+    if counts and counts != [PAPER_RUNS]:
         spread = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-        yield f"runs of each agent, model and task: {spread}; in the paper 8"
+        yield f"runs of each agent, model and task: {spread}; in the paper {PAPER_RUNS}"
     missing = sum(row.missing for row in rows)
     if missing:
         yield f"missing runs, lost to infrastructure: {missing}; they are in no number here"

@@ -21,6 +21,11 @@ BAR_HEIGHT = 0.13
 """Inches."""
 
 
+def is_drawn(item: PaperItem) -> bool:
+    """Whether there is anything to draw."""
+    return bool(_lines(item))
+
+
 def drawn_item(item: PaperItem) -> bytes:
     """The plot as SVG; the same values give the same bytes."""
     from matplotlib import rc_context
