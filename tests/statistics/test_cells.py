@@ -22,7 +22,7 @@ def test_the_figures_of_a_cell() -> None:
     assert cell.normalised.points == (0.2, 0.6, 0.9, 0.0, 0.7)
     assert cell.normalised.interval == t_interval([0.2, 0.6, 0.9, 0.0, 0.7])
     assert cell.pass_at == {1: pytest.approx(0.6), 2: pytest.approx(0.9), 4: 1.0}
-    assert cell.success_bounds is None and cell.marks == ("no submission",)
+    assert cell.success.bounds is None and cell.marks == ("no submission",)
 
 
 def test_what_infrastructure_stopped_is_missing_and_shown() -> None:
@@ -38,9 +38,21 @@ def test_what_infrastructure_stopped_is_missing_and_shown() -> None:
     assert (cell.runs, cell.counted, cell.missing, cell.greyed) == (9, 7, 2, True)
     assert cell.missing_reasons == {"provider failed": 1, "did not end": 1}
     assert (cell.success.successes, cell.success.n) == (6, 7)
-    assert cell.success_bounds is not None
-    assert (cell.success_bounds.low, cell.success_bounds.high) == (6 / 9, 8 / 9)
+    assert cell.success.bounds is not None
+    assert (cell.success.bounds.low, cell.success.bounds.high) == (6 / 9, 8 / 9)
     assert "2 of 9 missing: provider failed, did not end" in cell.marks
+
+
+def test_each_rule_has_its_own_bounds_for_missing_runs() -> None:
+    """0.2 is more than 10 % better than the starter, but below the bar."""
+    lost = run(4, None, outcome=None)
+    [cell] = cell_statistics([*(run(n, graded(s)) for n, s in enumerate([0.2, 0.2, 0.9], 1)), lost])
+    bounds = [rate.bounds for rate in (cell.success, cell.paper_success, cell.valid)]
+    assert [(one.low, one.high) for one in bounds if one is not None] == [
+        (1 / 4, 2 / 4),
+        (3 / 4, 4 / 4),
+        (3 / 4, 4 / 4),
+    ]
 
 
 def test_a_tenth_missing_is_not_yet_grey() -> None:
@@ -119,8 +131,8 @@ def test_bounds_and_totals_of_branched_runs() -> None:
     lost = run(5, None, outcome=None, cluster="one")
     [cell] = cell_statistics([*branched, failed, lost])
     assert cell.success.rate == 0.5
-    assert cell.success_bounds is not None
-    assert (cell.success_bounds.low, cell.success_bounds.high) == ((3 / 4 + 0) / 2, (4 / 4 + 0) / 2)
+    assert cell.success.bounds is not None
+    assert (cell.success.bounds.low, cell.success.bounds.high) == ((3 / 4 + 0) / 2, (4 / 4 + 0) / 2)
     assert (cell.total_tokens, cell.tokens_per_success) == (120, 40)
 
 

@@ -51,6 +51,17 @@ def test_missing_runs_widen_to_bounds() -> None:
     assert (react.missing, react.greyed) == (1, True)
 
 
+def test_the_paper_s_rule_has_bounds_of_its_own() -> None:
+    lost = run(3, None, outcome=None, task="a")
+    [leaderboard] = leaderboards(
+        cell_statistics([*runs_of("react", {"a": [0.2, 0.2], "b": [0.2]}), lost])
+    )
+    react = row(leaderboard, "react")
+    assert react.success.bounds is not None and react.paper_success.bounds is not None
+    assert react.success.bounds.high == pytest.approx(fmean([1 / 3, 0]))
+    assert react.paper_success.bounds.low == pytest.approx(fmean([2 / 3, 1]))
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -29,6 +29,8 @@ class Rate(Record):
     n: int = 0
     rate: float | None = None
     interval: Interval = Interval(low=0.0, high=1.0)
+    bounds: Interval | None = None
+    """The rate if all missing runs had failed or succeeded; None without missing runs."""
 
 
 class Mean(Record):
@@ -106,8 +108,6 @@ class CellStatistics(Record):
     bar: float | None
     reference: float | None
     success: Rate = Rate()
-    success_bounds: Interval | None = None
-    """The rate if all missing runs had failed or succeeded; None without missing runs."""
     paper_success: Rate = Rate()
     paper_improvement: Mean = Mean()
     valid: Rate = Rate()
@@ -197,10 +197,11 @@ def _known(runs: Iterable[RunSummary], value: RunValue) -> list[float]:
 
 
 class _Counted:
-    """The runs of a cell that count, by their histories."""
+    """The runs of a cell that count, by their histories; rates also know the missing ones."""
 
-    def __init__(self, summaries: Sequence[RunSummary]) -> None:
+    def __init__(self, summaries: Sequence[RunSummary], missing: Sequence[RunSummary] = ()) -> None:
         self.runs = summaries
+        self.missing = missing
         self.histories: dict[str, list[RunSummary]] = defaultdict(list)
         for summary in summaries:
             self.histories[summary.cluster].append(summary)
@@ -211,7 +212,19 @@ class _Counted:
         return [known for runs in self.histories.values() if (known := _known(runs, value))]
 
     def rate(self, value: RunValue) -> Rate:
-        return rate_of(self.values(value))
+        rate = rate_of(self.values(value))
+        return rate.model_copy(update={"bounds": self._bounds(value)}) if self.missing else rate
+
+    def _bounds(self, value: RunValue) -> Interval:
+        decided = [(run.cluster, flag) for run in self.runs if (flag := value(run)) is not None]
+
+        def rate_if(of_missing: float) -> float:
+            histories: dict[str, list[float]] = defaultdict(list)
+            for cluster, flag in (*decided, *((run.cluster, of_missing) for run in self.missing)):
+                histories[cluster].append(flag)
+            return statistics.fmean(map(statistics.fmean, histories.values()))
+
+        return Interval(low=rate_if(0.0), high=rate_if(1.0))
 
     def mean(self, value: RunValue) -> Mean:
         return mean_of(self.values(value))
@@ -244,8 +257,9 @@ def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
     first = summaries[0].result.record
     key, facts = _key(first), first.disclosure
     causes = [(summary, cause_of(summary.result)) for summary in summaries]
-    counted = _Counted([one for one, cause in causes if cause.verdict == "counts"])
-    missing = [(one, cause.reason) for one, cause in causes if cause.verdict == "missing"]
+    missing = [one for one, cause in causes if cause.verdict == "missing"]
+    reasons = Counter(cause.reason for _, cause in causes if cause.verdict == "missing")
+    counted = _Counted([one for one, cause in causes if cause.verdict == "counts"], missing)
     graded = [one.result.grade for one in summaries if one.result.grade is not None]
     success = counted.rate(_success)
     total_tokens, total_cost = counted.total(_tokens), counted.total(_cost)
@@ -258,7 +272,7 @@ def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
         runs=len(summaries),
         counted=len(counted.runs),
         missing=len(missing),
-        missing_reasons=dict(Counter(reason for _, reason in missing).most_common()),
+        missing_reasons=dict(reasons.most_common()),
         greyed=len(missing) / len(summaries) > GREYED_ABOVE,
         metric=facts.metric,
         better=facts.better,
@@ -267,7 +281,6 @@ def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
         bar=graded[0].bar if graded else None,
         reference=graded[0].reference if graded else None,
         success=success,
-        success_bounds=_bounds(counted.runs, [one for one, _ in missing]),
         paper_success=counted.rate(_paper_success),
         paper_improvement=counted.mean(lambda run: _grade(run).paper_improvement),
         valid=counted.rate(_valid),
@@ -344,20 +357,6 @@ def _cost(run: RunSummary) -> float | None:
 
 def _seconds(run: RunSummary) -> float:
     return run.result.usage.seconds
-
-
-def _bounds(counted: Sequence[RunSummary], missing: Sequence[RunSummary]) -> Interval | None:
-    if not missing:
-        return None
-    decided = [(run.cluster, flag) for run in counted if (flag := _success(run)) is not None]
-
-    def rate(of_missing: float) -> float:
-        histories: dict[str, list[float]] = defaultdict(list)
-        for cluster, flag in (*decided, *((run.cluster, of_missing) for run in missing)):
-            histories[cluster].append(flag)
-        return statistics.fmean(statistics.fmean(flags) for flags in histories.values())
-
-    return Interval(low=rate(0.0), high=rate(1.0))
 
 
 def _pass_at(counted: _Counted, success: Rate) -> dict[int, float]:

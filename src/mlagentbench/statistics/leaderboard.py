@@ -23,7 +23,7 @@ from mlagentbench.numeric.intervals import (
 from mlagentbench.records import Record
 from mlagentbench.runs.failure_causes import GREYED_ABOVE
 from mlagentbench.statistics.cell_marks import agent_with_model
-from mlagentbench.statistics.cells import CellStatistics, Conditions, Mean
+from mlagentbench.statistics.cells import CellStatistics, Conditions, Mean, Rate
 from mlagentbench.statistics.integrity import CONDITIONS, differences
 from mlagentbench.statistics.reference_rows import (
     ALWAYS_SHOWN,
@@ -312,22 +312,21 @@ def suite_rate(
         mean=statistics.fmean(rates),
         on_these_tasks=stratified_rate_interval([*map(stratum_of, values)]) if sampled else None,
         over_tasks=rate_interval_over_tasks(rates),
-        bounds=_suite_bounds(cells) if name == "success" else None,
+        bounds=_suite_bounds([getattr(cell, name) for cell in cells]),
     )
 
 
-def _suite_bounds(cells: Sequence[CellStatistics]) -> Interval | None:
-    if all(cell.success_bounds is None for cell in cells):
+def _suite_bounds(rates: Sequence[Rate]) -> Interval | None:
+    if all(rate.bounds is None for rate in rates):
         return None
-    known = [cell for cell in cells if cell.success.rate is not None or cell.success_bounds]
-    rates = [cell.success.rate or 0.0 for cell in known]
-    pairs = [
-        cell.success_bounds or Interval(low=rate, high=rate)
-        for cell, rate in zip(known, rates, strict=True)
+    known = [
+        rate.bounds or Interval(low=rate.rate or 0.0, high=rate.rate or 0.0)
+        for rate in rates
+        if rate.rate is not None or rate.bounds is not None
     ]
     return Interval(
-        low=statistics.fmean(pair.low for pair in pairs),
-        high=statistics.fmean(pair.high for pair in pairs),
+        low=statistics.fmean(one.low for one in known),
+        high=statistics.fmean(one.high for one in known),
     )
 
 

@@ -84,6 +84,7 @@ CELL_COLUMNS: Columns = (
     ("float", "success_if_missing_failed success_if_missing_succeeded"),
     ("int", "paper_successes paper_success_n"),
     ("float", "paper_success_rate paper_success_low paper_success_high"),
+    ("float", "paper_success_if_missing_failed paper_success_if_missing_succeeded"),
     ("float", "paper_improvement_mean paper_improvement_error"),
     ("float", "paper_improvement_low paper_improvement_high"),
     ("int", "valid valid_n"),
@@ -107,6 +108,7 @@ AGENT_COLUMNS: Columns = (
     ("float", "success_low_over_tasks success_high_over_tasks"),
     ("float", "success_if_missing_failed success_if_missing_succeeded"),
     ("float", "paper_success_mean paper_success_low paper_success_high"),
+    ("float", "paper_success_if_missing_failed paper_success_if_missing_succeeded"),
     ("float", "normalised_mean normalised_low normalised_high"),
     ("float", "normalised_low_over_tasks normalised_high_over_tasks valid_mean"),
     ("int", "successes tokens"),
@@ -134,8 +136,6 @@ RENAMED = {
     "paper_success_successes": "paper_successes",
     "valid_successes": "valid",
     "success_tasks": "tasks",
-    "success_bounds_low": "success_if_missing_failed",
-    "success_bounds_high": "success_if_missing_succeeded",
     "submitted_of_those_mean": "submitted_mean",
 } | {
     f"{measure}_{field}": f"{measure}_{column}"
@@ -144,6 +144,8 @@ RENAMED = {
         "standard_error": "error",
         "interval_low": "low",
         "interval_high": "high",
+        "bounds_low": "if_missing_failed",
+        "bounds_high": "if_missing_succeeded",
         "on_these_tasks_low": "low",
         "on_these_tasks_high": "high",
         "over_tasks_low": "low_over_tasks",

@@ -108,13 +108,13 @@ def _published(measure: Measure, row: PublishedRow | None) -> HeatCell:
     return HeatCell(percent / 100, f"{percent:.1f} %", shade=heat_class(percent / 100))
 
 
-def _missing_lines(cell: CellStatistics) -> tuple[str, ...]:
-    """The lines about a cell's missing runs."""
+def _missing_lines(cell: CellStatistics, found: Rate | Mean) -> tuple[str, ...]:
+    """The lines about a cell's missing runs, with a rate's bounds."""
     if not cell.missing:
         return ()
     lines = [f"{cell.missing} of {cell.runs} missing"]
-    if cell.success_bounds is not None:
-        lines.append(f"bounds {percent_interval_text(cell.success_bounds, 0)} %")
+    if isinstance(found, Rate) and found.bounds is not None:
+        lines.append(f"bounds {percent_interval_text(found.bounds, 0)} %")
     return tuple(lines)
 
 
@@ -123,7 +123,7 @@ def _cell_of(measure: Measure, cell: CellStatistics) -> HeatCell:
     value = found.rate if isinstance(found, Rate) else found.mean
     if value is None:
         reason = "success unknown" if isinstance(found, Rate) else "no score"
-        return HeatCell(None, NOTHING, _missing_lines(cell) or (reason,), greyed=cell.greyed)
+        return HeatCell(None, NOTHING, _missing_lines(cell, found) or (reason,), greyed=cell.greyed)
     return HeatCell(
         value=value,
         text=_value_text(measure, value, 0 if isinstance(found, Rate) else 1),
@@ -139,15 +139,13 @@ def _lines_below(measure: Measure, cell: CellStatistics, found: Rate | Mean) -> 
         yield measure.interval(found.interval, 0)
     if isinstance(found, Rate):
         yield f"{found.successes} of {found.n}"
-        yield from _missing_lines(cell)
-        return
-    if found.interval is not None or found.n >= MIN_FOR_T:
+    elif found.interval is not None or found.n >= MIN_FOR_T:
         yield f"n = {found.n}"
     elif found.n > 1:
         yield "points " + ", ".join(measure.text(point, 0) for point in found.points)
     else:
         yield "1 run"
-    yield from _missing_lines(cell)[:1]
+    yield from _missing_lines(cell, found)
 
 
 def _value_text(measure: Measure, value: float, places: int = 1) -> str:
