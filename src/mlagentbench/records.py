@@ -14,6 +14,8 @@ UNKNOWN = "unknown"
 """The value of a required field that is not known."""
 
 Tier = Literal["mini", "full"]
+Pair = tuple[str, str]
+"""Two agents with their models, as tables name them."""
 Origin = Literal["run", "legacy", "replay"]
 """legacy: imported from logs of the original MLAgentBench, with unknown fields.
 replay: a run's actions carried out again to check it; never a result."""
@@ -158,6 +160,8 @@ class Disclosure(Record):
     protocol: str = "ours"
     interactive: bool = False
     """Whether the agent could ask a person for help."""
+    primary: Pair | None = None
+    """The comparison that was named before this run began; no part of what the run is."""
     python_env: str
     python_packages: dict[str, str] = {}
     """The Python and packages of the virtual environment; empty if they were not recorded."""

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from mlagentbench.launch.engines.engine import EngineOptions
 from mlagentbench.launch.engines.local import LocalEngine
-from mlagentbench.launch.plan import PLANS, Plan, plan_suite, unfinished
+from mlagentbench.launch.plan import PLANS, Plan, disclose_cell, plan_suite, unfinished
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import make_tasks_ready, run_suite
 from mlagentbench.runs.results import collect, run_directories
@@ -79,3 +79,22 @@ def test_other_data_than_planned_are_refused(tmp_path: Path) -> None:
     [log] = (tmp_path / "out" / "logs").glob("*.eval")
     [sample] = read_eval_log(str(log)).samples or []
     assert sample.error is not None and f"{other.run} was planned" in sample.error.message
+
+
+def test_the_primary_pair_is_stored_with_the_runs_and_makes_no_other_runs(tmp_path: Path) -> None:
+    answers = {
+        "models": "mlagentbench/mailbox",
+        "model_arguments": [f"dir={tmp_path / 'mail'}"],
+        "agents": "react,research",
+        "runs": 1,
+    }
+    plain = plan_of(suite(tmp_path, **answers))
+    request = suite(tmp_path, **answers, primary="react:research")
+    named = plan_of(request)
+    assert [one.run for one in named.requests] == [one.run for one in plain.requests]
+    pair = ("react with mlagentbench/mailbox", "research with mlagentbench/mailbox")
+    ready = make_tasks_ready(request, console())
+    facts = [disclose_cell(request, cell, ready[cell.python_needs]) for cell in request.cells]
+    assert [one.primary for one in facts] == [pair, pair]
+    written = Plan.model_validate_json(named.write(tmp_path / "out").read_bytes())
+    assert all(one.settings.primary == pair for one in written.requests)

@@ -90,3 +90,16 @@ def test_feedback() -> None:
     for wrong in ("validation", "validation:0", "validation:-1", "yes"):
         with pytest.raises(UsageError, match=f"--feedback {wrong}: expected none or validation:N"):
             SuiteRequest.read(**OPTIONS, feedback=wrong)
+
+
+def test_a_primary_pair_is_named_before_the_runs() -> None:
+    two = OPTIONS | {"agents": "react,research(retrieval=true)", "models": "mlagentbench/mailbox"}
+    request = SuiteRequest.read(**two, primary="research(retrieval=true):react")
+    assert request.settings.primary == (
+        "research(retrieval=true) with mlagentbench/mailbox",
+        "react with mlagentbench/mailbox",
+    )
+    with pytest.raises(UsageError, match=r"--primary react:tree: .* of: react with mlagentbench"):
+        SuiteRequest.read(**two, primary="react:tree")
+    with pytest.raises(UsageError, match="two different agents of: none"):
+        SuiteRequest.read(**OPTIONS, primary="nop:baseline")

@@ -22,7 +22,7 @@ from mlagentbench.report.report import ReportRequest, write_report
 from mlagentbench.runs.results import run_directories
 from mlagentbench.tasks.task import load_task
 
-ALL = frozenset(FORMATS) - {"plots"}
+ALL = frozenset(FORMATS) - {"plots", "paper"}
 
 
 @pytest.fixture(autouse=True)

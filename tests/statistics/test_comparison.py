@@ -1,12 +1,15 @@
 """Comparisons of agents on a leaderboard: who is compared with whom, by what, how sure it is."""
 
+import numpy as np
 import pytest
 from made_runs import graded, on_measured_data, row, run, runs_of
 
+from mlagentbench.errors import UsageError
 from mlagentbench.statistics.cells import cell_statistics
-from mlagentbench.statistics.comparison import all_comparisons, compare
+from mlagentbench.statistics.comparison import all_comparisons, compare, named_pairs
 from mlagentbench.statistics.leaderboard import leaderboards
 from mlagentbench.statistics.permutation import holm
+from mlagentbench.statistics.primary_pair import find_pair
 
 GOOD = {"a": [0.9, 0.8, 0.7, 0.9, 0.6], "b": [0.9, 0.4, 0.7, 0.8, 0.9], "c": [0.6]}
 BAD = {"a": [0.1, 0.3, None, 0.2, 0.6], "b": [0.3, 0.2, 0.1, 0.7, None]}
@@ -88,3 +91,92 @@ def test_without_common_tasks_there_is_no_comparison() -> None:
     runs = [*runs_of("react", {"a": [0.9]}), *runs_of("research", {"b": [0.2]})]
     [leaderboard] = leaderboards(cell_statistics(runs))
     assert compare(row(leaderboard, "react"), row(leaderboard, "research"), "success") is None
+
+
+LLAMA = "ollama/llama:8b"
+REACT, RESEARCH = "react with openai/small", "research with openai/small"
+
+
+@pytest.mark.slow
+def test_five_equal_agents_rarely_differ_after_holms_correction() -> None:
+    """Of studies with five equal agents, far more than 5 % have a pair with a plain p of 0.05."""
+    rng = np.random.default_rng(7)
+    studies, plain, corrected = 60, 0, 0
+    for _ in range(studies):
+        scores = {
+            f"agent{n}": {task: rng.normal(0.5, 0.2, 8).tolist() for task in "abc"}
+            for n in range(5)
+        }
+        runs = [one for agent, own in scores.items() for one in runs_of(agent, own)]
+        [leaderboard] = leaderboards(cell_statistics(runs))
+        found = [one for one in all_comparisons(leaderboard) if one.measure == "normalised"]
+        pairs = [one for one in found if one.p_holm is not None]
+        assert len(pairs) == 10
+        plain += any(one.p <= 0.05 for one in pairs)
+        corrected += any(one.p_holm <= 0.05 for one in pairs if one.p_holm is not None)
+    assert plain / studies > 0.15
+    assert corrected / studies <= 0.1
+
+
+def test_comparisons_with_the_baseline_are_no_part_of_the_correction() -> None:
+    runs = [*runs_of("react", GOOD), *runs_of("research", BAD), *runs_of("baseline", BAD)]
+    [leaderboard] = leaderboards(cell_statistics(runs))
+    found = {(one.measure, one.second): one for one in all_comparisons(leaderboard)}
+    assert found["success", RESEARCH].p_holm == found["success", RESEARCH].p  # one pair only
+    assert found["success", "baseline with openai/small"].p_holm is None
+
+
+@pytest.mark.parametrize(
+    ("named_by", "when"),
+    [
+        ({"react": (REACT, RESEARCH), "research": (RESEARCH, REACT)}, "named before the runs"),
+        ({"react": (REACT, RESEARCH)}, "named after some of the runs"),
+        ({"react": (REACT, "tree"), "research": (REACT, "tree")}, "named after the runs"),
+        ({}, "named after the runs"),
+    ],
+)
+def test_a_pair_says_when_it_was_named(named_by: dict, when: str) -> None:
+    runs = [
+        one
+        for agent, scores in (("react", GOOD), ("research", BAD), ("tree", BAD))
+        for one in runs_of(agent, scores, primary=named_by.get(agent))
+    ]
+    [leaderboard] = leaderboards(cell_statistics(runs))
+    [pair] = named_pairs("react:research", [leaderboard])
+    found = all_comparisons(leaderboard, pair)
+    named = [one for one in found if one.primary]
+    assert [(one.first, one.second, one.primary) for one in named] == [(REACT, RESEARCH, when)] * 2
+    assert found[0] == named[0], "it comes first"
+    silent = [one for one in all_comparisons(leaderboard) if one.primary]
+    assert bool(silent) == (when != "named after the runs")
+
+
+def test_a_pair_that_nobody_ran_is_refused() -> None:
+    [leaderboard] = leaderboards(cell_statistics(runs_of("react", GOOD)))
+    with pytest.raises(UsageError, match=r"--primary react:tree: .* of: react with openai/small"):
+        named_pairs("react:tree", [leaderboard])
+
+
+@pytest.mark.parametrize(
+    ("text", "pair"),
+    [
+        ("react:tree", (f"react with {LLAMA}", f"tree with {LLAMA}")),
+        (f"react with {LLAMA}:tree", (f"react with {LLAMA}", f"tree with {LLAMA}")),
+        ("tree(drafts=3):react", None),
+        ("react:react", None),
+        ("react", None),
+    ],
+)  # fmt: skip
+def test_names_in_a_pair_may_contain_colons(text: str, pair: tuple | None) -> None:
+    assert find_pair(text, [("react", LLAMA), ("tree", LLAMA)]) == pair
+
+
+def test_a_pair_may_name_two_models_of_one_agent_or_settings() -> None:
+    models = [("react", "lab/large:1"), ("react", "lab/small")]
+    assert find_pair("lab/large:1:lab/small", models) == tuple(
+        f"react with {model}" for _, model in models
+    )
+    settings = [("tree(drafts=3, top=1)", "m"), ("tree", "m")]
+    assert find_pair("tree(drafts=3,top=1):tree", settings) == (
+        "tree(drafts=3, top=1) with m", "tree with m",
+    )  # fmt: skip

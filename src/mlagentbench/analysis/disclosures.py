@@ -148,6 +148,10 @@ FACTS = (
         lambda run: "available" if run.disclosure.interactive else "none",
         lambda run: run.disclosure.interactive,
     ),
+    Fact(
+        "primary comparison",
+        lambda run: " : ".join(run.disclosure.primary or ("none",)),
+    ),
     Fact("virtual environment", lambda run: short_hash(run.disclosure.python_env), of_task=True),
     Fact("packages in the virtual environment", _python_packages, of_task=True),
     Fact("hardware", _hardware),

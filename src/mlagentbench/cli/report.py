@@ -18,6 +18,14 @@ To = Annotated[
     Path | None,
     typer.Option("--to", metavar="DIR", help="Directory for the report (default DIR/report)."),
 ]
+Primary = Annotated[
+    str | None,
+    typer.Option(
+        "--primary",
+        metavar="A:B",
+        help="A pair of agents to show first, marked as named after the runs.",
+    ),
+]
 Judge = Annotated[
     str | None,
     typer.Option("--judge", metavar="MODEL", help="Let this model judge each run as well."),
@@ -40,6 +48,7 @@ def report(
     context: typer.Context,
     directories: Directories,
     to: To = None,
+    primary: Primary = None,
     judge: Judge = None,
     model_argument: ModelArguments = None,
     json_output: JsonOption = False,
@@ -60,6 +69,7 @@ def report(
     request = ReportRequest(
         directories=tuple(directories),
         to=to,
+        primary=primary,
         formats=frozenset(name for name, wanted in generated_values(context).items() if wanted),
         bundle=bundle,
     )

@@ -1,7 +1,8 @@
 """What `mlagentbench report` prints: the agents over all tasks, what is missing, where to look."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 from rich.console import Console
 from rich.markup import escape
@@ -11,7 +12,9 @@ from rich.table import Table
 from mlagentbench.cli.console import print_json
 from mlagentbench.report import collect_runs
 from mlagentbench.report.number_format import (
+    interval_text,
     normalised_text,
+    p_text,
     percent_interval_text,
     percent_text,
     tokens_text,
@@ -19,6 +22,7 @@ from mlagentbench.report.number_format import (
 from mlagentbench.report.report import WrittenReport
 from mlagentbench.report.report_data import Collection
 from mlagentbench.report.untrusted_text import shown_path
+from mlagentbench.statistics.comparison import Comparison
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 
 MOST_LEADERBOARDS = 6
@@ -60,10 +64,13 @@ def print_report(written: WrittenReport, *, as_json: bool = False) -> None:
 
 def _print_tables(written: WrittenReport, console: Console) -> None:
     leaderboards = written.data.leaderboards
-    for leaderboard in leaderboards[:MOST_LEADERBOARDS]:
+    shown = zip(leaderboards, written.data.comparisons, strict=True)
+    for leaderboard, comparisons in islice(shown, MOST_LEADERBOARDS):
         tasks = "1 task" if len(leaderboard.tasks) == 1 else f"{len(leaderboard.tasks)} tasks"
         console.print(f"\n{leaderboard.name}: {tasks}", style="bold", highlight=False, markup=False)
         console.print(_table(leaderboard))
+        for line in _primary_pairs(comparisons):
+            console.print(line, highlight=False, markup=False)
         for mark in leaderboard.marks:
             console.print(f"  {mark}", style="dim", highlight=False, markup=False)
     if len(leaderboards) > MOST_LEADERBOARDS:
@@ -75,6 +82,17 @@ def _print_tables(written: WrittenReport, console: Console) -> None:
     for folder in dict.fromkeys(file.parent for file in written.exports):
         console.print(f"{folder.name}: {shown_path(folder)}", highlight=False, soft_wrap=True)
     console.print(f"report: {shown_path(written.index)}", highlight=False, soft_wrap=True)
+
+
+def _primary_pairs(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """The pairs that the study is about, each with both p values."""
+    for one in comparisons:
+        if one.primary:
+            yield f"primary pair, {one.primary}: {one.first} minus {one.second}"
+            yield (
+                f"  {one.measure} {one.difference:+.3f} {interval_text(one.interval, 3)}, "
+                f"p {p_text(one.p)}, corrected for all pairs {p_text(one.p_holm)}"
+            )
 
 
 def _table(leaderboard: Leaderboard) -> Table:

@@ -71,6 +71,14 @@ ProtocolOption = Annotated[
         help="ours (default); or paper: 8 runs, 50 actions or 5 h, its rule and actions.",
     ),
 ]
+PrimaryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--primary",
+        metavar="A:B",
+        help="The pair of agents or models that the runs are made to compare.",
+    ),
+]
 InteractiveOption = Annotated[
     bool, typer.Option("--interactive", help="Let agents ask you for help.")
 ]
@@ -126,6 +134,7 @@ def run(
     jobs: Jobs = 1,
     feedback: FeedbackOption = "none",
     protocol: ProtocolOption = None,
+    primary: PrimaryOption = None,
     interactive: InteractiveOption = False,
     record: RecordOption = None,
     json_output: JsonOption = False,
@@ -161,6 +170,7 @@ def run(
         mini_seed=mini_seed,
         feedback=feedback,
         protocol=protocol,
+        primary=primary,
         interactive=interactive,
         **generated_values(context),
     )

@@ -61,4 +61,5 @@ def disclose_run(
         feedback=settings.feedback,
         protocol=settings.protocol,
         interactive=settings.interactive,
+        primary=settings.primary,
     )

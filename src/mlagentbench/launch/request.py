@@ -30,8 +30,11 @@ from mlagentbench.models.model_choice import (
     parse_role,
 )
 from mlagentbench.program_services.services import with_tool_role
-from mlagentbench.records import Json, Record, Tier
+from mlagentbench.records import Json, Pair, Record, Tier
 from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
+from mlagentbench.statistics.cell_marks import agent_text
+from mlagentbench.statistics.primary_pair import find_pair, no_such_pair
+from mlagentbench.statistics.reference_rows import REFERENCE_AGENTS
 from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages
@@ -64,6 +67,8 @@ class RunSettings(Record):
     budget: BudgetLimits = BudgetLimits()
     """The limits that were asked for; read_settings reads them from max_NAME."""
     interactive: bool = False
+    primary: Pair | None = None
+    """The comparison that the runs are made for."""
 
     def limits(self, spec: TaskSpec) -> BudgetLimits:
         """The limits from the settings, else the paper's or the task's."""
@@ -214,6 +219,7 @@ class SuiteRequest(Record):
         model_arguments: Sequence[str] = (),
         prices: Path | None = None,
         max_retries: int | None = None,
+        primary: str | None = None,
         **settings: Any,
     ) -> "SuiteRequest":
         chosen = read_settings(settings, option_of=lambda name: f"--{name.replace('_', '-')}")
@@ -233,9 +239,10 @@ class SuiteRequest(Record):
                 "or --preset a whole plan"
             )
         names = in_variants(chosen_tasks(split_list(tasks), suite), variant)
+        cells = tuple(cells_of(names, choices, model_names))
         return cls(
-            cells=tuple(cells_of(names, choices, model_names)),
-            settings=chosen,
+            cells=cells,
+            settings=chosen.model_copy(update={"primary": _primary(primary, cells)}),
             runs=runs or (PAPER_RUNS if chosen.protocol == "paper" else 1),
             out=out.absolute(),
             jobs=jobs,
@@ -277,6 +284,18 @@ def cells_of(
         for address in addresses:
             for model in used_models:
                 yield Cell(task=address, info=info, agent=agent, model=model)
+
+
+def _primary(text: str | None, cells: Sequence[Cell]) -> Pair | None:
+    """The pair that --primary names; a UsageError if these agents have none such."""
+    if text is None:
+        return None
+    agents = [cell for cell in cells if cell.agent.name not in REFERENCE_AGENTS]
+    rows = [(agent_text(one.agent.name, one.agent.settings), one.model) for one in agents]
+    pair = find_pair(text, rows)
+    if pair is None:
+        raise UsageError(no_such_pair(text, rows))
+    return pair
 
 
 def _identified(choice: AgentChoice) -> AgentChoice:

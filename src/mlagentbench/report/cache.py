@@ -21,7 +21,7 @@ from mlagentbench.analysis.judge.rubric import JudgeReport
 from mlagentbench.analysis.run_summary import RunSummary, UnreadableRun
 from mlagentbench.errors import UsageError
 from mlagentbench.home import report_cache_dir
-from mlagentbench.records import Record
+from mlagentbench.records import Pair, Record
 from mlagentbench.statistics.comparison import Comparison, all_comparisons
 from mlagentbench.statistics.leaderboard import Leaderboard
 
@@ -123,16 +123,20 @@ class ReportCache:
 
 
 def cached_comparisons(
-    leaderboards: Sequence[Leaderboard], outs: Sequence[Path]
+    leaderboards: Sequence[Leaderboard], named: Sequence[Pair | None], outs: Sequence[Path]
 ) -> tuple[tuple[Comparison, ...], ...]:
     """The comparisons on each leaderboard; computing them takes seconds."""
     sha = hashlib.sha256(package_hash().encode())
+    sha.update(repr(named).encode())
     for leaderboard in leaderboards:
         sha.update(leaderboard.model_dump_json().encode())
     cache_file, key = ReportCache("comparisons"), "\n".join(map(str, outs))
     known = unpacked(CachedComparisons, cache_file.get(key))
     if known is None or known.fingerprint != sha.hexdigest():
-        computed = tuple(tuple(all_comparisons(leaderboard)) for leaderboard in leaderboards)
+        computed = tuple(
+            tuple(all_comparisons(leaderboard, pair))
+            for leaderboard, pair in zip(leaderboards, named, strict=True)
+        )
         known = CachedComparisons(fingerprint=sha.hexdigest(), comparisons=computed)
         cache_file.store([(key, packed(known))])
     return known.comparisons

@@ -68,8 +68,10 @@ def percent_interval_text(interval: Interval | None, places: int = 1) -> str:
     return interval_text(Interval(low=100 * interval.low, high=100 * interval.high), places)
 
 
-def p_text(p: float) -> str:
+def p_text(p: float | None) -> str:
     """A p value; very small ones only as such."""
+    if p is None:
+        return NOTHING
     return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:z.2f}"
 
 

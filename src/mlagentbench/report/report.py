@@ -23,6 +23,7 @@ from mlagentbench.report.site.build import MANIFEST, build_site
 from mlagentbench.report.untrusted_text import shown_path, this_command
 from mlagentbench.runs.results import SuiteOutcome
 from mlagentbench.statistics.cells import cell_statistics
+from mlagentbench.statistics.comparison import named_pairs
 from mlagentbench.statistics.leaderboard import leaderboards
 
 
@@ -33,6 +34,8 @@ class ReportRequest(Record):
     to: Path | None = None
     formats: frozenset[str] = frozenset()
     """Names of export formats, such as "csv"."""
+    primary: str | None = None
+    """A pair of agents, as A:B, that is named only now."""
     bundle: bool = False
 
 
@@ -51,7 +54,7 @@ def write_report(request: ReportRequest, progress: Progress | None = None) -> Wr
     collection = collect(request.directories, progress)
     to = _report_directory(request.to or collection.outs[0] / "report")
     bundle = bundle_logs(collection.outs, to) if request.bundle else None
-    data = report_data(collection, this_command(), bundle)
+    data = report_data(collection, this_command(), bundle, request.primary)
     index = build_site(data, to)
     exports = write_exports(data, request.formats, to)
     return WrittenReport(data=data, index=index, exports=tuple(exports))
@@ -64,7 +67,9 @@ def report_suite(outcome: SuiteOutcome) -> str | None:
     return shown_path(write_report(ReportRequest(directories=(outcome.out,))).index)
 
 
-def report_data(collection: Collection, command: str, bundle: str | None = None) -> ReportData:
+def report_data(
+    collection: Collection, command: str, bundle: str | None = None, primary: str | None = None
+) -> ReportData:
     """All numbers of a report."""
     cells = cell_statistics(collection.summaries)
     ranked = leaderboards(cells)
@@ -72,7 +77,7 @@ def report_data(collection: Collection, command: str, bundle: str | None = None)
         collection=collection,
         cells=tuple(cells),
         leaderboards=tuple(ranked),
-        comparisons=cached_comparisons(ranked, collection.outs),
+        comparisons=cached_comparisons(ranked, named_pairs(primary, ranked), collection.outs),
         published=published_rows(),
         generated_at=datetime.now(UTC).isoformat(timespec="seconds"),
         command=command,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mlagentbench.fs import create_exclusively
 from mlagentbench.limit_table import BudgetLimits
-from mlagentbench.records import BranchPoint, Disclosure, Json, RunRecord
+from mlagentbench.records import BranchPoint, Disclosure, Json, Pair, RunRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.machine_facts import hardware, packages
 from mlagentbench.tasks.data.preparation import PreparedData
@@ -32,6 +32,7 @@ def disclose(
     feedback: str = "none",
     protocol: str = "ours",
     interactive: bool = False,
+    primary: Pair | None = None,
 ) -> Disclosure:
     """Everything that a result of this run will say about where it came from."""
     return Disclosure(
@@ -56,6 +57,7 @@ def disclose(
         feedback=feedback,
         protocol=protocol,
         interactive=interactive,
+        primary=primary,
         python_env=python_env.hash,
         python_packages=python_env.versions,
         hardware=hardware(),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.numeric.intervals import Interval, standard_error, t_interval, wilson_interval
-from mlagentbench.records import GradeRecord, Json, Record, RunRecord
+from mlagentbench.records import GradeRecord, Json, Pair, Record, RunRecord
 from mlagentbench.runs.failure_causes import GREYED_ABOVE, cause_of
 from mlagentbench.statistics.cell_marks import agent_of, cell_marks, data_description, other_roles
 from mlagentbench.statistics.pass_at_k import BestOf, best_of_k, pass_at_k
@@ -137,6 +137,8 @@ class CellStatistics(Record):
     """Of all counted runs together, like the next two; None if unknown for some of them."""
     total_cost: float | None = None
     total_seconds: float | None = None
+    primary: tuple[Pair | None, ...] = ()
+    """The pairs that its runs named before they began, each once; None if some named no pair."""
     marks: tuple[str, ...]
     """What a reader must know beside the numbers: who answered, isolation, ceiling, tool model."""
     from_measured: bool = False
@@ -300,6 +302,7 @@ def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
         total_tokens=total_tokens,
         total_cost=total_cost,
         total_seconds=counted.total(_seconds),
+        primary=tuple(dict.fromkeys(one.result.record.disclosure.primary for one in summaries)),
         marks=cell_marks(summaries),
     )
 

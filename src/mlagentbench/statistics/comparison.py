@@ -1,11 +1,12 @@
 """Compare two agents on the tasks that both ran on: is the difference more than luck?"""
 
-from collections.abc import Sequence
-from itertools import combinations, product
+from collections.abc import Iterable, Sequence
+from itertools import chain, combinations, product
 from typing import Literal
 
+from mlagentbench.errors import UsageError
 from mlagentbench.numeric.intervals import Interval
-from mlagentbench.records import Record
+from mlagentbench.records import Pair, Record
 from mlagentbench.statistics.cells import CellStatistics, HistoryStatistics
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 from mlagentbench.statistics.permutation import (
@@ -17,6 +18,7 @@ from mlagentbench.statistics.permutation import (
     permutation_test,
     rate_difference_interval,
 )
+from mlagentbench.statistics.primary_pair import find_pair, no_such_pair, when_named
 from mlagentbench.statistics.reference_rows import FROM_MEASURED
 
 Measure = Literal["success", "normalised"]
@@ -53,26 +55,63 @@ class Comparison(Record):
     """Newcombe's for rates, Welch's for scores; None if the spread is unknown."""
     p: float
     detectable: float | None
+    p_holm: float | None = None
+    """p corrected by Holm's method over all pairs of agents that this measure compares; None for
+    comparisons with the baseline, which are no part of that family."""
+    primary: str = ""
+    """When the pair was named as the one that the study is about; empty if it was not."""
     clusters: tuple[int, int]
     """The number of independent histories of each, over all tasks."""
     note: str = ""
     """A remark, such as that one side was measured and not run."""
 
 
-def all_comparisons(leaderboard: Leaderboard) -> list[Comparison]:
-    """Agents with each other, then each with the baseline, by both measures."""
+def all_comparisons(leaderboard: Leaderboard, named: Pair | None = None) -> list[Comparison]:
+    """Agents with each other, then each with the baseline, by both measures.
+
+    A pair that was named before the runs, or is `named` only now, comes first.
+    """
     agents = [row for row in leaderboard.rows if not row.is_reference_agent]
     baselines = [row for row in leaderboard.rows if row.agent == BASELINE]
-    pairs = [*combinations(agents, 2), *product(agents, baselines)]
+    found: list[Comparison] = []
+    for measure in MEASURES:
+        pairs = _compared(combinations(agents, 2), measure, named)
+        corrected = holm([one.p for one in pairs])
+        found += sorted(
+            (one.model_copy(update={"p_holm": p}) for one, p in zip(pairs, corrected, strict=True)),
+            key=lambda one: not one.primary,
+        )
+        found += _compared(product(agents, baselines), measure, None)
+    return found
+
+
+def named_pairs(text: str | None, leaderboards: Sequence[Leaderboard]) -> list[Pair | None]:
+    """The pair that A:B names on each leaderboard; a UsageError if none of them has it."""
+    if text is None:
+        return [None] * len(leaderboards)
+    rows = [
+        [(row.agent, row.model) for row in leaderboard.rows if not row.is_reference_agent]
+        for leaderboard in leaderboards
+    ]
+    pairs = [find_pair(text, some) for some in rows]
+    if not any(pairs):
+        raise UsageError(no_such_pair(text, chain.from_iterable(rows)))
+    return pairs
+
+
+def _compared(
+    pairs: Iterable[tuple[AgentStatistics, AgentStatistics]], measure: Measure, named: Pair | None
+) -> list[Comparison]:
     return [
         comparison
-        for measure in MEASURES
         for first, second in pairs
-        if (comparison := compare(first, second, measure)) is not None
+        if (comparison := compare(first, second, measure, named)) is not None
     ]
 
 
-def compare(first: AgentStatistics, second: AgentStatistics, measure: Measure) -> Comparison | None:
+def compare(
+    first: AgentStatistics, second: AgentStatistics, measure: Measure, named: Pair | None = None
+) -> Comparison | None:
     """Compare two agents by a measure; None if no task has runs of both with a known success."""
     ours = {cell.key.task: cell for cell in first.cells}
     theirs = {cell.key.task: cell for cell in second.cells}
@@ -96,6 +135,11 @@ def compare(first: AgentStatistics, second: AgentStatistics, measure: Measure) -
         p=test.p,
         detectable=(
             detectable_rate_difference(tasks) if rates else detectable_mean_difference(tasks)
+        ),
+        primary=when_named(
+            (first.name, second.name),
+            [cell for cell in (*first.cells, *second.cells) if cell.key.task in arms],
+            named,
         ),
         clusters=(sum(len(one.first) for one in tasks), sum(len(one.second) for one in tasks)),
         note=_note(first, second, arms),

@@ -124,7 +124,7 @@ COMPARISON_COLUMNS: Columns = (
     ("str", "leaderboard measure first second task"),
     ("float", "difference low high p p_holm detectable"),
     ("int", "first_n second_n"),
-    ("str", "note"),
+    ("str", "primary note"),
 )
 MEASURES = ("success", "paper_success", "paper_improvement", "score", "normalised")
 RENAMED = {
@@ -225,7 +225,7 @@ def comparison_rows(data: ReportData) -> Iterator[Row]:
         for comparison in comparisons:
             pair = {
                 "leaderboard": leaderboard.name,
-                **comparison.model_dump(include={"measure", "first", "second", "note"}),
+                **comparison.model_dump(include={"measure", "first", "second", "primary", "note"}),
             }
             overall = comparison.model_dump(exclude={"tasks", "clusters"})
             yield {**overall, **pair, "task": "", **_counts(comparison.clusters)}
