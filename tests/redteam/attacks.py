@@ -23,6 +23,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 PTRACE_ATTACH = 16
 CLONE_NEWUSER, CLONE_NEWNS = 0x10000000, 0x00020000
 MS_BIND = 4096
+NETLINK_ROUTE = 0
 SYS_PIDFD_GETFD, SYS_PROCESS_VM_READV = 438, {"x86_64": 310, "aarch64": 270}[os.uname().machine]
 
 SYS_KEYCTL = {"x86_64": 250, "aarch64": 219}[os.uname().machine]
@@ -132,6 +133,22 @@ def reach_the_network() -> Loot:
     interfaces = {name for _number, name in socket.if_nameindex()}
     if interfaces - {"lo"}:
         yield f"interfaces {interfaces}"
+
+
+@attack
+def open_sockets_that_no_namespace_confines() -> Loot:
+    """AF_VSOCK reaches the hypervisor, AF_ALG and most netlink protocols the kernel itself."""
+    types = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET)
+    for family in set(range(64)) - {socket.AF_UNIX, socket.AF_INET, socket.AF_INET6}:
+        for protocol in range(32) if family == socket.AF_NETLINK else (0, 1):
+            if (family, protocol) == (socket.AF_NETLINK, NETLINK_ROUTE):
+                continue
+            for kind in types:
+                for function in ("socket", "socketpair"):
+                    pair = (ctypes.c_int * 2)()
+                    arguments = (pair,) if function == "socketpair" else ()
+                    if call(function, family, kind, protocol, *arguments):
+                        yield f"{function} of family {family}, type {kind}, protocol {protocol}"
 
 
 @attack

@@ -81,6 +81,20 @@ def test_only_a_small_set_of_environment_variables(tmp_path: Path) -> None:
     in_sandbox(tmp_path / "workspace", use, env={"SEED": "1"})
 
 
+def test_programs_can_list_network_interfaces(tmp_path: Path) -> None:
+    """As Node does when it starts: getifaddrs() asks the kernel over a netlink socket."""
+    script = (
+        "import ctypes; libc = ctypes.CDLL(None); found = ctypes.c_void_p();"
+        "assert libc.getifaddrs(ctypes.byref(found)) == 0;"
+        "name = ctypes.c_char_p.from_address(found.value + 8); print(name.value)"
+    )
+
+    async def use(sandbox: BubblewrapSandbox) -> None:
+        assert (await sandbox.run([PYTHON, "-c", script])).output == "b'lo'\n"
+
+    in_sandbox(tmp_path / "workspace", use)
+
+
 def test_public_data_is_there_and_named_for_the_snapshotter(tmp_path: Path) -> None:
     public = tmp_path / "train.csv"
     public.write_text("a,b")
