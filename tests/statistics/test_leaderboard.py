@@ -32,10 +32,10 @@ def test_an_agents_row_is_the_mean_over_tasks() -> None:
     assert react.normalised.mean == pytest.approx(fmean([1.8 / 4, 1.3 / 2]))
     assert (react.runs, react.successes, react.tokens) == (6, 4, 6000)
     assert react.tokens_per_success == 1500 and react.cost == pytest.approx(3.0)
-    at_half = next(point for point in react.profile if point.at_least == 0.5)
-    assert at_half.share == pytest.approx(react.success.mean)
-    shares = [point.share for point in react.profile]
-    assert shares == sorted(shares, reverse=True)
+    levels = {point.at_least: point.share for point in react.profile}
+    assert list(levels) == [0.0, 0.1, 0.6, 0.7, 0.8, 0.9]
+    assert levels[0.6] == pytest.approx(react.success.mean)
+    assert levels[0.7] == pytest.approx(fmean([2 / 4, 1 / 2]))
 
 
 def test_missing_runs_widen_to_bounds() -> None:

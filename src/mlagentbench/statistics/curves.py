@@ -1,4 +1,7 @@
-"""Scores as a function of resources used: step functions of runs, and their mean over a cell."""
+"""Step functions of scores: over the resources that runs use, and performance profiles.
+
+All are exact: they have a point wherever their value changes.
+"""
 
 import statistics
 from collections.abc import Sequence
@@ -62,3 +65,26 @@ def mean_curve(curves: Sequence[ScoreCurve]) -> ScoreCurve:
         for used in positions
     )
     return ScoreCurve(axis=curves[0].axis, points=points)
+
+
+class ProfilePoint(Record):
+    """The share of runs with a normalised score of at least `at_least`.
+
+    It holds down to the next lower point; below the lowest the share is 1.
+    """
+
+    at_least: float
+    share: float
+
+
+def performance_profile(tasks: Sequence[Sequence[float]]) -> tuple[ProfilePoint, ...]:
+    """A point for every score that a run has; the share is the mean over the tasks."""
+    return tuple(
+        ProfilePoint(
+            at_least=level,
+            share=statistics.fmean(
+                sum(score >= level for score in scores) / len(scores) for scores in tasks
+            ),
+        )
+        for level in sorted({score for scores in tasks for score in scores})
+    )

@@ -24,6 +24,7 @@ from mlagentbench.records import Record
 from mlagentbench.runs.failure_causes import GREYED_ABOVE
 from mlagentbench.statistics.cell_marks import agent_with_model
 from mlagentbench.statistics.cells import CellStatistics, Conditions, Mean, Rate
+from mlagentbench.statistics.curves import ProfilePoint, performance_profile
 from mlagentbench.statistics.integrity import CONDITIONS, differences
 from mlagentbench.statistics.reference_rows import (
     ALWAYS_SHOWN,
@@ -36,7 +37,6 @@ ROW_CONDITIONS = ("limits", "sandbox", "feedback", "protocol")
 """The conditions that may differ on one leaderboard, with a mark."""
 IMPORTED = "imported from the original's logs: task version, data, limits and sandbox unknown"
 APART = "runs of this agent with other data or limits"
-PROFILE_AT = tuple(round(-0.5 + 0.05 * step, 2) for step in range(41))
 
 
 class SuiteMean(Record):
@@ -53,13 +53,6 @@ class SuiteMean(Record):
     over_tasks: Interval | None = None
     bounds: Interval | None = None
     """If all missing runs had failed or succeeded; None without missing runs."""
-
-
-class ProfilePoint(Record):
-    """The mean over tasks of the share of runs with a normalised score of at least `at_least`."""
-
-    at_least: float
-    share: float
 
 
 class AgentStatistics(Record):
@@ -352,17 +345,7 @@ def _stratum(mean: Mean, value: float) -> Stratum:
 
 def _profile(cells: Sequence[CellStatistics]) -> tuple[ProfilePoint, ...]:
     points = [cell.normalised.points for cell in cells if cell.normalised.mean is not None]
-    if not points or not all(points):
-        return ()
-    return tuple(
-        ProfilePoint(
-            at_least=level,
-            share=statistics.fmean(
-                sum(score >= level for score in scores) / len(scores) for scores in points
-            ),
-        )
-        for level in PROFILE_AT
-    )
+    return performance_profile(points) if points and all(points) else ()
 
 
 def _row_marks(

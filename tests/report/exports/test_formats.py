@@ -36,12 +36,16 @@ def test_tables_for_machines_have_every_run_and_all_digits(tmp_path: Path) -> No
     generate_runs(out, epochs=2, tasks=1, agents=3)
     written = write_report(ReportRequest(directories=(out,), formats=frozenset(["csv"])))
     tables = {file.stem: read_csv(file) for file in written.exports}
-    assert set(tables) == {"runs", "cells", "agents", "findings", "comparisons"}
+    assert set(tables) == {"runs", "cells", "agents", "profiles", "findings", "comparisons"}
     summaries = written.data.collection.summaries
     assert [line["path"] for line in tables["runs"]] == [one.result.path for one in summaries]
     scores = [one.result.grade.score for one in summaries if one.result.grade is not None]
     assert [exact(score) for score in scores] == [line["score"] for line in tables["runs"]]
     assert sum(len(one.process.findings) for one in summaries) == len(tables["findings"])
+    rows = [row for one in written.data.leaderboards for row in one.rows]
+    assert [float(line["share"]) for line in tables["profiles"]] == [
+        point.share for row in rows for point in row.profile
+    ]
     compared = {(line["first"], line["second"], line["measure"]) for line in tables["comparisons"]}
     assert len(compared) == sum(map(len, written.data.comparisons))
 

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_runs import runs_of
 from report_records import AGENTS, TASKS, made_summary
 
 from mlagentbench.report.site.charts import (
@@ -22,8 +23,17 @@ from mlagentbench.report.site.heat_colours import (
     shade_colours,
 )
 from mlagentbench.report.site.pages.text_diffs import compare, cut
-from mlagentbench.report.site.series import Curve, Point, TradeOff, mode_counts, score_curve
+from mlagentbench.report.site.series import (
+    Curve,
+    Point,
+    TradeOff,
+    mode_counts,
+    profiles,
+    score_curve,
+)
 from mlagentbench.report.untrusted_text import clip, preview, visible
+from mlagentbench.statistics.cells import cell_statistics
+from mlagentbench.statistics.leaderboard import leaderboards
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda one: one.name)
@@ -120,6 +130,15 @@ def test_dots_lie_where_their_values_are() -> None:
     assert first.x < second.x < third.x
     assert second.x == pytest.approx(rule.at)
     assert first.y == third.y != second.y
+
+
+def test_a_profile_falls_exactly_behind_each_score() -> None:
+    """Also between the twentieths of the scale, and to the share of runs beyond the window."""
+    runs = runs_of("react", {"a": [-3.0, 0.51], "b": [0.52, 1.7]})
+    [leaderboard] = leaderboards(cell_statistics(runs))
+    [curve] = profiles(leaderboard)
+    corners = [(-0.5, 0.75), (0.51, 0.5), (0.52, 0.25), (1.5, 0.25)]
+    assert [(point.x, point.y) for point in curve.points] == corners
 
 
 def test_agents_without_tokens_stand_apart() -> None:

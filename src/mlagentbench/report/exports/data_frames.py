@@ -1,4 +1,4 @@
-"""Tables for programs, as pandas data frames: runs, cells, agents, findings and comparisons.
+"""Tables for programs, as pandas data frames: from runs to comparisons.
 
 Rows are the report's records, flattened: a field of a nested record becomes `outer_inner`. Columns
 with another name are listed in RENAMED. A table has only the columns that it lists.
@@ -126,6 +126,10 @@ COMPARISON_COLUMNS: Columns = (
     ("int", "first_n second_n"),
     ("str", "primary note"),
 )
+PROFILE_COLUMNS: Columns = (
+    ("str", "leaderboard agent model"),
+    ("float", "at_least share"),
+)
 MEASURES = ("success", "paper_success", "paper_improvement", "score", "normalised")
 RENAMED = {
     "interval_low": "low",
@@ -205,6 +209,14 @@ def agent_rows(data: ReportData) -> Iterator[Row]:
             }
 
 
+def profile_rows(data: ReportData) -> Iterator[Row]:
+    """Every step of the performance profiles."""
+    for leaderboard in data.leaderboards:
+        for row in leaderboard.rows:
+            agent = {"leaderboard": leaderboard.name, "agent": row.agent, "model": row.model}
+            yield from ({**agent, **point.model_dump()} for point in row.profile)
+
+
 def finding_rows(data: ReportData) -> Iterator[Row]:
     for summary in data.collection.summaries:
         for finding in summary.process.findings:
@@ -254,6 +266,7 @@ TABLES = (
     ExportTable("runs", RUN_COLUMNS, run_rows),
     ExportTable("cells", CELL_COLUMNS, cell_rows),
     ExportTable("agents", AGENT_COLUMNS, agent_rows),
+    ExportTable("profiles", PROFILE_COLUMNS, profile_rows),
     ExportTable("findings", FINDING_COLUMNS, finding_rows),
     ExportTable("comparisons", COMPARISON_COLUMNS, comparison_rows),
 )

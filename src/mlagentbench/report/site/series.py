@@ -1,7 +1,7 @@
 """The numbers behind the plots: the site draws them as SVG, `--plots` with matplotlib."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -9,7 +9,7 @@ from mlagentbench.analysis.findings import ErrorMode
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.numeric.intervals import Interval
 from mlagentbench.statistics.cell_marks import agent_text, agent_with_model
-from mlagentbench.statistics.curves import Axis, ScoreCurve, mean_curve, run_curve
+from mlagentbench.statistics.curves import Axis, ProfilePoint, ScoreCurve, mean_curve, run_curve
 from mlagentbench.statistics.leaderboard import Leaderboard
 
 CURVE_TITLES: dict[Axis, str] = {
@@ -19,6 +19,8 @@ CURVE_TITLES: dict[Axis, str] = {
     "dollars": "dollars",
 }
 """The x axes of score curves, with their titles."""
+PROFILE_WINDOW = (-0.5, 1.5)
+"""The normalised scores that performance profiles are drawn for."""
 ERROR_MODES: tuple[ErrorMode, ...] = get_args(ErrorMode)
 
 
@@ -82,12 +84,26 @@ def trade_offs(leaderboard: Leaderboard) -> list[TradeOff]:
 
 
 def profiles(leaderboard: Leaderboard) -> list[Curve]:
-    """For each row, the share of runs that reach each normalised score."""
+    """For each row, the share of runs that reach each normalised score of the window."""
     return [
-        Curve(row.name, tuple(Point(at.at_least, at.share) for at in row.profile))
-        for row in leaderboard.rows
-        if row.profile
+        Curve(row.name, tuple(_falling(row.profile))) for row in leaderboard.rows if row.profile
     ]
+
+
+def _falling(profile: Sequence[ProfilePoint]) -> Iterator[Point]:
+    """The profile as a line that holds each value until its next point.
+
+    A profile's share holds up to its point and falls right behind it. Scores outside of the window
+    only change where the line begins and ends.
+    """
+    low, high = PROFILE_WINDOW
+    shares = [point.share for point in profile if point.at_least >= low] + [0.0]
+    inside = [point.at_least for point in profile if point.at_least >= low]
+    yield Point(low, shares[0])
+    for level, share in zip(inside, shares[1:], strict=True):
+        if level < high:
+            yield Point(level, share)
+    yield Point(high, next((one.share for one in profile if one.at_least >= high), 0.0))
 
 
 def score_curve(summary: RunSummary, axis: Axis) -> Curve | None:
