@@ -1,4 +1,4 @@
-"""Which printed lines are scores, and of which metric."""
+"""Which of the printed scores counts."""
 
 import pytest
 
@@ -12,10 +12,10 @@ from mlagentbench.tasks.task import load_task, task_folders
         ("validation MAE=3.5", "MAE", 3.5),
         ("validation MAE=4\nvalidation MAE=3\nbye", "MAE", 3.0),
         ("validation MAE=3\nvalidation RMSE=5", "MAE", 3.0),
-        ("epoch 1: validation MAE=3", "MAE", None),
+        ("epoch 1: validation MAE=3", "MAE", 3.0),
         ("Validation mae = 1e-3 (before: 2)", "MAE", 0.001),
         ("validation bits  per byte=-.5, as before", "bits per byte", -0.5),
-        ("validation accuracy=81.3%", "accuracy", None),
+        ("validation accuracy=81.3%", "accuracy", 0.813),
         ("validation accuracy=nan", "accuracy", None),
         ("validation accuracy=0.5\nvalidation accuracy=1e999", "accuracy", 0.5),
         ("validation accuracy=", "accuracy", None),

@@ -8,10 +8,13 @@ from made_journals import MadeStep, made_lines
 from made_records import made_record
 
 from mlagentbench.analysis.analyse import summarise
+from mlagentbench.analysis.findings import ProcessReport
 from mlagentbench.records import GradeRecord, Usage
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.hash_chain import append_line
-from mlagentbench.runs.journal import EndLine, ReplyLine
+from mlagentbench.runs.journal import EndLine, OutcomeLine, ReplyLine
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import store_directory
 
 
 def executed(printed: str) -> MadeStep:
@@ -85,3 +88,41 @@ def test_an_interval_that_is_none_is_left_out(tmp_path: Path) -> None:
     run = written(tmp_path)
     grade(run, 3, 5.0, extra={"test_set_interval": "wide"})
     assert summarise(run, "out").test_set_interval is None
+
+
+def test_the_validation_score_is_that_of_what_was_submitted(tmp_path: Path) -> None:
+    """Step 2 made the submission; step 3 only tried something, and step 4 made a worse one."""
+    store = ObjectStore(tmp_path / "objects")
+    store.directory.mkdir()
+    snapshots = []
+    for number, submission in enumerate(("first", "best", "best", "worse")):
+        work = tmp_path / f"work-{number}"
+        work.mkdir()
+        (work / "submission.csv").write_text(submission)
+        (work / "log.txt").write_text(str(number))
+        snapshots.append(store_directory(store, work))
+    store.commit()
+    printed = (
+        "validation MAE=9",
+        "epoch 3 validation MAE: 2",
+        "validation MAE=5",
+        "validation MAE=7",
+    )
+
+    def report_of(name: str, submitted: int) -> ProcessReport:
+        lines = []
+        for line in made_lines(*map(executed, printed)):
+            if isinstance(line, EndLine):
+                line = line.model_copy(update={"snapshot": snapshots[line.step - 1]})
+            if isinstance(line, OutcomeLine):
+                line = line.model_copy(update={"snapshot": snapshots[submitted - 1]})
+            lines.append(line)
+        run = write_run(tmp_path / name, made_record(), lines, None)
+        run.objects.symlink_to(store.directory)
+        grade(run, 4, 3.0)
+        return summarise(run, "out").process
+
+    assert report_of("an-earlier-one", 2).validation_score == 2.0
+    assert report_of("after-a-trial", 3).validation_score == 2.0
+    assert report_of("an-earlier-one-again", 2).validation_gap == 1.0
+    assert report_of("the-last", 4).validation_score == 7.0

@@ -1,20 +1,16 @@
 """Remember the best submission so far, to submit it when a run is cut off.
 
-A submission is a candidate when a step has changed it. Its score is the last line of the form
-
-    validation METRIC=VALUE
-
-that the step's script printed. The task's metric says whether higher or lower is better. METRIC
-must be the one that the task's starter prints, or else the first one seen: other metrics cannot be
-compared. In tasks that are scored by speed it is `seconds`. Runs of the task's sample command do
-not count. Where the submission is a program, which other scripts measure, the step that prints the
-score need not be the step that changed it.
+A submission is a candidate when a step has changed it. Its score is the last `validation
+METRIC=VALUE` that the step's script printed (see tasks/validation_lines.py). The task's metric says
+whether higher or lower is better. METRIC must be the one that the task's starter prints, or else
+the first one seen: other metrics cannot be compared. In tasks that are scored by speed it is
+`seconds`. Runs of the task's sample command do not count. Where the submission is a program, which
+other scripts measure, the step that prints the score need not be the step that changed it.
 
 The best submission is the valid one with the best score; while none has a score, the latest valid
 one. Only a submission that would be the best is checked for its format, outside of the run's time.
 """
 
-import math
 import re
 import shlex
 
@@ -27,35 +23,21 @@ from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.spec import Metric
 from mlagentbench.tasks.task import Task
+from mlagentbench.tasks.validation_lines import Validation, read_validations
 
 SPEED = "seconds"
 RUNS_SCRIPTS = (execute_script.name, python_repl.name)
 MAX_REASON = 300
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"
-_LINE = re.compile(
-    rf"^[ \t]*validation[ \t]+([^=\n]{{1,80}})=[ \t]*({_NUMBER})(?=[\s,;)]|$)",
-    re.IGNORECASE | re.MULTILINE,
-)
 _PRINTED = re.compile(r"validation ([\w@ -]+)=")
-
-
-class Validation(Record):
-    """A score on data that the agent has held out."""
-
-    metric: str
-    value: float
-
-    def __str__(self) -> str:
-        return f"validation {self.metric}={self.value:g}"
 
 
 def read_validation(text: str, metric: str | None) -> Validation | None:
     """The last score of that metric in a script's output; of any metric if it is None."""
-    for name, number in reversed(_LINE.findall(text)):
-        is_meant = metric is None or _folded(name) == _folded(metric)
-        if is_meant and math.isfinite(value := float(number)):
-            return Validation(metric=name.strip(), value=value)
-    return None
+    last = None
+    for validation in read_validations(text):
+        if metric is None or _folded(validation.metric) == _folded(metric):
+            last = validation
+    return last
 
 
 def validation_metric(task: Task) -> str | None:

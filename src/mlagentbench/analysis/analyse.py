@@ -17,8 +17,8 @@ from mlagentbench.analysis.detectors.loops import loops
 from mlagentbench.analysis.detectors.milestones import (
     budget_unused,
     first_valid,
-    last_validation,
     milestone,
+    submitted_validation,
     validation_gap,
     validation_points,
 )
@@ -35,6 +35,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.records import GradeRecord, RunRecord, Usage
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, ReplyLine
+from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import RunFiles, read_files, read_record, result_of
 
 TEST_SET_INTERVAL = "test_set_interval"
@@ -51,7 +52,7 @@ def summarise(run: RunDirectory, out: str) -> RunSummary:
         result=result_of(files),
         points=tuple(_points(files)),
         validations=tuple(validation_points(files.history)),
-        process=analyse(evidence_from(files)),
+        process=analyse(evidence_from(files, ObjectStore(run.objects))),
         efficiency=efficiency(files.lines, files.history),
         test_set_interval=_test_set_interval(files.final_grade),
         altered=files.altered,
@@ -165,7 +166,7 @@ def analyse(evidence: RunEvidence) -> ProcessReport:
         first_valid=first_valid(evidence),
         best=None if best is None else milestone(history, best.step),
         regression=None if best is None else best.regression,
-        validation_score=last_validation(evidence),
+        validation_score=submitted_validation(evidence),
         validation_gap=validation_gap(evidence),
         plan_changes=plan_changes(replies),
         budget_unused=budget_unused(evidence),

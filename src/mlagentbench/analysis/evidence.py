@@ -9,6 +9,8 @@ from mlagentbench.errors import UsageError
 from mlagentbench.records import GradeRecord, Record, RunRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import History
+from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import entry_at
 from mlagentbench.runs.results import RunFiles, grade_at, read_files
 from mlagentbench.tasks.task import load_task
 
@@ -31,12 +33,20 @@ class RunEvidence:
     problem: str = ""
     submission: str = ""
     texts: dict[str, str] = field(default_factory=dict)
+    submission_step: int | None = None
+    """The step that made what was submitted; None for the last."""
     texts_lost: bool = False
     """Whether long observations are missing, so that it is unknown what the agent had seen."""
 
     @property
     def better(self) -> Literal["higher", "lower"]:
         return self.record.disclosure.better
+
+    @property
+    def submitted_step(self) -> int:
+        """The step that made what was submitted."""
+        last = len(self.history.steps)
+        return last if self.submission_step is None else self.submission_step
 
     @property
     def final_grade(self) -> GradeRecord | None:
@@ -49,24 +59,50 @@ class TaskTexts(Record):
 
     problem: str = ""
     submission: str = ""
+    is_program: bool = False
+    """Whether the submission is a program, which other scripts measure."""
     texts: dict[str, str] = {}
 
 
 def evidence_of(run: RunDirectory) -> RunEvidence:
     """Read a run; UsageError when its record or its journal cannot be read."""
-    return evidence_from(read_files(run))
+    return evidence_from(read_files(run), ObjectStore(run.objects))
 
 
-def evidence_from(files: RunFiles) -> RunEvidence:
+def evidence_from(files: RunFiles, store: ObjectStore) -> RunEvidence:
     """The evidence of a run that is already read."""
     task = task_texts(files.record.task_path, files.record.disclosure.task_version)
     return RunEvidence(
         record=files.record,
         history=files.history,
         grades=files.grades,
-        **task.model_dump(),
+        problem=task.problem,
+        submission=task.submission,
+        texts=task.texts,
+        submission_step=_submission_step(files.history, task, store),
         texts_lost=bool(files.texts_lost),
     )
+
+
+def _submission_step(history: History, task: TaskTexts, store: ObjectStore) -> int | None:
+    """The step that made what was submitted, or last measured it if it is a program.
+
+    Agents may submit an earlier workspace than the last. None where snapshots are lost.
+    """
+    snapshots = [step.snapshot for step in history.steps]
+    same = [n for n, one in enumerate(snapshots, start=1) if one == history.snapshot]
+    number = same[-1] if same else len(snapshots)
+    if task.is_program or not task.submission or number == 0:
+        return number
+    try:
+        submitted = entry_at(store, snapshots[number - 1], task.submission)
+        if submitted is None:
+            return number
+        while number > 1 and entry_at(store, snapshots[number - 2], task.submission) == submitted:
+            number -= 1
+    except ObjectLost:
+        return None
+    return number
 
 
 @lru_cache(maxsize=64)
@@ -79,7 +115,12 @@ def task_texts(task_path: str, version: int) -> TaskTexts:
     if task.spec.version != version:
         return TaskTexts()
     texts = _text_files(task.starter)
-    return TaskTexts(problem=task.problem, submission=task.spec.submission.path, texts=texts)
+    return TaskTexts(
+        problem=task.problem,
+        submission=task.spec.submission.path,
+        is_program=task.spec.kind in ("program", "timed"),
+        texts=texts,
+    )
 
 
 def _text_files(starter: Path) -> dict[str, str]:

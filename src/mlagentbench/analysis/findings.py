@@ -98,9 +98,9 @@ class ProcessReport(Record):
     regression: float | None = None
     """Normalised score of the best graded step minus that of the submission."""
     validation_score: float | None = None
-    """The last `validation METRIC=VALUE` line before the end."""
+    """The last one printed up to the step that made the submission, in the task's metric."""
     validation_gap: float | None = None
-    """How much better the last validation score was than the graded one, in the metric's unit."""
+    """How much better that was than the graded score, in the metric's unit."""
     plan_changes: int | None = None
     """How often the plan's items changed; unknown for agents that write no plan."""
     budget_unused: dict[str, float] = {}

@@ -1,6 +1,5 @@
 """Milestones of a run, its validation scores, and the budget that it left unused."""
 
-import math
 import re
 from collections.abc import Iterator
 
@@ -12,32 +11,27 @@ from mlagentbench.analysis.run_summary import ValidationPoint
 from mlagentbench.limit_table import LIMITS
 from mlagentbench.records import Step
 from mlagentbench.runs.journal import History
+from mlagentbench.tasks.validation_lines import read_validations
 
-_VALIDATION = re.compile(
-    r"^validation[ \t]+(?P<metric>[^\n=:]{1,60}?)[ \t]*=[ \t]*"
-    r"(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)(?!\w)",
-    re.IGNORECASE | re.MULTILINE,
-)
 _WORD = re.compile(r"[a-z0-9@]+")
 
 
 def validation_points(history: History) -> Iterator[ValidationPoint]:
-    """Every line `validation METRIC=VALUE` that an execution printed."""
+    """Every validation score that an execution printed."""
     for step in history.steps:
         if is_execution(step):
-            for found in _VALIDATION.finditer(step.observation.text):
-                value = float(found["value"])
-                if math.isfinite(value):
-                    metric = found["metric"].strip()
-                    yield ValidationPoint(step=step.n, metric=metric, value=value)
+            for found in read_validations(step.observation.text):
+                yield ValidationPoint(step=step.n, metric=found.metric, value=found.value)
 
 
-def last_validation(evidence: RunEvidence) -> float | None:
-    """The last validation score in the task's own metric."""
-    metric = evidence.record.disclosure.metric
-    last = None
+def submitted_validation(evidence: RunEvidence) -> float | None:
+    """The validation score of what was submitted, in the task's own metric.
+
+    The step that made the submission printed it, or else the last one before that did.
+    """
+    metric, last = evidence.record.disclosure.metric, None
     for point in validation_points(evidence.history):
-        if is_same_metric(point.metric, metric):
+        if point.step <= evidence.submitted_step and is_same_metric(point.metric, metric):
             last = point.value
     return last
 
@@ -54,8 +48,8 @@ def _words(name: str) -> list[str]:
 
 
 def validation_gap(evidence: RunEvidence) -> float | None:
-    """How much better the last validation score was than the graded one."""
-    validation, grade = last_validation(evidence), evidence.final_grade
+    """How much better the submission's validation score was than the graded one."""
+    validation, grade = submitted_validation(evidence), evidence.final_grade
     if validation is None or grade is None or grade.score is None:
         return None
     gap = validation - grade.score
