@@ -13,6 +13,7 @@ from legacy_logs import (
     main_log,
     reply,
     step,
+    step_log,
     usual_main_log,
     write_log,
 )
@@ -295,9 +296,9 @@ def test_replies_find_their_steps_past_unreadable_ones_and_steps_of_the_agents_o
         (reply("Final Answer", {}), "end"),
     )
     run = read_log(write_log(tmp_path / "run1", steps, log=log))
-    matched = match_replies(read_replies(run.main_log), run.steps)
+    matched = match_replies(read_replies(run), run.steps)
     assert {number: len(given) for number, given in matched.by_step.items()} == {1: 1, 4: 2}
-    assert [one.unreadable for one in matched.by_step[4]] == [True, False]
+    assert [one.fault for one in matched.by_step[4]] == ["json", None]
     assert "I run it." in matched.by_step[4][1].text
     assert (matched.matched, matched.unmatched) == (3, 1)
     imported(tmp_path / "run1", tmp_path / "out")
@@ -307,9 +308,47 @@ def test_replies_find_their_steps_past_unreadable_ones_and_steps_of_the_agents_o
     assert any("1 replies of main_log fit no step" in event.detail for event in history.events)
 
 
-def test_a_main_log_of_another_form_has_no_replies() -> None:
-    assert read_replies("> Entering new chain\nThought: x\nAction: List Files\n") == []
-    assert len(read_replies(usual_main_log())) == 4
+def test_replies_that_the_original_discarded_count_as_unreadable(tmp_path: Path) -> None:
+    """Before the first step, before one whose number repeats, and at the end of the run."""
+    oops = "Thought: x\nAction: Execute Script\nAction Input: {oops"
+    run_it, listed = reply("Execute Script", {"script_name": "train.py"}), reply("List Files", {})
+    log = main_log((listed, "train.py"), (oops, "ActionInputParsingError: no"), (run_it, "fine"))
+    log = log.replace("Step 2:", "Step 1:")
+    steps = [step("List Files"), step("Execute Script", {"script_name": "train.py"})]
+    step_logs = {
+        0: step_log(["I shall list the files.", "", listed]),
+        1: step_log([oops], [reply("Fly", {}), run_it]),
+        2: step_log(["I am"] * 5),
+    }
+    out = tmp_path / "out"
+    source = write_log(tmp_path / "logs" / "run1", steps, log=log, step_logs=step_logs)
+    [result] = imported(source, out)
+    assert result.words == "2 steps, 11 replies, ended: steps"
+    history = history_of(out, only_run(out))
+    said = {one.n: one for one in history.replies}
+    unreadable = [
+        (said[event.reply or 0].step, event.form)
+        for event in history.events
+        if event.event == "unreadable"
+    ]
+    first = [(1, "fields"), (1, "empty"), (2, "json"), (2, "action")]
+    assert unreadable == [*first, *[(3, "fields")] * 5]
+    assert said[max(said)].reply == "I am"
+    findings = summarise(find_run(out / (result.run or "")), "out").process.findings
+    assert len([one for one in findings if one.kind == "unreadable-reply"]) == 9
+
+
+def test_a_main_log_of_another_form_has_no_replies(tmp_path: Path) -> None:
+    chain = "> Entering new chain\nThought: x\nAction: List Files\n"
+    logs = {"chain": chain, "usual": usual_main_log()}
+    replies = {
+        name: read_replies(
+            read_log(write_log(tmp_path / name, log=log, step_logs={0: step_log(["x"])}))
+        )
+        for name, log in logs.items()
+    }
+    assert replies["chain"] == []
+    assert len(replies["usual"]) == 4
 
 
 def test_a_long_observation_is_read_back_whole(tmp_path: Path) -> None:

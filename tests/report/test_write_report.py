@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 from generated_runs import generate_runs
+from typer.testing import CliRunner
 
+from mlagentbench.cli import app
 from mlagentbench.errors import UsageError
 from mlagentbench.report import read_runs
 from mlagentbench.report.exports.formats import FORMATS
@@ -73,6 +75,20 @@ def test_a_report_does_not_write_among_other_files(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is a file"):
         write_report(request.model_copy(update={"to": tmp_path / "mine" / "index.html"}))
     assert (tmp_path / "mine" / "index.html").read_text() == "a page of mine"
+
+
+def test_a_run_that_cannot_be_read_is_named_and_the_command_exits_with_1(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    generate_runs(out, epochs=2, tasks=1, agents=1)
+    report = ["report", str(out)]
+    assert CliRunner().invoke(app, report).exit_code == 0
+    damaged = next(iter(run_directories(out)))
+    damaged.run_json.write_text("{")
+    said = CliRunner().invoke(app, report)
+    assert said.exit_code == 1
+    assert f"not read: {damaged.relative.as_posix()}" in said.output
+    assert (out / "report" / "index.html").is_file()
+    assert CliRunner().invoke(app, [*report, "--json"]).exit_code == 1
 
 
 def test_numbers_are_written_for_people() -> None:

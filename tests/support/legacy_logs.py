@@ -70,6 +70,22 @@ def main_log(*entries: tuple[str, str]) -> str:
     return "".join(parts)
 
 
+REMINDER = "\n\n Your response was in incorrect format. Please provide a valid response with all"
+
+
+def step_log(*asked: Sequence[str]) -> str:
+    """A step_N_log.log: for each time that the agent asked, the replies until one could be used."""
+    parts = []
+    for replies in asked:
+        for number, said in enumerate(replies):
+            parts.append("\n===================prompt=====================\n")
+            parts.append(f"\n\nHuman: You are an assistant.{REMINDER * number} \n\nAssistant:")
+            parts.append("\n===================claude-v1 response (2000)=====================\n")
+            parts.append(f"{said}\n===================tokens=====================\n")
+            parts.append("Number of prompt tokens: 9\nNumber of sampled tokens: 9\n\n\n")
+    return "".join(parts)
+
+
 def usual_main_log() -> str:
     return main_log(
         *((reply(one["action"]["name"], one["action"]["args"]), one["observation"])
@@ -86,6 +102,7 @@ def write_log(
     seconds: float | None = 105.0,
     error: str | None = None,
     arguments: Mapping[str, Any] | None = ARGUMENTS,
+    step_logs: Mapping[int, str] | None = None,
 ) -> Path:
     """Write one run's logs."""
     env_log, agent_log = directory / "env_log", directory / "agent_log"
@@ -108,6 +125,8 @@ def write_log(
     if error is not None:
         (env_log / "error.txt").write_text(error)
     (agent_log / "main_log").write_text(usual_main_log() if log is None else log)
+    for number, text in (step_logs or {}).items():
+        (agent_log / f"step_{number}_log.log").write_text(text)
     if arguments is not None:
         (agent_log / "agent_3_3.json").write_text(json.dumps({"args": dict(arguments)}))
     return directory

@@ -56,6 +56,8 @@ def report(
 ) -> None:
     """Write a site about runs: tables, comparisons, process, and a page for each run.
 
+    Exits with 1 if a run could not be read; the others are in the report.
+
     Examples:
       mlagentbench report results
       mlagentbench report results older-results --to site --csv --latex
@@ -78,6 +80,7 @@ def report(
     with reading_progress() as progress:
         written = write_report(request, progress)
     print_report(written, as_json=json_output)
+    raise typer.Exit(int(bool(written.data.collection.unreadable)))
 
 
 def _judge_runs(directories: list[Path], model: str, arguments: list[str]) -> None:

@@ -49,13 +49,15 @@ def write_journal(
     path: Path, log: LegacyRun, facts: Disclosure, workspaces: Workspaces, store: ObjectStore
 ) -> MatchedReplies:
     """Write the journal of a run whose run.json is written; gives what became of the replies."""
-    replies = match_replies(read_replies(log.main_log), log.steps)
+    replies = match_replies(read_replies(log), log.steps)
     writer = _Writer(log, workspaces, store)
     writer.begin(facts, replies)
     for number in range(1, len(log.steps) + 1):
         for reply in replies.by_step.get(number, ()):
             writer.reply(number, reply)
         writer.step(number)
+    for reply in replies.by_step.get(len(log.steps) + 1, ()):
+        writer.reply(len(log.steps) + 1, reply)
     writer.end()
     write_atomically(path, whole_journal(writer.lines, path))
     return replies
@@ -95,9 +97,9 @@ class _Writer:
         self._add(
             ReplyLine, step=step, role="main", prompt_hash=self._unknown_prompt, reply=reply.text
         )
-        if reply.unreadable:
+        if reply.fault is not None:
             number = len(self.lines) - 1
-            self._add(EventLine, event="unreadable", reply=number, form="json")
+            self._add(EventLine, event="unreadable", reply=number, form=reply.fault)
 
     def step(self, number: int) -> None:
         step = self._log.steps[number - 1]

@@ -9,6 +9,7 @@ RUN/
     error.txt                  the harness's own traceback, when it failed
   agent_log/
     main_log                   the agent's replies with their observations (see original_replies.py)
+    step_N_log.log             what the model was asked and said for Step N of main_log
     agent_STEP_N.json          the agent's state, with the command line's arguments
 
 Everything except the steps may be missing.
@@ -44,6 +45,7 @@ LATEST = 4_102_444_800.0
 """The year 2100 in seconds; later times are invalid."""
 FINAL_ANSWER = "Final Answer"
 _STEP_FILES = re.compile(r"step_(\d+)_files")
+_STEP_LOG = re.compile(r"step_(\d+)_log\.log")
 _AGENT_STATE = re.compile(r"agent_(\d+)_(\d+)\.json")
 _TOO_LONG = re.compile(r"TooLongPromptError|maximum context length|prompt is too long", re.I)
 _PROVIDER = re.compile(r"openai|anthropic|crfm|vertex|LLMError|rate.?limit|Connection", re.I)
@@ -118,6 +120,7 @@ class LegacyRun(Record):
     seconds: float | None
     error: str | None
     main_log: str
+    step_logs: dict[int, str] = {}
 
     @property
     def started(self) -> float | None:
@@ -186,6 +189,7 @@ def read_log(directory: Path) -> LegacyRun:
         seconds=_amount(_text(env_log / "overall_time.txt")),
         error=_text(env_log / "error.txt"),
         main_log=_text(agent_log / "main_log") or "",
+        step_logs=dict(_step_logs(agent_log)),
     )
 
 
@@ -252,6 +256,14 @@ def _step_files(traces: Path) -> Iterator[tuple[int, Path]]:
         named = _STEP_FILES.fullmatch(path.name)
         if named and _is_own_directory(path):
             yield int(named[1]), path
+
+
+def _step_logs(agent_log: Path) -> Iterator[tuple[int, str]]:
+    for path in sorted(agent_log.iterdir()) if agent_log.is_dir() else []:
+        named = _STEP_LOG.fullmatch(path.name)
+        text = _text(path) if named else None
+        if named and text is not None:
+            yield int(named[1]), text
 
 
 def _is_own_directory(path: Path) -> bool:
