@@ -14,6 +14,7 @@ from typing import Any
 
 from chains import write_lines
 from made_records import made_record
+from made_runs import on_measured_data
 
 from mlagentbench.records import Action, GradeRecord, Json, Observation, Outcome, RunRecord, Usage
 from mlagentbench.runs.directory import RunDirectory
@@ -106,10 +107,10 @@ def generate_paper_set(out: Path, epochs: int = 8) -> int:
             for epoch in range(1, epochs + 1):
                 chance = random.Random(f"{number} {task} {epoch}")
                 record = made_record(
-                    epoch=epoch, task=task, agent=agent.name, agent_settings=agent.settings,
+                    epoch=epoch, agent=agent.name, agent_settings=agent.settings,
                     model=agent.model, roles={"fast": agent.model, "edit": agent.model},
-                    metric="accuracy", better="higher", tier="mini", mini_seed="public",
-                    answered_by="model",
+                    metric="accuracy", better="higher", answered_by="model",
+                    **on_measured_data(task),
                 )  # fmt: skip
                 lines = list(_lines(record, snapshots, chance))
                 if epoch <= missing:

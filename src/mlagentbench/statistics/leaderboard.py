@@ -194,7 +194,8 @@ def _with_reference_agents(
     cells: Sequence[CellStatistics], common: dict[str, Conditions]
 ) -> tuple[list[CellStatistics], list[str]]:
     """The cells, with nop and the baseline on every task, and why these are unknown for some."""
-    found, unknown = list(cells), []
+    found = list(cells)
+    unknown: dict[str, list[str]] = defaultdict(list)
     for task, group in _by_task(cells).items():
         ran = {cell.key.agent for cell in group}
         wanted = [agent for agent in ALWAYS_SHOWN if agent not in ran]
@@ -208,8 +209,8 @@ def _with_reference_agents(
             if cell is not None and cell.key.agent in wanted
         ]
         if measured.unknown is not None:
-            unknown.append(f"no scores of {' and '.join(wanted)}: {measured.unknown}")
-    return found, unknown
+            unknown[f"no scores of {' and '.join(wanted)}: {measured.unknown}"].append(task)
+    return found, _with_tasks(unknown, set(common))
 
 
 def _deviations(cell: CellStatistics, common: dict[str, Conditions]) -> tuple[str, ...]:
@@ -378,8 +379,12 @@ def _difference_marks(cells: Sequence[CellStatistics]) -> list[str]:
     tasks: dict[str, list[str]] = defaultdict(list)
     for one in found:
         tasks[one.model_copy(update={"task": ""}).text].append(one.task)
-    everywhere = {cell.key.task for cell in cells}
+    return _with_tasks(tasks, {cell.key.task for cell in cells})
+
+
+def _with_tasks(marks: dict[str, list[str]], everywhere: set[str]) -> list[str]:
+    """Each mark with the tasks that it is about, unless it is about all of them."""
     return [
         text if set(where) == everywhere else f"{', '.join(where)}: {text}"
-        for text, where in tasks.items()
+        for text, where in marks.items()
     ]

@@ -41,17 +41,14 @@ def reference_agent_cells(beside: CellStatistics) -> ReferenceAgentCells:
     try:
         task = load_task(beside.task_path or key.task)
         if task.spec.version != conditions.task_version:
-            installed = f"{key.task}: version {task.spec.version} is installed"
-            return ReferenceAgentCells(unknown=installed)
+            return ReferenceAgentCells(unknown=f"version {task.spec.version} is installed")
         tier: Tier = "mini" if conditions.tier == "mini" else "full"
         tool = None if task.spec.tool is None else key.roles.get("tool", key.model)
         measured = stored_measurements(task, tier, conditions.data_hash, tool)
     except UsageError as error:
-        return ReferenceAgentCells(unknown=f"{key.task}: {error}")
+        return ReferenceAgentCells(unknown=str(error))
     if measured is None:
-        return ReferenceAgentCells(
-            unknown=f"{key.task}: floor and bar were not measured on this data"
-        )
+        return ReferenceAgentCells(unknown="floor and bar were not measured on this data")
     baseline = _starter_cell(beside, "baseline", task, measured)
     # If the starter is itself a submission, doing nothing submits it.
     is_submission = (task.folder / "starter" / task.spec.submission.path).is_file()

@@ -1,12 +1,13 @@
 """The exports of a report: tables for programs and papers, and plots."""
 
 import csv
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from generated_runs import generate_runs
+from generated_runs import generate_paper_set, generate_runs
 from pyarrow import parquet
 from report_records import AGENTS, TASKS, made_report
 
@@ -87,9 +88,50 @@ HOSTILE = Grid(
 def test_texts_cannot_break_out_of_latex() -> None:
     text = latex(HOSTILE)
     assert r"100 \% of \$5\_000 \& more \{\textbackslash{}cmd\}" in text
-    assert r"t\_1 & $-$1.0 [-2.0, 0.5] & {[}1, 2] \\" in text
+    assert "t\\_1 & $-$1.0 & {[}1, 2] \\\\\n & {[}-2.0, 0.5] &  \\\\" in text
     assert r"react(x=\textless{}1\textgreater{}) \textasciitilde{} [l](u) *" in text
     assert r"50 \% $\pm$ 3\textasciicircum{}2 \# note" in text
+
+
+CMR8 = {
+    "abcdefghijklmnopqrstuvwxyz": (
+        "531 590 472 590 472 325 531 590 295 325 561 295 885 590 531 590 561 414 419 413 590 561 "
+        "767 561 561 472"
+    ),
+    "0123456789*.,[] -": " ".join(["531"] * 11 + ["295"] * 4 + ["354"] * 2),
+    "ABCDEG": "796 752 767 811 723 834",
+}
+"""The widths of letters in Computer Modern at 8 points, in thousandths of them."""
+
+
+def test_latex_tables_fit_the_text_of_an_article(tmp_path: Path) -> None:
+    """With the paper's 13 tasks and agents with long names; 345 points, \\footnotesize is 8."""
+    out = tmp_path / "out"
+    generate_paper_set(out, epochs=2)
+    written = write_report(ReportRequest(directories=(out,), formats=frozenset(["latex"])))
+    texts = {file.name: file.read_text() for file in written.exports}
+    for name, text in texts.items():
+        tabulars = re.findall(r"\\begin\{tabular\}(.*?)\\end\{tabular\}", text, re.DOTALL)
+        assert tabulars
+        for tabular in tabulars:
+            rows = re.findall(r"^(.*&.*) \\\\$", tabular, re.MULTILINE)
+            columns = zip(*(_plain(row).split("&") for row in rows), strict=True)
+            widths = [max(_points(cell.strip()) for cell in column) + 6 for column in columns]
+            assert sum(widths) <= 345, (name, widths)
+    success = texts["success.tex"]
+    for row in written.data.leaderboards[0].rows:
+        assert row.model.split("/")[-1].replace("none", row.agent) in success
+
+
+def _plain(row: str) -> str:
+    return re.sub(r"[{}$\\]", "", row)
+
+
+def _points(text: str) -> float:
+    signs = "".join(CMR8)
+    widths = " ".join(CMR8.values()).split()
+    em = dict(zip(signs, map(int, widths), strict=True))
+    return sum(8 * em.get(sign, 1100) / 1000 for sign in text)
 
 
 def test_texts_cannot_break_out_of_markdown() -> None:
