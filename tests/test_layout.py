@@ -31,7 +31,8 @@ ORDER = (
     {"limit_table"},
     {"tasks"},
     {"numeric", "home"},
-    {"fs", "inspect_startup"},
+    {"fs", "inspect_startup", "terminal"},
+    {"untrusted_text"},
     {"records", "prompts", "guest", "plugins", "inspect_private"},
     {"errors"},
 )

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from mlagentbench.environment.actions.action import ActionSpec
 from mlagentbench.environment.actions.action_sets import PAPER_ACTIONS, STANDARD_ACTIONS, with_help
@@ -14,6 +13,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.launch.disclose_run import actions_of
 from mlagentbench.launch.request import RunSettings, SuiteRequest, parse_agents
 from mlagentbench.launch.suite import run_suite
+from mlagentbench.terminal import Terminal
 
 
 def request(tmp_path: Path, **options: Any) -> SuiteRequest:
@@ -32,7 +32,7 @@ def test_what_an_interactive_run_needs(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="one run at a time"):
         request(tmp_path, interactive=True, jobs=2)
     with pytest.raises(UsageError, match="--interactive needs a terminal"):
-        run_suite(request(tmp_path, interactive=True), Console(file=StringIO()))
+        run_suite(request(tmp_path, interactive=True), Terminal(file=StringIO()))
     with pytest.raises(UsageError, match="There is no action 'Dance'"):
         request(tmp_path, agents='autogpt(actions=["Dance"])', models="mockllm/model")
 

@@ -3,12 +3,11 @@
 from io import StringIO
 from pathlib import Path
 
-from rich.console import Console
-
 from mlagentbench.environment.budget import Budget
 from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.terminal import Terminal
 
 
 def test_runs_of_one_name_are_told_apart() -> None:
@@ -18,7 +17,7 @@ def test_runs_of_one_name_are_told_apart() -> None:
         for settings in ("0a0a0a0a", "1b1b1b1b")
     )
     terminal = StringIO()
-    live = LiveProgress(Console(file=terminal, force_terminal=True, width=120), total=2)
+    live = LiveProgress(Terminal(file=terminal, force_terminal=True, width=120), total=2)
     for run in (first, second):
         live.begin(run, Budget(BudgetLimits(steps=9, time=60)))
     live.show(first, "grading")

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from inspect_ai.log import read_eval_log
 from number_task import write_number_task
-from rich.console import Console
 
 from mlagentbench.launch.engines.engine import EngineOptions
 from mlagentbench.launch.engines.local import LocalEngine
@@ -16,6 +15,7 @@ from mlagentbench.launch.plan import PLANS, Plan, disclose_cell, plan_suite, unf
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import make_tasks_ready, run_suite
 from mlagentbench.runs.results import collect, run_directories
+from mlagentbench.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 
@@ -25,8 +25,8 @@ def home(kept_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLAGENTBENCH_HOME", str(kept_home))
 
 
-def console() -> Console:
-    return Console(file=StringIO())
+def console() -> Terminal:
+    return Terminal(file=StringIO())
 
 
 def suite(top: Path, **options: Any) -> SuiteRequest:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from chains import change_record, faults, write_lines
 from number_task import GRADE, write_number_task
-from rich.console import Console
 from typer.testing import CliRunner
 
 from mlagentbench.analysis.analyse import summarise
@@ -35,6 +34,7 @@ from mlagentbench.runs.results import (
     run_directories,
 )
 from mlagentbench.statistics.cells import cell_statistics
+from mlagentbench.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 
@@ -79,8 +79,8 @@ def _request(tmp_path: Path, agent: str, **options: Any) -> SuiteRequest:
     )
 
 
-def _console() -> Console:
-    return Console(file=StringIO())
+def _console() -> Terminal:
+    return Terminal(file=StringIO())
 
 
 def resume(run: RunDirectory, said: list[str], **limits: Any) -> SuiteOutcome:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from number_task import write_number_task
-from rich.console import Console
 from wire_formats import CACHED, READ, WRITTEN, Messages, serving
 from wire_servers import WireServer
 
@@ -18,6 +17,7 @@ from mlagentbench.launch.suite import run_suite
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.results import RunResult
+from mlagentbench.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +67,7 @@ def run(tmp_path: Path, agent: str, **options: Any) -> RunResult:
         models=WIRE.model, runs=1, out=tmp_path / "out", jobs=1, roles=[],
         prices=tmp_path / "prices.json", **options,
     )  # fmt: skip
-    [result] = run_suite(request, Console(file=StringIO())).results
+    [result] = run_suite(request, Terminal(file=StringIO())).results
     return result
 
 

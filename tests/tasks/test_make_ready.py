@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from mlagentbench.cli.tasks.prepare_printing import prepare_from_command_line
 from mlagentbench.errors import UsageError
@@ -15,6 +14,7 @@ from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.make_ready import Ready, ensure_ready, needs_measurements, prepare_tasks
 from mlagentbench.tasks.python_env.env import find_python_env
 from mlagentbench.tasks.task import load_task
+from mlagentbench.terminal import Terminal
 
 OPTIONS: dict[str, Any] = {
     "tier": "mini",
@@ -96,7 +96,7 @@ def test_bars_on_a_terminal_and_lines_elsewhere() -> None:
     shown = {}
     for terminal in (True, False):
         written = io.StringIO()
-        console = Console(file=written, force_terminal=terminal, width=100)
+        console = Terminal(file=written, force_terminal=terminal, width=100)
         with TerminalProgress(console) as progress:
             progress.say("fetching train.csv")
             for done in (1_000_000, 2_000_000, 3_000_000):

@@ -56,8 +56,9 @@ for name, group in GROUPS.items():
 def _print_version(wanted: bool) -> None:
     if wanted:
         from mlagentbench import __version__
+        from mlagentbench.terminal import tell
 
-        typer.echo(__version__)
+        tell(__version__)
         raise typer.Exit
 
 
@@ -76,6 +77,7 @@ def options_of_all(
 def main() -> None:
     """Run the command line; a person's mistake is one line, not a traceback."""
     set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    sys.excepthook = _print_traceback
     try:
         sys.exit(app(prog_name="mlagentbench", standalone_mode=False))
     except TyperException as error:
@@ -105,7 +107,12 @@ def _complain_of_usage(error: Any) -> None:
 
 
 def _complain(text: str) -> None:
-    """Say what went wrong; names of files may be the agent's, with invisible characters."""
-    from mlagentbench.report.untrusted_text import visible
+    from mlagentbench.terminal import complain
 
-    typer.echo(visible(f"mlagentbench: {text}"), err=True)
+    complain(text)
+
+
+def _print_traceback(_kind: object, error: BaseException, _trace: object) -> None:
+    from mlagentbench.terminal import print_traceback
+
+    print_traceback(error)

@@ -20,15 +20,15 @@ def demo(
       mlagentbench demo
       mlagentbench demo --all --out everything
     """
-    from mlagentbench.cli.console import progress_console, say
+    from mlagentbench.terminal import Terminal, say, tell
 
     say(f"running the demo; results go to {out}")
     from mlagentbench.cli.suite_printing import print_suite
     from mlagentbench.launch.demo import run_demo
     from mlagentbench.report.report import report_suite
 
-    outcome = run_demo(every=every, out=out, console=progress_console(as_json=False))
+    outcome = run_demo(every=every, out=out, console=Terminal())
     code = print_suite(outcome)
     if (page := report_suite(outcome)) is not None:
-        typer.echo(f"report: {page}")
+        tell(f"report: {page}")
     raise typer.Exit(code)

@@ -40,14 +40,16 @@ def doctor(
 
 def print_conformance(provider: str, results: Sequence["ConformanceResult"]) -> int:
     """One line for each check; returns the exit code, 0 when all pass."""
-    from rich.console import Console
+    from mlagentbench.terminal import Terminal
 
-    console = Console()
+    console = Terminal()
     for result in results:
-        mark = "[green]passed[/green]" if result.ok else "[red]failed[/red]"
-        console.print(f"{mark} {result.name}", highlight=False)
+        mark, style = ("passed", "green") if result.ok else ("failed", "red")
+        console.print(mark, style=style, end=" ")
+        console.print(result.name)
         if not result.ok:
-            console.print(f"       {result.problem}", style="dim", highlight=False, markup=False)
+            console.print(f"       {result.problem}", style="dim")
     failed = sum(not result.ok for result in results)
-    console.print(f"\n{provider}: {len(results) - failed} passed, {failed} failed", highlight=False)
+    console.print()
+    console.print(f"{provider}: {len(results) - failed} passed, {failed} failed")
     return 1 if failed else 0

@@ -62,7 +62,7 @@ def report(
       mlagentbench report results
       mlagentbench report results older-results --to site --csv --latex
     """
-    from mlagentbench.cli.console import say
+    from mlagentbench.terminal import say
 
     say(f"reading the runs in {', '.join(map(str, directories))}")
     from mlagentbench.cli.report_printing import print_report, reading_progress
@@ -85,9 +85,9 @@ def report(
 
 def _judge_runs(directories: list[Path], model: str, arguments: list[str]) -> None:
     from mlagentbench.analysis.judge.judge_runs import judge_runs
-    from mlagentbench.cli.console import say
     from mlagentbench.models.model_choice import ModelChoice, parse_arguments
     from mlagentbench.report.find_runs import find_places
+    from mlagentbench.terminal import say
 
     runs = [run for place in find_places(directories) for run in place.runs]
     say(judge_runs(runs, ModelChoice(name=model, arguments=parse_arguments(arguments)), say).text)

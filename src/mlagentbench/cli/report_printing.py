@@ -4,12 +4,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
-from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
 
-from mlagentbench.cli.console import print_json
 from mlagentbench.report import collect_runs
 from mlagentbench.report.number_format import (
     interval_text,
@@ -21,9 +19,10 @@ from mlagentbench.report.number_format import (
 )
 from mlagentbench.report.report import WrittenReport
 from mlagentbench.report.report_data import Collection
-from mlagentbench.report.untrusted_text import shown_path
 from mlagentbench.statistics.comparison import Comparison
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
+from mlagentbench.terminal import Terminal, print_json, text_block
+from mlagentbench.untrusted_text import one_line, shown_path
 
 MOST_LEADERBOARDS = 6
 MOST_NAMED = 5
@@ -38,7 +37,7 @@ normalised: mean over tasks; 0 = floor, 1 = reference
 @contextmanager
 def reading_progress() -> Iterator[collect_runs.Progress]:
     """A bar on stderr while many runs are read; it leaves nothing behind."""
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     columns = (TextColumn("reading runs"), BarColumn(), MofNCompleteColumn())
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     task = bar.add_task("reading")
@@ -59,29 +58,30 @@ def print_report(written: WrittenReport, *, as_json: bool = False) -> None:
     if as_json:
         _print_json(written)
     else:
-        _print_tables(written, Console())
+        _print_tables(written, Terminal())
 
 
-def _print_tables(written: WrittenReport, console: Console) -> None:
+def _print_tables(written: WrittenReport, console: Terminal) -> None:
     leaderboards = written.data.leaderboards
     shown = zip(leaderboards, written.data.comparisons, strict=True)
     for leaderboard, comparisons in islice(shown, MOST_LEADERBOARDS):
         tasks = "1 task" if len(leaderboard.tasks) == 1 else f"{len(leaderboard.tasks)} tasks"
-        console.print(f"\n{leaderboard.name}: {tasks}", style="bold", highlight=False, markup=False)
+        console.heading(f"{leaderboard.name}: {tasks}")
         console.print(_table(leaderboard))
         for line in _primary_pairs(comparisons):
-            console.print(line, highlight=False, markup=False)
+            console.print(line)
         for mark in leaderboard.marks:
-            console.print(f"  {mark}", style="dim", highlight=False, markup=False)
+            console.print(f"  {mark}", style="dim")
     if len(leaderboards) > MOST_LEADERBOARDS:
-        console.print(f"\n{len(leaderboards) - MOST_LEADERBOARDS} more tables are in the report")
-    console.print(LEGEND, style="dim", highlight=False, markup=False)
+        console.print()
+        console.print(f"{len(leaderboards) - MOST_LEADERBOARDS} more tables are in the report")
+    console.print(text_block(LEGEND, "dim"))
     console.print()
     for line in _counts(written.data.collection):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     for folder in dict.fromkeys(file.parent for file in written.exports):
-        console.print(f"{folder.name}: {shown_path(folder)}", highlight=False, soft_wrap=True)
-    console.print(f"report: {shown_path(written.index)}", highlight=False, soft_wrap=True)
+        console.print(f"{folder.name}: {shown_path(folder)}", soft_wrap=True)
+    console.print(f"report: {shown_path(written.index)}", soft_wrap=True)
 
 
 def _primary_pairs(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -105,8 +105,9 @@ def _table(leaderboard: Leaderboard) -> Table:
     return table
 
 
-def _who(row: AgentStatistics) -> str:
-    return escape(row.agent if row.model == "none" else f"{row.agent}\n  {row.model}")
+def _who(row: AgentStatistics) -> Text:
+    names = [row.agent] if row.model == "none" else [row.agent, f"  {row.model}"]
+    return text_block("\n".join(map(one_line, names)))
 
 
 def _statistics(row: AgentStatistics) -> Iterator[str]:

@@ -36,7 +36,7 @@ def resume(
       mlagentbench resume results/runs/house-price/mini/*/*/*
       mlagentbench resume RUN --max-steps 80
     """
-    from mlagentbench.cli.console import progress_console, say
+    from mlagentbench.terminal import Terminal, say
 
     say(f"reading {', '.join(map(str, runs))}")
     from mlagentbench.cli.suite_printing import print_suite
@@ -49,5 +49,5 @@ def resume(
         jobs=jobs,
         **generated_values(context),
     )
-    outcome = resume_runs(runs, how, say, progress_console(json_output))
+    outcome = resume_runs(runs, how, say, Terminal(stderr=json_output))
     raise typer.Exit(print_suite(outcome, as_json=json_output))

@@ -180,7 +180,7 @@ def run(
 
 def _announce(request: "SuiteRequest", is_preset: bool) -> None:
     """Say what will be run; of a preset, also what it can take."""
-    from mlagentbench.cli.console import say
+    from mlagentbench.terminal import say
 
     say(f"runs: {len(request.cells) * request.runs}; results go to {request.out}")
     if is_preset:
@@ -192,12 +192,12 @@ def _announce(request: "SuiteRequest", is_preset: bool) -> None:
 
 def _run(request: "SuiteRequest", record: Path | None, as_json: bool) -> int:
     """Run what was asked for and print what came of it; returns the exit code."""
-    from mlagentbench.cli.console import progress_console, say
     from mlagentbench.cli.suite_printing import print_suite
     from mlagentbench.launch.suite import run_suite
     from mlagentbench.models.recording import record_outcome, require_recordable
+    from mlagentbench.terminal import Terminal, say
 
     require_recordable(record)
-    outcome = run_suite(request, progress_console(as_json))
+    outcome = run_suite(request, Terminal(stderr=as_json))
     record_outcome(outcome, record, say)
     return print_suite(outcome, as_json=as_json)

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 
-from rich.console import Console
-
-from mlagentbench.cli.console import print_json
 from mlagentbench.cli.suite_tables import print_differences, print_tables
 from mlagentbench.report.collect_runs import collect
-from mlagentbench.report.untrusted_text import shown_path, this_command
 from mlagentbench.runs.results import SuiteOutcome
 from mlagentbench.statistics.cells import CellStatistics, cell_statistics
 from mlagentbench.statistics.variants import variant_differences
+from mlagentbench.terminal import Terminal, print_json, text_block
+from mlagentbench.untrusted_text import shown_path, this_command
 
 LEGEND = """
 valid: runs with a submission that could be scored, of all that count;
@@ -45,42 +43,42 @@ def print_cells(
     if as_json:
         _print_json(outcome, cells)
     else:
-        _print_table(outcome, cells, Console())
-    console = Console(stderr=True)
+        _print_table(outcome, cells, Terminal())
+    console = Terminal(stderr=True)
     if outcome.interrupted:
-        console.print("\nStopped. To resume, run the same command again:")
-        console.print(f"  {this_command()}", highlight=False, soft_wrap=True)
+        console.print()
+        console.print("Stopped. To resume, run the same command again:")
+        console.print(f"  {this_command()}", soft_wrap=True)
         return 130
     for path, holder in outcome.held.items():
-        console.print(f"{path}: being run by {holder}", highlight=False, markup=False)
+        console.print(f"{path}: being run by {holder}")
     if outcome.missing == 0:
         return 0
     for result in outcome.unfinished:
         end = result.outcome
         failed = f"{end.cause}: {end.detail}" if end and end.kind == "failed" else "did not end"
         why = result.failure or failed
-        console.print(f"{result.path}: {why}", style="red", highlight=False, markup=False)
+        console.print(f"{result.path}: {why}", style="red")
     if outcome.disk_full:
         console.print(
             f"the disk of {shown_path(outcome.out)} is full; free some space", style="red"
         )
     console.print(f"{outcome.missing} of {outcome.expected} runs failed; to retry them, run:")
-    console.print(f"  {this_command()}", highlight=False, soft_wrap=True)
+    console.print(f"  {this_command()}", soft_wrap=True)
     if (not_begun := outcome.expected - len(outcome.results)) > 0:
         console.print(
             f"{not_begun} did not begin; to see why: mlagentbench view {shown_path(outcome.out)}",
-            highlight=False,
             soft_wrap=True,
         )
     return 1
 
 
-def _print_table(outcome: SuiteOutcome, lines: Sequence[CellStatistics], console: Console) -> None:
+def _print_table(outcome: SuiteOutcome, lines: Sequence[CellStatistics], console: Terminal) -> None:
     if not lines:
         console.print("no run has started")
         return
     print_tables(console, lines, paper=outcome.paper_rule)
-    console.print(LEGEND, style="dim", highlight=False)
+    console.print(text_block(LEGEND, "dim"))
     print_differences(console, variant_differences(outcome.results))
     unmeasured = {
         (line.task_path, line.key.conditions.tier)
@@ -88,19 +86,16 @@ def _print_table(outcome: SuiteOutcome, lines: Sequence[CellStatistics], console
         if line.counted > line.success.n
     }
     for task, tier in sorted(unmeasured):
+        console.print()
         console.print(
-            f"\nto measure floor and bar: mlagentbench tasks measure {task} --tier {tier}; "
+            f"to measure floor and bar: mlagentbench tasks measure {task} --tier {tier}; "
             f"then: mlagentbench runs regrade {shown_path(outcome.out)}/runs/*/{tier}/*/*/*",
-            highlight=False,
             soft_wrap=True,
         )
     out = shown_path(outcome.out)
-    console.print(
-        f"\nruns: {out}   to inspect them: mlagentbench report {out}\n"
-        f"raw transcripts: mlagentbench view {out}",
-        highlight=False,
-        soft_wrap=True,
-    )
+    console.print()
+    console.print(f"runs: {out}   to inspect them: mlagentbench report {out}", soft_wrap=True)
+    console.print(f"raw transcripts: mlagentbench view {out}", soft_wrap=True)
 
 
 def _print_json(outcome: SuiteOutcome, cells: Sequence[CellStatistics]) -> None:

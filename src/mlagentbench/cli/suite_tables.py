@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from mlagentbench.report.number_format import (
     NOTHING,
@@ -16,6 +16,8 @@ from mlagentbench.report.number_format import (
 )
 from mlagentbench.statistics.cells import CellStatistics, Rate
 from mlagentbench.statistics.variants import VariantDifference
+from mlagentbench.terminal import Terminal, text_block, text_line
+from mlagentbench.untrusted_text import one_line
 
 NARROW = 100
 """Columns of a terminal below which names of models are broken at the provider."""
@@ -25,20 +27,21 @@ RENAMED_EXPLANATION = (
 )
 
 
-def print_tables(console: Console, lines: Sequence[CellStatistics], *, paper: bool = False) -> None:
+def print_tables(
+    console: Terminal, lines: Sequence[CellStatistics], *, paper: bool = False
+) -> None:
     """A table for each task and data set; with `paper`, the paper's rule comes first."""
     with_model = any(line.key.model != "none" for line in lines)
     for _, group in groupby(lines, key=_data_set):
         members = list(group)
         console.print()
-        for text in _heading(members):
-            console.print(text, highlight=False, soft_wrap=True)
+        _print_heading(console, members)
         narrow = console.width < NARROW
         console.print(_table(members, with_model, paper, narrow))
         for line in members:
             for mark in line.marks:
                 text = f"  {line.key.agent}: {mark}"
-                console.print(text, style="dim", highlight=False, markup=False)
+                console.print(text, style="dim")
 
 
 def _data_set(line: CellStatistics) -> tuple[str, str, str]:
@@ -46,7 +49,7 @@ def _data_set(line: CellStatistics) -> tuple[str, str, str]:
     return line.key.task, conditions.tier, conditions.data_hash
 
 
-def _heading(lines: Sequence[CellStatistics]) -> tuple[str, str]:
+def _print_heading(console: Terminal, lines: Sequence[CellStatistics]) -> None:
     line = next((one for one in lines if one.counted), lines[0])
     measured = "floor and bar not measured on this data" if line.counted else "not graded"
     if line.floor is not None:
@@ -55,12 +58,16 @@ def _heading(lines: Sequence[CellStatistics]) -> tuple[str, str]:
             f"reference {number_text(line.reference)}"
         )
     metric = f"{line.metric}, {line.better} is better"
-    return f"[bold]{line.key.task}[/bold] ({line.data_description}): {metric}", measured
+    console.print(line.key.task, style="bold", end="")
+    console.print(f" ({line.data_description}): {metric}", soft_wrap=True)
+    console.print(measured, soft_wrap=True)
 
 
-def _model(name: str, narrow: bool) -> str:
+def _model(name: str, narrow: bool) -> Text:
     """A model's name; on a narrow terminal a provider other than ours has its own line."""
-    return name.removeprefix("mlagentbench/").replace("/", "/\n", 1) if narrow else name
+    if not narrow:
+        return text_line(name)
+    return text_block(one_line(name.removeprefix("mlagentbench/")).replace("/", "/\n", 1))
 
 
 def _table(lines: Sequence[CellStatistics], with_model: bool, paper: bool, narrow: bool) -> Table:
@@ -90,11 +97,11 @@ def _count(rate: Rate) -> str:
     return f"{rate.successes}/{rate.n}" if rate.n else NOTHING
 
 
-def print_differences(console: Console, differences: Sequence[VariantDifference]) -> None:
+def print_differences(console: Terminal, differences: Sequence[VariantDifference]) -> None:
     """What renaming the tasks' data changed."""
     if not differences:
         return
-    console.print("\nrenamed against original", style="bold")
+    console.heading("renamed against original")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("task", "agent", "model", "pairs", "original", "renamed", "difference"):
         table.add_column(name, justify="left" if name in ("task", "agent", "model") else "right")
@@ -110,4 +117,4 @@ def print_differences(console: Console, differences: Sequence[VariantDifference]
             f"{line.difference:+.2f}{error}",
         )
     console.print(table)
-    console.print(RENAMED_EXPLANATION, style="dim", highlight=False)
+    console.print(text_block(RENAMED_EXPLANATION, "dim"))

@@ -69,7 +69,10 @@ class VerbGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            typer.echo("\nmlagentbench: stopped; to resume, run the same command again", err=True)
+            from mlagentbench.terminal import complain, say
+
+            say("")
+            complain("stopped; to resume, run the same command again")
             raise typer.Exit(130) from None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -17,8 +17,6 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rich.console import Console
-
 from mlagentbench.agents.custom_agent import is_file
 from mlagentbench.agents.registry import AGENTS
 from mlagentbench.environment.actions.execute import final_answer
@@ -65,6 +63,7 @@ from mlagentbench.runs.objects.snapshot_trees import verify_snapshot
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import SuiteOutcome, find_run, read_record
 from mlagentbench.tasks.task import load_task
+from mlagentbench.terminal import Terminal
 
 
 class Changes(Record):
@@ -113,7 +112,7 @@ def branch_run(
     changes: Changes,
     how: ResumeOptions,
     say: Say,
-    console: Console,
+    console: Terminal,
 ) -> SuiteOutcome:
     """Create the branches and continue them to their grades."""
     parent = find_run(path)
@@ -212,7 +211,7 @@ def _agent(parent: RunDirectory, record: RunRecord, changes: Changes) -> AgentCh
     return AgentChoice(name=name, settings={**settings, **changes.settings})
 
 
-def _disclosure(parent: RunDirectory, request: SuiteRequest, console: Console) -> Disclosure:
+def _disclosure(parent: RunDirectory, request: SuiteRequest, console: Terminal) -> Disclosure:
     """The disclosure of the branches; they must have the parent's task and data."""
     [cell] = request.cells
     ready = make_tasks_ready(request, console)

@@ -2,25 +2,24 @@
 
 from pathlib import Path
 
-from rich.console import Console
-
 from mlagentbench.grading.regrade import grade_changes
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import run_suite
 from mlagentbench.models.model_choice import RECORDED, shipped_tasks
 from mlagentbench.runs.results import SuiteOutcome, find_run
 from mlagentbench.tasks.suites import chosen_tasks
+from mlagentbench.terminal import Terminal
 
 DEMO_AGENT = "research"
 
 
-def run_demo(*, every: bool, out: Path, console: Console) -> SuiteOutcome:
+def run_demo(*, every: bool, out: Path, console: Terminal) -> SuiteOutcome:
     """Run the demo; the recorded runs are also graded as they were before their end."""
     outcome = run_suite(demo_request(every=every, out=out), console)
     for result in outcome.results:
         if result.record.disclosure.agent == DEMO_AGENT and result.grade is not None:
             run = find_run(outcome.out / result.path)
-            grade_changes(run, lambda text: console.print(text, highlight=False, soft_wrap=True))
+            grade_changes(run, lambda text: console.print(text, soft_wrap=True))
     return outcome
 
 

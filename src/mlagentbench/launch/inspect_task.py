@@ -19,6 +19,7 @@ from mlagentbench.launch.request import RunSettings, read_settings
 from mlagentbench.launch.run_one import RUN_ID, close_run, grade_submission, start_run
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES
 from mlagentbench.tasks.task import load_task, task_folders
+from mlagentbench.untrusted_text import one_line
 
 HARD_STOP_GRACE = 1800.0
 """Seconds beyond a run's time limit after which Inspect stops it."""
@@ -89,6 +90,6 @@ def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
         # By a clock that is stopped while waiting for a provider or a person.
         working_limit=None if seconds is None else int(seconds + HARD_STOP_GRACE),
         version=task.spec.version,
-        display_name=task.spec.title,
+        display_name=one_line(task.spec.title),
         metadata={"mlagentbench": {"task": task.id, "tier": settings.tier}},
     )

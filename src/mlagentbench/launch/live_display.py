@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Self
 
 import anyio
-from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 from mlagentbench.environment.budget import Budget
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.terminal import Terminal, text_block
 
 
 class LiveRun:
@@ -27,7 +27,7 @@ class LiveRun:
 class LiveProgress:
     """A table of the running runs on a terminal; elsewhere a line when a run ends."""
 
-    def __init__(self, console: Console, total: int) -> None:
+    def __init__(self, console: Terminal, total: int) -> None:
         self.console = console
         self.total = total
         self.done = 0
@@ -69,7 +69,10 @@ class LiveProgress:
         self._live.stop()
         try:
             name = ", ".join(view.name for view in self.views.values())
-            self.say(f"{name} asks for help:\n\n{request.strip()}\n")
+            self.say(f"{name} asks for help:")
+            self.console.print()
+            self.console.print(text_block(request.strip()), soft_wrap=True)
+            self.console.print()
             self.say("Your answer, in one line (none: Enter or Ctrl-D):")
             await anyio.wait_readable(sys.stdin)
             return sys.stdin.readline().strip()
@@ -78,7 +81,7 @@ class LiveProgress:
 
     def say(self, text: str) -> None:
         """Print something above the table."""
-        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        self.console.print(text, soft_wrap=True)
 
     def _table(self) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim", show_header=bool(self.views))

@@ -9,8 +9,6 @@ of a custom agent (--agent).
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from mlagentbench.agents.custom_agent import load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo
 from mlagentbench.errors import UsageError
@@ -51,6 +49,7 @@ from mlagentbench.runs.resumption import (
     require_same,
 )
 from mlagentbench.tasks.task import load_task
+from mlagentbench.terminal import Terminal
 
 Say = Callable[[str], None]
 
@@ -89,7 +88,7 @@ class ResumeOptions(Record):
 
 
 def resume_runs(
-    paths: Sequence[Path], how: ResumeOptions, say: Say, console: Console
+    paths: Sequence[Path], how: ResumeOptions, say: Say, console: Terminal
 ) -> SuiteOutcome:
     """Continue each run to its grade; all are checked before any work."""
     runs = list({run.path: run for run in map(find_run, paths)}.values())
@@ -106,7 +105,7 @@ def resume_runs(
 
 
 def continue_runs(
-    runs: Sequence[RunDirectory], how: ResumeOptions, say: Say, console: Console
+    runs: Sequence[RunDirectory], how: ResumeOptions, say: Say, console: Terminal
 ) -> SuiteOutcome:
     """Continue or grade runs of one --out directory, and read their results."""
     continued = [run for run in runs if _can_continue(run, how.limits, say)]

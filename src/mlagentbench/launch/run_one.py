@@ -56,6 +56,7 @@ from mlagentbench.sandbox.sandbox_registry import SANDBOXES, kill_leftover_sandb
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.make_ready import Ready, make_ready
 from mlagentbench.tasks.task import load_task
+from mlagentbench.untrusted_text import visible, visible_values
 
 RUN_ID = "mlagentbench_run"
 """The id of a sample's request, in its metadata; and in its store, where its run is below OUT."""
@@ -311,14 +312,16 @@ def _as_score(result: RunResult, grade: GradeRecord) -> Score:
             "success": float(bool(grade.success)) if is_decided else nan,
         },
         answer=None,
-        explanation=_grade_text(grade),
-        metadata={
-            "grade": grade.model_dump(mode="json"),
-            "outcome": result.outcome.model_dump(mode="json") if result.outcome else None,
-            "usage": result.usage.model_dump(mode="json"),
-            "disclosure": result.record.disclosure.model_dump(mode="json"),
-            "run": result.path,
-        },
+        explanation=visible(_grade_text(grade)),
+        metadata=visible_values(
+            {
+                "grade": grade.model_dump(mode="json"),
+                "outcome": result.outcome.model_dump(mode="json") if result.outcome else None,
+                "usage": result.usage.model_dump(mode="json"),
+                "disclosure": result.record.disclosure.model_dump(mode="json"),
+                "run": result.path,
+            }
+        ),
     )
 
 

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from shutil import disk_usage
 
-from rich.console import Console
-
 from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.engines.engine import ENGINES, EngineOptions
@@ -38,12 +36,13 @@ from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.python_env.env import AddedPackages
 from mlagentbench.tasks.task import Task, load_task
+from mlagentbench.terminal import Terminal
 
 DISK_IS_FULL = 100_000
 """Bytes: with less free space, a failed run most likely failed for lack of it."""
 
 
-def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
+def run_suite(request: SuiteRequest, console: Terminal) -> SuiteOutcome:
     """Prepare the tasks, run all cells, and read the results."""
     check_requirements(request, console)
     out, interrupted = request.out, False
@@ -57,7 +56,7 @@ def run_suite(request: SuiteRequest, console: Console) -> SuiteOutcome:
         left = unfinished(plan.requests, out)
         if len(left) < len(runs):
             done = len(runs) - len(left)
-            console.print(f"{done} of {len(runs)} runs are finished already", highlight=False)
+            console.print(f"{done} of {len(runs)} runs are finished already")
         engine.execute(left)
     except KeyboardInterrupt:
         interrupted = True
@@ -87,7 +86,7 @@ def _held_by_others(runs: Sequence[RunDirectory]) -> dict[str, str]:
     return {path: holder.described for path, holder in holders.items() if holder is not None}
 
 
-def make_tasks_ready(request: SuiteRequest, console: Console) -> ReadyTasks:
+def make_tasks_ready(request: SuiteRequest, console: Terminal) -> ReadyTasks:
     """Prepare the data and virtual environments of all cells."""
     settings = request.settings
     ready: ReadyTasks = {}
@@ -109,7 +108,7 @@ def _python_needs(request: SuiteRequest) -> list[tuple[str, AddedPackages]]:
     return list(dict.fromkeys(cell.python_needs for cell in request.cells))
 
 
-def check_requirements(request: SuiteRequest, console: Console) -> None:
+def check_requirements(request: SuiteRequest, console: Terminal) -> None:
     """Raise a UsageError for anything that would make runs fail later."""
     for name in {DEFAULT_SANDBOX, request.settings.sandbox}:
         SANDBOXES[name].require()

@@ -7,6 +7,7 @@ import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
@@ -43,7 +44,8 @@ def bundle_logs(outs: Sequence[Path], to: Path) -> str | None:
                     shutil.copyfile(log, target)
         if not any(gathered.iterdir()):
             return None
-        with redirect_stdout(sys.stderr):
+        # Inspect prints what it copies, which is not useful here.
+        with redirect_stdout(StringIO()):
             bundle_log_dir(str(gathered), str(to / BUNDLE), overwrite=True)
     return f"{BUNDLE}/index.html"
 

@@ -20,11 +20,11 @@ from mlagentbench.report.inspect_logs import bundle_logs
 from mlagentbench.report.published_results import published_rows
 from mlagentbench.report.report_data import Collection, ReportData
 from mlagentbench.report.site.build import MANIFEST, build_site
-from mlagentbench.report.untrusted_text import shown_path, this_command
 from mlagentbench.runs.results import SuiteOutcome
 from mlagentbench.statistics.cells import cell_statistics
 from mlagentbench.statistics.comparison import named_pairs
 from mlagentbench.statistics.leaderboard import leaderboards
+from mlagentbench.untrusted_text import shown_path, this_command
 
 
 class ReportRequest(Record):

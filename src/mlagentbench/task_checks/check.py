@@ -9,8 +9,6 @@ import random
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import scratch_directory
 from mlagentbench.grading.grade import Scored, outputs_of
@@ -30,6 +28,7 @@ from mlagentbench.tasks.make_ready import Ready, ensure_ready
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import stored_measurements
 from mlagentbench.tasks.task import Task, load_task
+from mlagentbench.terminal import Terminal
 
 SAMPLE = "sample_submission.csv"
 SHUFFLE_COUNT = 5
@@ -44,7 +43,7 @@ def check_tasks(
     """Check tasks one after the other."""
     tool = tool_role(roles)
     tasks = [load_task(name) for name in names]
-    with TerminalProgress(Console(stderr=True, highlight=False)) as progress:
+    with TerminalProgress(Terminal(stderr=True)) as progress:
         for task in tasks:
             ready = ensure_ready(task, tier, mini_seed, call=call_task, progress=progress)
             yield asyncio.run(check_task(task, ready, progress.say, tool))

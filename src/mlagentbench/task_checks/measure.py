@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import scratch_directory
 from mlagentbench.grading.measurements import MeasuredTask, TimedScore, measurements_from
@@ -20,6 +18,7 @@ from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import store_in_home, write_to_task
 from mlagentbench.tasks.task import Task, load_task
+from mlagentbench.terminal import Terminal
 
 STARTER_RUNS: dict[Tier, int] = {"mini": 30, "full": 8}
 REFERENCE_RUNS = 8
@@ -46,7 +45,7 @@ def measure_tasks(
     """
     tool = tool_role(roles)
     tasks = [load_task(name) for name in names]
-    console = Console(stderr=True, highlight=False)
+    console = Terminal(stderr=True)
     with TerminalProgress(console) as progress:
         for task in tasks:
             data, python_env = ensure_ready(

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from foreign_runs import run_foreign
 from number_task import SOLUTION, write_number_task
-from rich.console import Console
 from scripted_model import Said, scripted, scripted_by
 
 from mlagentbench.agents.external.external import external
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import run_suite
+from mlagentbench.terminal import Terminal
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "tiny_agent"
 TINY: dict[str, Any] = {
@@ -95,7 +95,7 @@ def test_where_it_cannot_live_is_said_at_once(
         models="mockllm/model", runs=1, out=tmp_path, jobs=1, roles=[], prices=None, **settings,
     )  # fmt: skip
     with pytest.raises(UsageError, match=reason):
-        run_suite(request, Console())
+        run_suite(request, Terminal())
 
 
 def test_wrong_settings_are_named(tmp_path: Path) -> None:

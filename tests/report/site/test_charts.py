@@ -31,9 +31,9 @@ from mlagentbench.report.site.series import (
     profiles,
     score_curve,
 )
-from mlagentbench.report.untrusted_text import clip, preview, visible
 from mlagentbench.statistics.cells import cell_statistics
 from mlagentbench.statistics.leaderboard import leaderboards
+from mlagentbench.untrusted_text import clip, preview, visible
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=lambda one: one.name)

@@ -5,12 +5,10 @@ import json
 from importlib import import_module
 from importlib.util import find_spec
 
-from rich.console import Console
-
 from mlagentbench.agents.registry import AGENTS, AgentInfo, find_agent
-from mlagentbench.cli.console import print_json
 from mlagentbench.environment.actions.action import read_docstring
 from mlagentbench.records import Json, Record
+from mlagentbench.terminal import Terminal, print_json
 
 
 class Setting(Record):
@@ -38,7 +36,7 @@ def print_agents(*, as_json: bool) -> None:
     if as_json:
         print_json([list_agent(info).model_dump(mode="json") for info in AGENTS.values()])
         return
-    console = Console(highlight=False, soft_wrap=True)
+    console = Terminal(soft_wrap=True)
     for info in AGENTS.values():
         _print_summary(console, info)
         if info.settings:
@@ -52,7 +50,7 @@ def print_agent(name: str, *, as_json: bool) -> None:
     if as_json:
         print_json(agent.model_dump(mode="json"))
         return
-    console = Console(highlight=False, soft_wrap=True)
+    console = Terminal(soft_wrap=True)
     _print_summary(console, info)
     if agent.roles:
         console.print(f"roles beside main: {', '.join(agent.roles)}")
@@ -90,8 +88,9 @@ def _is_installed(info: AgentInfo) -> bool:
     return info.package is None or find_spec(info.package) is not None
 
 
-def _print_summary(console: Console, info: AgentInfo) -> None:
+def _print_summary(console: Terminal, info: AgentInfo) -> None:
     needs = "needs a model" if info.needs_model else "no model"
     if not _is_installed(info):
-        needs += rf"; not installed: pip install 'mlagentbench\[{info.name}]'"
-    console.print(f"[bold]{info.name}[/bold]  {info.description} ({needs})")
+        needs += f"; not installed: pip install 'mlagentbench[{info.name}]'"
+    console.print(info.name, style="bold", end="")
+    console.print(f"  {info.description} ({needs})")

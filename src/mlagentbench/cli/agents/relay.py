@@ -37,6 +37,7 @@ def relay(
     """
     from mlagentbench.models.model_choice import parse_arguments, parse_role
     from mlagentbench.models.relay import relay as answer_mailbox
+    from mlagentbench.terminal import tell
 
     answered = answer_mailbox(
         mailbox,
@@ -45,6 +46,6 @@ def relay(
         roles=dict(map(parse_role, role or [])),
         workers=workers,
         once=once,
-        say=typer.echo,
+        say=tell,
     )
-    typer.echo(f"{answered} requests answered")
+    tell(f"{answered} requests answered")

@@ -82,10 +82,10 @@ def branch(
       mlagentbench runs branch RUN --step 7 --runs 5
       mlagentbench runs branch RUN --step 7 --model openai/gpt-6-sol
     """
-    from mlagentbench.cli.console import progress_console, say
     from mlagentbench.cli.suite_printing import print_suite
     from mlagentbench.launch.branch import Changes, branch_run
     from mlagentbench.launch.resume import ResumeOptions
+    from mlagentbench.terminal import Terminal, say
 
     changes = Changes.read(
         agent=agent,
@@ -100,5 +100,5 @@ def branch(
         jobs=jobs,
         **generated_values(context),
     )
-    outcome = branch_run(run, step, runs, changes, how, say, progress_console(json_output))
+    outcome = branch_run(run, step, runs, changes, how, say, Terminal(stderr=json_output))
     raise typer.Exit(print_suite(outcome, as_json=json_output))

@@ -3,18 +3,17 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from mlagentbench.analysis.run_summary import ScorePoint, ValidationPoint
-from mlagentbench.cli.console import plain
 from mlagentbench.report.number_format import number_text
 from mlagentbench.report.site.pages.text_diffs import Block, BlockKind, WorkspaceChange
+from mlagentbench.terminal import Terminal, text_block, text_line
 
 WIDE = 120
 """Columns from which on two texts are shown side by side."""
-PrintBlocks = Callable[[Console, Sequence[Block], int], None]
+PrintBlocks = Callable[[Terminal, Sequence[Block], int], None]
 STYLES: dict[BlockKind, str] = {"same": "dim", "removed": "red", "added": "green", "place": "cyan"}
 
 
@@ -26,15 +25,15 @@ def results_of(validations: Sequence[ValidationPoint], point: ScorePoint | None)
         yield "graded: not valid" if point.score is None else f"graded {number_text(point.score)}"
 
 
-def print_blocks(console: Console, blocks: Sequence[Block], left_out: int = 0) -> None:
+def print_blocks(console: Terminal, blocks: Sequence[Block], left_out: int = 0) -> None:
     """A difference, line by line; long lines are not wrapped, so that they can be copied."""
-    for block in blocks:
-        console.print(plain(block.text.removesuffix("\n"), STYLES[block.kind]), soft_wrap=True)
+    for one in blocks:
+        console.print(text_block(one.text.removesuffix("\n"), STYLES[one.kind]), soft_wrap=True)
     if left_out:
-        console.print(plain(f"… {left_out:,} more lines", "dim"))
+        console.print(text_line(f"… {left_out:,} more lines", "dim"))
 
 
-def print_columns(console: Console, blocks: Sequence[Block], left_out: int = 0) -> None:
+def print_columns(console: Terminal, blocks: Sequence[Block], left_out: int = 0) -> None:
     """A difference in two columns where the terminal is wide and both sides have something."""
     if console.width < WIDE or not {"removed", "added"} <= {block.kind for block in blocks}:
         print_blocks(console, blocks, left_out)
@@ -46,7 +45,7 @@ def print_columns(console: Console, blocks: Sequence[Block], left_out: int = 0) 
         table.add_row(left, right)
     console.print(table)
     if left_out:
-        console.print(plain(f"… {left_out:,} more lines", "dim"))
+        console.print(text_line(f"… {left_out:,} more lines", "dim"))
 
 
 def _side_by_side(blocks: Sequence[Block]) -> Iterator[tuple[Text, Text]]:
@@ -59,20 +58,20 @@ def _side_by_side(blocks: Sequence[Block]) -> Iterator[tuple[Text, Text]]:
             continue
         added = lines if block.kind == "added" else []
         for left, right in zip_longest(removed, added, fillvalue=""):
-            yield plain(left, STYLES["removed"]), plain(right, STYLES["added"])
+            yield text_line(left, STYLES["removed"]), text_line(right, STYLES["added"])
         removed = []
         if block.kind != "added":
-            yield from ((plain(line, STYLES[block.kind]),) * 2 for line in lines)
+            yield from ((text_line(line, STYLES[block.kind]),) * 2 for line in lines)
 
 
 def print_change(
-    console: Console, change: WorkspaceChange, print_difference: PrintBlocks = print_blocks
+    console: Terminal, change: WorkspaceChange, print_difference: PrintBlocks = print_blocks
 ) -> None:
     """What differs between two states of a workspace, file by file."""
     if change.missing:
-        console.print(plain(f"what changed is not known: {change.missing}"))
+        console.print(f"what changed is not known: {change.missing}")
     for file in change.files:
-        console.print(plain(f"{file.path} ({file.words})", "bold"))
+        console.print(text_line(f"{file.path} ({file.words})", "bold"))
         print_difference(console, file.blocks, file.left_out)
     if change.left_out:
-        console.print(plain(f"{change.left_out:,} more files"))
+        console.print(f"{change.left_out:,} more files")

@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import TypeAdapter
-from rich.console import Console
 
 from mlagentbench.analysis.run_diff import ActionPair, DiffSide, DoneAction, PairKind, RunDiff
-from mlagentbench.cli.console import plain, plain_table, print_heading, print_json
 from mlagentbench.cli.runs.change_printing import print_change, print_columns, results_of
 from mlagentbench.report.number_format import (
     NOTHING,
@@ -27,6 +25,7 @@ from mlagentbench.report.site.pages.text_diffs import (
 )
 from mlagentbench.report.site.series import agent_of_summary
 from mlagentbench.runs.objects.object_store import JoinedObjects
+from mlagentbench.terminal import Terminal, plain_table, print_json, text_line
 
 SIGNS: dict[PairKind, str] = {
     "same": "=",
@@ -55,24 +54,24 @@ def print_run_diff(diff: RunDiff, *, as_json: bool) -> None:
         values = diff.model_dump(mode="json")
         print_json({**values, "code": _CHANGE.dump_python(code, mode="json")})
         return
-    console = Console(highlight=False)
+    console = Terminal()
     for letter, side in (("A", diff.first), ("B", diff.second)):
-        console.print(plain(f"{letter}: {side.directory}"), soft_wrap=True)
+        console.print(f"{letter}: {side.directory}", soft_wrap=True)
     _print_statistics(console, diff)
     _print_actions(console, diff)
     for one in diff.parting:
-        print_heading(console, f"where they diverge: {one.name}, from A to B")
+        console.heading(f"where they diverge: {one.name}, from A to B")
         _print_texts(console, one.first, one.second)
     if diff.first.plan != diff.second.plan:
-        print_heading(console, "last plan, from A to B")
+        console.heading("last plan, from A to B")
         _print_texts(console, diff.first.plan, diff.second.plan)
-    print_heading(console, "files at the end, from A to B")
+    console.heading("files at the end, from A to B")
     print_change(console, code, print_columns)
     if code == WorkspaceChange():
         console.print("all the same")
 
 
-def _print_texts(console: Console, first: str, second: str) -> None:
+def _print_texts(console: Terminal, first: str, second: str) -> None:
     print_columns(console, *cut(compare(first.splitlines(), second.splitlines()), MOST_LINES))
 
 
@@ -84,12 +83,12 @@ def _code(diff: RunDiff) -> WorkspaceChange:
     return workspace_change(store, diff.first.snapshot, diff.second.snapshot, MOST_LINES)
 
 
-def _print_statistics(console: Console, diff: RunDiff) -> None:
-    print_heading(console, "statistics")
+def _print_statistics(console: Terminal, diff: RunDiff) -> None:
+    console.heading("statistics")
     table = plain_table("", "A", "B")
     for one in _statistics(diff.first, diff.second):
         style = "" if one.first == one.second else "bold"
-        table.add_row(one.name, plain(one.first, style), plain(one.second, style))
+        table.add_row(one.name, text_line(one.first, style), text_line(one.second, style))
     console.print(table)
     facts = [side.summary.result.record.disclosure for side in (diff.first, diff.second)]
     if (facts[0].task, facts[0].data_hash) != (facts[1].task, facts[1].data_hash):
@@ -118,8 +117,8 @@ def _column(side: DiffSide) -> Iterator[str]:
     yield dollars_text(summary.efficiency.cost)
 
 
-def _print_actions(console: Console, diff: RunDiff) -> None:
-    print_heading(console, "actions")
+def _print_actions(console: Terminal, diff: RunDiff) -> None:
+    console.heading("actions")
     console.print(_parting(diff))
     table = plain_table("A", "", "", "B", "", right=("A", "B"))
     for pair in diff.actions:
@@ -127,13 +126,13 @@ def _print_actions(console: Console, diff: RunDiff) -> None:
         other_result = pair.kind == "same" and not pair.same_observation
         table.add_row(
             _number(pair.first),
-            plain(_words(pair.first)),
-            plain(sign + ("*" if other_result else ""), STYLES[sign]),
+            text_line(_words(pair.first)),
+            text_line(sign + ("*" if other_result else ""), STYLES[sign]),
             _number(pair.second),
-            plain(_words_beside(pair)),
+            text_line(_words_beside(pair)),
         )
     console.print(table)
-    console.print(plain(LEGEND, "dim"))
+    console.print(text_line(LEGEND, "dim"))
 
 
 def _parting(diff: RunDiff) -> str:

@@ -51,13 +51,13 @@ def free_space(out: Path, *, dry_run: bool, workspaces: bool) -> "Freed":
 
 def print_freed(freed: "Freed", *, as_json: bool) -> None:
     """One line for each kind of thing that went away, and one for what stays."""
-    from mlagentbench.cli.console import print_json
+    from mlagentbench.terminal import print_json, tell
 
     if as_json:
         print_json(freed.model_dump(mode="json"))
         return
     for line in _lines(freed):
-        typer.echo(line)
+        tell(line)
 
 
 def _lines(freed: "Freed") -> Iterator[str]:

@@ -44,10 +44,11 @@ def import_runs(
       mlagentbench runs import logs/run1 --task house-price --model gpt-4
     """
     from mlagentbench.legacy.import_runs import ImportChoices, import_logs
+    from mlagentbench.terminal import say, tell
 
     choices = ImportChoices(task=task, agent=agent, model=model)
     results = []
     for result in import_logs(directory, out, choices):
-        typer.echo(result.text, err=result.run is None)
+        (say if result.run is None else tell)(result.text)
         results.append(result)
     raise typer.Exit(int(any(result.run is None for result in results)))

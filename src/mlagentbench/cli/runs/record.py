@@ -25,5 +25,6 @@ def record(
       mlagentbench runs record RUN --to replies.jsonl --answered-by "two colleagues"
     """
     from mlagentbench.models.recording import record_directories
+    from mlagentbench.terminal import tell
 
-    typer.echo(record_directories(runs, to, answered_by))
+    tell(record_directories(runs, to, answered_by))

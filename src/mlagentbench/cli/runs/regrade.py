@@ -26,9 +26,9 @@ def regrade(
       mlagentbench runs regrade results/runs/*/*/*/*/*
       mlagentbench runs regrade RUN --steps changed
     """
-    from mlagentbench.cli.console import say
     from mlagentbench.cli.runs.regrade_printing import print_grades
     from mlagentbench.grading.regrade import score_runs
+    from mlagentbench.terminal import say
 
     regraded = score_runs(runs, steps, say)
     print_grades([(item.run, item.grades) for item in regraded], as_json=json_output)

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 
-from rich.console import Console
 from rich.table import Table
 
-from mlagentbench.cli.console import print_json
 from mlagentbench.records import GradeRecord
 from mlagentbench.statistics.cell_marks import tool_notes
+from mlagentbench.terminal import Terminal, print_json
 
 
 def print_grades(runs: Iterable[tuple[str, Iterable[GradeRecord]]], *, as_json: bool) -> None:
@@ -19,9 +18,9 @@ def print_grades(runs: Iterable[tuple[str, Iterable[GradeRecord]]], *, as_json: 
         ]
         print_json(values)
         return
-    console = Console()
+    console = Terminal()
     for run, grades in runs:
-        console.print(f"\n{run}", style="bold", highlight=False)
+        console.heading(run)
         table = Table(box=None, pad_edge=False, header_style="dim")
         for heading in ("step", "score", "normalised", "success", "paper's improvement"):
             table.add_column(heading, justify="right")
@@ -38,4 +37,4 @@ def print_grades(runs: Iterable[tuple[str, Iterable[GradeRecord]]], *, as_json: 
             )
         console.print(table)
         for note in tool_notes(list(grades)):
-            console.print(f"  {note}", style="dim", highlight=False)
+            console.print(f"  {note}", style="dim")

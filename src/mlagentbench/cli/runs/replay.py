@@ -35,9 +35,9 @@ def replay(
       mlagentbench runs replay RUN
       mlagentbench runs replay RUN --html --tolerance 0.02
     """
-    from mlagentbench.cli.console import say
     from mlagentbench.cli.runs.replay_printing import print_replay, write_replay_page
     from mlagentbench.launch.replay.replay import replay_run
+    from mlagentbench.terminal import say
 
     replayed = replay_run(run, out, tolerance, say)
     page = write_replay_page(replayed) if html else None

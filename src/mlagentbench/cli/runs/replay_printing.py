@@ -5,10 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from rich.console import Console
-
 from mlagentbench.analysis.run_diff import main_argument
-from mlagentbench.cli.console import plain, plain_table, print_heading, print_json
 from mlagentbench.fs import write_atomically
 from mlagentbench.launch.replay.result import Agreement, Replay, ScoreComparison, StepComparison
 from mlagentbench.records import Step
@@ -22,10 +19,11 @@ from mlagentbench.report.site.pages.text_diffs import (
     cut,
     workspace_change,
 )
-from mlagentbench.report.untrusted_text import shown_path, this_command
 from mlagentbench.runs.objects.object_store import JoinedObjects, ObjectStore
 from mlagentbench.runs.results import find_run, read_files
 from mlagentbench.statistics.cell_marks import agent_with_model
+from mlagentbench.terminal import Terminal, plain_table, print_json, text_line
+from mlagentbench.untrusted_text import shown_path, this_command
 
 TEMPLATE = "replay.html"
 AGREEMENTS: tuple[Agreement, ...] = get_args(Agreement)
@@ -65,23 +63,23 @@ def print_replay(replay: Replay, page: Path | None, *, as_json: bool) -> int:
         values = replay.model_dump(mode="json")
         print_json({**values, "agrees": replay.agrees, "page": None if page is None else str(page)})
         return code
-    console = Console(highlight=False)
+    console = Terminal()
     if replay.setup:
         _print_setup(console, replay)
-    print_heading(console, "steps")
+    console.heading("steps")
     table = plain_table("step", "action", "agreement", "what differs", right=("step",))
     for step in replay.steps:
         name = f"{step.action.name} {main_argument(step.action)}".rstrip()
-        agreement = plain(step.agreement, STYLES[step.agreement])
-        table.add_row(str(step.step), plain(name), agreement, plain(step.reason))
+        agreement = text_line(step.agreement, STYLES[step.agreement])
+        table.add_row(str(step.step), text_line(name), agreement, text_line(step.reason))
     console.print(table)
     if replay.scores:
         _print_scores(console, replay.scores)
     console.print()
-    console.print(plain(verdict(replay), "bold"))
-    console.print(plain(f"replay: {shown_path(Path(replay.replay))}"), soft_wrap=True)
+    console.print(text_line(verdict(replay), "bold"))
+    console.print(f"replay: {shown_path(Path(replay.replay))}", soft_wrap=True)
     if page is not None:
-        console.print(plain(f"page: {shown_path(page)}"), soft_wrap=True)
+        console.print(f"page: {shown_path(page)}", soft_wrap=True)
     return code
 
 
@@ -96,16 +94,16 @@ def verdict(replay: Replay) -> str:
     return f"{'reproduced' if replay.agrees else 'not reproduced'}; {steps}; {scores}"
 
 
-def _print_setup(console: Console, replay: Replay) -> None:
-    print_heading(console, "different here")
+def _print_setup(console: Terminal, replay: Replay) -> None:
+    console.heading("different here")
     table = plain_table("what", "in the run", "in the replay")
     for one in replay.setup:
-        table.add_row(plain(one.what), plain(one.then), plain(one.now))
+        table.add_row(text_line(one.what), text_line(one.then), text_line(one.now))
     console.print(table)
 
 
-def _print_scores(console: Console, scores: tuple[ScoreComparison, ...]) -> None:
-    print_heading(console, "scores")
+def _print_scores(console: Terminal, scores: tuple[ScoreComparison, ...]) -> None:
+    console.heading("scores")
     numbers = ("after step", "then", "now")
     table = plain_table(*numbers, "agreement", "", right=numbers)
     for one in scores:
@@ -113,8 +111,8 @@ def _print_scores(console: Console, scores: tuple[ScoreComparison, ...]) -> None
             str(one.step),
             number_text(one.then),
             number_text(one.now),
-            plain(one.agreement, STYLES[one.agreement]),
-            plain(one.reason),
+            text_line(one.agreement, STYLES[one.agreement]),
+            text_line(one.reason),
         )
     console.print(table)
 

@@ -5,11 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
-from rich.console import Console
 
 from mlagentbench.analysis.analyse import summarise
 from mlagentbench.analysis.run_summary import RunSummary
-from mlagentbench.cli.console import plain, plain_table, print_heading, print_json
 from mlagentbench.cli.runs.change_printing import print_blocks, print_change, results_of
 from mlagentbench.errors import UsageError
 from mlagentbench.report.number_format import (
@@ -27,6 +25,7 @@ from mlagentbench.runs.journal import read_lines
 from mlagentbench.runs.lease import Holder
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import find_run
+from mlagentbench.terminal import Terminal, plain_table, print_json, text_block, text_line
 
 UNDER_WAY = "under way"
 STYLES = {
@@ -48,7 +47,7 @@ def print_run(path: Path, step: int | None, *, as_json: bool) -> None:
     told = full_timeline(lines, summary, ObjectStore(run.objects))
     if run.holder is not None:
         told = replace(told, steps=tuple(map(_under_way, told.steps)))
-    console = Console(highlight=False)
+    console = Terminal()
     if step is not None:
         one = _chosen(path, told, step)
         if as_json:
@@ -77,12 +76,12 @@ def _chosen(path: Path, told: Timeline, number: int) -> StepView:
 
 
 def _print_overview(
-    console: Console, summary: RunSummary, told: Timeline, holder: Holder | None
+    console: Terminal, summary: RunSummary, told: Timeline, holder: Holder | None
 ) -> None:
     for line in run_header(summary):
-        console.print(plain(line), soft_wrap=True)
+        console.print(line, soft_wrap=True)
     if holder is not None:
-        console.print(plain(f"in progress: {holder.described}", STYLES[UNDER_WAY]))
+        console.print(text_line(f"in progress: {holder.described}", STYLES[UNDER_WAY]))
     console.print()
     findings = ["findings"] if any(step.findings for step in told.steps) else []
     table = plain_table("step", "action", "time", "result", *findings, right=("step", "time"))
@@ -90,16 +89,16 @@ def _print_overview(
         found = ", ".join(dict.fromkeys(map(finding_name, step.findings)))
         table.add_row(
             str(step.n),
-            plain(f"{step.action} {step.subject}".rstrip()),
+            text_line(f"{step.action} {step.subject}".rstrip()),
             duration_text(step.seconds),
-            plain(", ".join(_results(step)), STYLES[step.status]),
-            *([plain(found, "yellow")] if findings else []),
+            text_line(", ".join(_results(step)), STYLES[step.status]),
+            *([text_line(found, "yellow")] if findings else []),
         )
     console.print(table)
     for event in told.last_events:
-        console.print(plain(f"then: {event}"))
+        console.print(f"then: {event}")
     for reply in told.final_replies:
-        console.print(plain(f"last reply ({reply.role}): {reply.preview}"))
+        console.print(f"last reply ({reply.role}): {reply.preview}")
 
 
 def run_header(summary: RunSummary) -> Iterator[str]:
@@ -138,39 +137,41 @@ def _results(step: StepView) -> Iterator[str]:
     yield from results_of(step.validations, step.point)
 
 
-def _print_step(console: Console, step: StepView) -> None:
+def _print_step(console: Terminal, step: StepView) -> None:
     ended = [step.status]
     if step.exit_code:
         ended.append(f"exit code {step.exit_code}")
     if step.limit:
         ended.append(f"limit on {step.limit}")
     began = f"began after {duration_text(step.clock)}"
-    console.print(plain(f"step {step.n}: {step.action} {step.subject}".rstrip(), "bold"))
-    console.print(plain(f"{', '.join(ended)}; took {duration_text(step.seconds)}, {began}"))
+    console.print(text_line(f"step {step.n}: {step.action} {step.subject}".rstrip(), "bold"))
+    console.print(f"{', '.join(ended)}; took {duration_text(step.seconds)}, {began}")
     results = results_of(step.validations, step.point)
     for text in (*results, *step.events, *(f"snapshot: {note}" for note in step.notes)):
-        console.print(plain(text))
+        console.print(text)
     for finding in step.findings:
-        console.print(plain(f"finding: {finding_name(finding)}: {finding.detail}", "yellow"))
+        console.print(text_line(f"finding: {finding_name(finding)}: {finding.detail}", "yellow"))
     for reply in step.replies:
         _print_reply(console, reply)
     for argument in step.arguments:
-        print_heading(console, f"argument {argument.name}")
-        console.print(plain(argument.value.head), soft_wrap=True)
-    print_heading(console, "observation")
+        console.heading(f"argument {argument.name}")
+        console.print(text_block(argument.value.head), soft_wrap=True)
+    console.heading("observation")
     goes_on = step.status == UNDER_WAY
     never = "the action is under way" if goes_on else "the action was begun and never ended"
-    shown = plain(never, "dim") if step.observation is None else plain(step.observation.head)
+    shown = (
+        text_line(never, "dim") if step.observation is None else text_block(step.observation.head)
+    )
     console.print(shown, soft_wrap=True)
     if step.change.files or step.change.missing:
-        print_heading(console, "changes in the workspace")
+        console.heading("changes in the workspace")
         print_change(console, step.change)
 
 
-def _print_reply(console: Console, reply: ReplyView) -> None:
+def _print_reply(console: Terminal, reply: ReplyView) -> None:
     fault = f", {reply.fault}" if reply.fault else ""
-    print_heading(console, f"reply ({reply.role}, {tokens_text(reply.tokens)} tokens{fault})")
-    console.print(plain(reply.text.head), soft_wrap=True)
+    console.heading(f"reply ({reply.role}, {tokens_text(reply.tokens)} tokens{fault})")
+    console.print(text_block(reply.text.head), soft_wrap=True)
     if reply.plan is not None:
-        print_heading(console, "plan" if reply.plan.first else "changes to the plan")
+        console.heading("plan" if reply.plan.first else "changes to the plan")
         print_blocks(console, reply.plan.blocks, reply.plan.left_out)

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable
 
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from mlagentbench.cli.console import print_json
 from mlagentbench.cli.tasks.measure_printing import measurements_table
 from mlagentbench.grading.measurements import TimedScore, concerns
 from mlagentbench.task_checks.verdicts import CheckedTask, CheckResult
+from mlagentbench.terminal import Terminal, print_json, text_line
 
 MARKS = {True: ("ok", "green"), False: ("FAILED", "bold red"), None: ("-", "dim")}
 
@@ -17,7 +15,7 @@ MARKS = {True: ("ok", "green"), False: ("FAILED", "bold red"), None: ("-", "dim"
 def print_checked(tasks: Iterable[CheckedTask], *, as_json: bool) -> int:
     """Print each task as it is checked; returns the exit code, 0 only when all checks hold."""
     checked = []
-    console = Console(highlight=False)
+    console = Terminal()
     for task in tasks:
         checked.append(task)
         if not as_json:
@@ -28,16 +26,16 @@ def print_checked(tasks: Iterable[CheckedTask], *, as_json: bool) -> int:
     return 0 if all(task.ok for task in checked) else 1
 
 
-def _print_task(console: Console, task: CheckedTask) -> None:
+def _print_task(console: Terminal, task: CheckedTask) -> None:
     data = task.data_hash[:12]
-    console.print(f"\n{task.task} version {task.version}, {task.tier} tier, data {data}", style="b")
+    console.heading(f"{task.task} version {task.version}, {task.tier} tier, data {data}")
     if task.measured is not None:
         console.print(measurements_table(task.metric, task.measured))
         for concern in concerns(task.metric, task.tier, task.measured):
-            console.print(f"! {concern}", style="yellow", markup=False)
+            console.print(f"! {concern}", style="yellow")
     for name, trial in (("starter", task.starter), ("solution", task.solution)):
         if trial is not None:
-            console.print(f"now: {_trial(name, trial)}", markup=False)
+            console.print(f"now: {_trial(name, trial)}")
     console.print()
     console.print(_results_table(task.results))
     counts = {ok: sum(result.ok is ok for result in task.results) for ok in (True, False, None)}
@@ -62,5 +60,5 @@ def _results_table(results: Iterable[CheckResult]) -> Table:
     table.add_column(ratio=1)
     for result in results:
         mark, style = MARKS[result.ok]
-        table.add_row(Text(mark, style=style), Text(result.name), Text(result.detail, style="dim"))
+        table.add_row(text_line(mark, style), result.name, text_line(result.detail, "dim"))
     return table

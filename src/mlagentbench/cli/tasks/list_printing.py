@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.table import Table
 
-from mlagentbench.cli.console import print_json
 from mlagentbench.cli.tasks.task_facts import (
     TIERS,
     data_size,
@@ -15,39 +13,42 @@ from mlagentbench.cli.tasks.task_facts import (
 )
 from mlagentbench.tasks.data.preparation import find_prepared
 from mlagentbench.tasks.task import Task, load_task
+from mlagentbench.terminal import Terminal, print_json, text_block
+
+LEGEND = """\
+↑ higher is better, ↓ lower is better; ± is a standard deviation over runs.
+Details of one task: mlagentbench tasks show ID"""
 
 
 def print_task_list(names: Sequence[str], *, as_json: bool) -> None:
     """These tasks, a few lines each."""
     tasks = [load_task(name) for name in names]
-    console = Console()
+    console = Terminal()
     if as_json:
         print_json([task_facts(task) for task in tasks])
         return
     for task in tasks:
         _print_entry(console, task)
-    console.print(
-        "↑ higher is better, ↓ lower is better; ± is a standard deviation over runs.\n"
-        "Details of one task: mlagentbench tasks show ID",
-        style="dim",
-    )
+    console.print(text_block(LEGEND, "dim"))
 
 
-def _print_entry(console: Console, task: Task) -> None:
+def _print_entry(console: Terminal, task: Task) -> None:
     """A task in a few lines: what it is and needs, and its state in each tier."""
     metric = task.spec.metric
     arrow = "↑" if metric.better == "higher" else "↓"
+    console.print(task.id, style="bold", end="")
+    console.print(f"  {task.inspect_name}", end="")
+    console.print(f"  {task.spec.category}", style="dim")
     console.print(
-        f"[bold]{task.id}[/bold]  {task.inspect_name}  [dim]{task.spec.category}[/dim]\n"
-        f"  {metric.name} {arrow}; needs {', '.join(needs(task)) or 'nothing beyond the package'}",
-        highlight=False,
+        f"  {metric.name} {arrow}; needs {', '.join(needs(task)) or 'nothing beyond the package'}"
     )
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for tier in TIERS:
         here = "prepared" if find_prepared(task, tier) else "not prepared"
         table.add_row(f"  {tier}", here, data_size(task, tier), measurements_text(task, tier))
     console.print(table)
-    console.print(f"  licence: {_licences(task)}\n", style="dim", no_wrap=True, overflow="ellipsis")
+    console.print(f"  licence: {_licences(task)}", style="dim", no_wrap=True, overflow="ellipsis")
+    console.print()
 
 
 def _licences(task: Task) -> str:

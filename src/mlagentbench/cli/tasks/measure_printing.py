@@ -1,21 +1,21 @@
 """What `mlagentbench tasks measure` prints: a task's measurements, and what is wrong with them."""
 
-from rich.console import Console
 from rich.table import Table
 
 from mlagentbench.grading.measurements import MeasuredTask, concerns
 from mlagentbench.grading.success import floor_of
 from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, StarterMeasurements
+from mlagentbench.terminal import Terminal
 
 
 def print_measured(found: MeasuredTask) -> None:
     """The measurements of one task that was just measured."""
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"\n{found.task}, {found.tier} tier", style="bold")
+    console = Terminal(soft_wrap=True)
+    console.heading(f"{found.task}, {found.tier} tier")
     console.print(measurements_table(found.metric, found.measured))
     for concern in concerns(found.metric, found.tier, found.measured):
-        console.print(f"  ! {concern}", style="yellow", markup=False)
-    console.print(f"  written to {found.stored_in}", markup=False)
+        console.print(f"  ! {concern}", style="yellow")
+    console.print(f"  written to {found.stored_in}")
 
 
 def measurements_table(metric: Metric, measured: Measured) -> Table:

@@ -1,10 +1,8 @@
 """What `mlagentbench tasks prepare` prints: what was done, where it is, what to run next."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-from rich.console import Console
 
 from mlagentbench.records import Tier
 from mlagentbench.sandbox.task_calls import call_task
@@ -13,6 +11,7 @@ from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.make_ready import Ready, needs_measurements, prepare_tasks
 from mlagentbench.tasks.task import Task, load_task
+from mlagentbench.terminal import Terminal
 
 
 def prepare_from_command_line(
@@ -25,7 +24,7 @@ def prepare_from_command_line(
 ) -> None:
     """Prepare tasks; print what was done, where it is, and what to run next."""
     tasks = [load_task(name) for name in names]
-    with TerminalProgress(Console(stderr=True, highlight=False)) as shown:
+    with TerminalProgress(Terminal(stderr=True)) as shown:
         ready = prepare_tasks(
             tasks,
             tier,
@@ -35,9 +34,10 @@ def prepare_from_command_line(
             progress=shown,
             call=call_task,
         )
-    console = Console(highlight=False, soft_wrap=True)
+    console = Terminal(soft_wrap=True)
     for task, made in zip(tasks, ready, strict=True):
-        console.print(_summary(task, made))
+        for text in _summary(task, made):
+            console.print(text)
         if not needs_measurements(task, made.data):
             continue
         if mini_seed == "secret":
@@ -49,18 +49,20 @@ def prepare_from_command_line(
 
 def _measure_secret_draw(task: Task, ready: Ready) -> None:
     """A secret draw exists only on this machine, so it has to be measured here."""
-    with TerminalProgress(Console(stderr=True, highlight=False)) as shown:
+    with TerminalProgress(Terminal(stderr=True)) as shown:
         asyncio.run(measure_secret_draw(task, ready.data, ready.python_env, shown.say))
 
 
-def _summary(task: Task, ready: Ready) -> str:
+def _summary(task: Task, ready: Ready) -> Iterator[str]:
     data, python_env = ready
     kept = "verified" if data.verified else f"unverified: {', '.join(data.unverified)}"
     seed = f", {data.mini_seed} seed" if data.mini_seed else ""
-    return (
+    yield (
         f"{task.id} (version {task.spec.version}, {data.tier}{seed}): "
-        f"files: {data.files}, {data.bytes / 1e6:,.2f} MB, {kept}, data hash {data.hash[:12]}\n"
-        f"  data    {data.directory}\n"
+        f"files: {data.files}, {data.bytes / 1e6:,.2f} MB, {kept}, data hash {data.hash[:12]}"
+    )
+    yield f"  data    {data.directory}"
+    yield (
         f"  python  {python_env.directory} (python {python_env.python_version}, "
         f"packages: {len(python_env.packages)})"
     )

@@ -1,20 +1,18 @@
 """What `mlagentbench tasks show` prints."""
 
-from rich.console import Console
-from rich.markdown import Markdown
 from rich.table import Table
 
-from mlagentbench.cli.console import print_json
 from mlagentbench.cli.tasks.task_facts import TIERS, measurements_text, needs, task_facts
 from mlagentbench.records import Tier
 from mlagentbench.tasks.data.preparation import find_prepared
 from mlagentbench.tasks.task import Task, load_task
+from mlagentbench.terminal import Terminal, markdown, print_json
 
 
 def print_task(name: str, *, as_json: bool) -> None:
     """One task in full."""
     task = load_task(name)
-    console = Console()
+    console = Terminal()
     if as_json:
         facts = task_facts(task) | {"spec": task.spec.model_dump(mode="json")}
         print_json(facts)
@@ -44,15 +42,17 @@ def print_task(name: str, *, as_json: bool) -> None:
         table.add_row(f"{tier} data", str(data.directory) if data else _how_to_prepare(task, tier))
     console.print(table)
     _print_sources(console, task)
-    console.print(Markdown(task.problem))
+    console.print(markdown(task.problem))
 
 
-def _print_sources(console: Console, task: Task) -> None:
+def _print_sources(console: Terminal, task: Task) -> None:
     for source in task.spec.sources:
         if source.kind == "generated":
-            console.print("\nfull data: generated")
+            console.print()
+            console.print("full data: generated")
             continue
-        console.print(f"\nfull data: {source.kind} {source.ref} (licence: {source.licence})")
+        console.print()
+        console.print(f"full data: {source.kind} {source.ref} (licence: {source.licence})")
         if source.page:
             console.print(f"  {source.page}")
         for file in source.files:
@@ -61,7 +61,7 @@ def _print_sources(console: Console, task: Task) -> None:
             checksum = ", ".join(checksums) or "no checksum known: unverified"
             size = f"{file.bytes:,} bytes, " if file.bytes else ""
             optional = ", optional" if file.optional else ""
-            console.print(f"  {file.path}: {size}{checksum}{optional}", highlight=False)
+            console.print(f"  {file.path}: {size}{checksum}{optional}")
     console.print()
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 from mlagentbench.plugins import Registry
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from mlagentbench.launch.plan import RunRequest
+    from mlagentbench.terminal import Terminal
 
 
 class Engine(Protocol):
@@ -32,7 +31,7 @@ class EngineOptions:
 
     out: Path
     jobs: int
-    console: "Console"
+    console: "Terminal"
 
 
 @dataclass(frozen=True)

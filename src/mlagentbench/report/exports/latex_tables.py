@@ -8,7 +8,7 @@ from string import ascii_uppercase
 
 from mlagentbench.report.exports.paper_grids import Grid, grids
 from mlagentbench.report.report_data import ReportData
-from mlagentbench.report.untrusted_text import visible
+from mlagentbench.untrusted_text import visible
 
 _LATEX_SIGNS = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from mlagentbench.report.exports.paper_grids import Grid, grids
 from mlagentbench.report.report_data import ReportData
-from mlagentbench.report.untrusted_text import visible
+from mlagentbench.untrusted_text import visible
 
 
 def files(data: ReportData) -> Iterator[tuple[str, bytes]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mlagentbench.analysis.findings import Finding
 from mlagentbench.report import number_format
 from mlagentbench.report.site.heat_colours import heat_css
-from mlagentbench.report.untrusted_text import preview, visible
+from mlagentbench.untrusted_text import preview, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -3,7 +3,8 @@
 from typing import Protocol, Self
 
 from rich import progress as rich_progress
-from rich.console import Console
+
+from mlagentbench.terminal import Terminal
 
 
 class Progress(Protocol):
@@ -32,10 +33,10 @@ class TerminalProgress:
     Elsewhere it prints one line for each finished file.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Terminal) -> None:
         self._console = console
         self._bars = rich_progress.Progress(
-            rich_progress.TextColumn("{task.description}"),
+            rich_progress.TextColumn("{task.description}", markup=False),
             rich_progress.BarColumn(),
             rich_progress.DownloadColumn(),
             rich_progress.TransferSpeedColumn(),
@@ -53,7 +54,7 @@ class TerminalProgress:
             self._bars.stop()
 
     def say(self, text: str) -> None:
-        self._console.print(text, markup=False, soft_wrap=True)
+        self._console.print(text, soft_wrap=True)
 
     def transfer(self, name: str, done: int, total: int | None) -> None:
         if not self._console.is_terminal:

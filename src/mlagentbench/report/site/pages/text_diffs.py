@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mlagentbench.report.untrusted_text import visible
 from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import Entry, PathChange, changes
+from mlagentbench.untrusted_text import visible
 
 MOST_BYTES = 60_000
 """Larger files are not compared line by line."""

@@ -19,7 +19,6 @@ from mlagentbench.report.site.pages.text_diffs import (
     cut,
     workspace_change,
 )
-from mlagentbench.report.untrusted_text import Clipped, clip, preview, visible
 from mlagentbench.runs.journal import (
     AnyLine,
     BeginLine,
@@ -30,6 +29,7 @@ from mlagentbench.runs.journal import (
     RunLine,
 )
 from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
+from mlagentbench.untrusted_text import Clipped, clip, preview, visible
 
 PAGE_CHARACTERS = 3_000_000
 """About how much text a page shows: the more steps, the less of each."""

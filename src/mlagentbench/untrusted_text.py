@@ -1,4 +1,4 @@
-"""Untrusted texts on a page: invisible characters become visible, long texts are shortened.
+"""Untrusted texts for people: invisible characters become visible, long texts are shortened.
 
 Also paths and the running command, as a person would type them.
 """
@@ -6,20 +6,43 @@ Also paths and the running command, as a person would type them.
 import re
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from mlagentbench.records import Json
 
 PREVIEW = 160
 """Characters of a folded text in its preview."""
 
 _INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+"""Control characters but for tab and line feed, changes of direction, and what has no width."""
+_BREAKS = re.compile("[\t\n]")
 
 
 def visible(text: str) -> str:
     """The text with invisible and direction-changing characters replaced by their code points."""
     return _INVISIBLE.sub(_code_point, text.replace("\r\n", "\n"))
+
+
+def one_line(text: str) -> str:
+    """The same where a text has one line: tabs and line feeds are replaced, too."""
+    return _BREAKS.sub(_code_point, visible(text))
+
+
+def visible_values(values: Json) -> Json:
+    """A JSON value in which every text, also a key, is visible."""
+    if isinstance(values, str):
+        return visible(values)
+    if isinstance(values, Mapping):
+        return {visible_values(key): visible_values(value) for key, value in values.items()}
+    if isinstance(values, Sequence):
+        return [visible_values(value) for value in values]
+    return values
 
 
 def _code_point(match: re.Match[str]) -> str:
