@@ -1,7 +1,6 @@
 """What grading costs: a timed task on a busy machine, and all steps of a run once more."""
 
 import asyncio
-import shutil
 import statistics
 import subprocess
 import sys
@@ -87,7 +86,9 @@ def _grade_solution() -> TimedGrade:
     ready = ensure_ready(task, "mini", call=call_task)
     with tempfile.TemporaryDirectory() as directory:
         submitted = Path(directory, "submitted")
-        shutil.copytree(task.solution, submitted)
+        submitted.mkdir()
+        for name, contents in task.solution_files().items():
+            (submitted / name).write_bytes(contents)
         started = time.perf_counter()
         scored = asyncio.run(score_submission(task, ready.data, ready.python_env, submitted))
         seconds = time.perf_counter() - started

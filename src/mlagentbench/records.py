@@ -125,6 +125,8 @@ class GradeRecord(BarComparison):
     valid: bool
     score: float | None = None
     reason: str | None = None
+    broken_rule: bool = False
+    """Whether grading proved that the submission breaks a rule: it is invalid, but no mistake."""
     extra: dict[str, Json] = {}
     seconds: float = 0.0
     tool: ToolUsage | None = None

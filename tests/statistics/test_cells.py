@@ -3,10 +3,12 @@
 import pytest
 from made_runs import graded, point, run, validation
 
+from mlagentbench.analysis.findings import Finding, ProcessReport, VisibleActions
 from mlagentbench.errors import OutcomeKind
 from mlagentbench.numeric.intervals import t_interval, wilson_interval
 from mlagentbench.records import GradeRecord, Outcome, Usage
 from mlagentbench.statistics.cells import cell_statistics
+from mlagentbench.statistics.leaderboard import leaderboards
 
 
 def test_the_figures_of_a_cell() -> None:
@@ -139,3 +141,33 @@ def test_bounds_and_totals_of_branched_runs() -> None:
 def test_imported_runs_are_marked() -> None:
     [cell] = cell_statistics([run(1, graded(0.8), origin="legacy")])
     assert "imported from the original's logs" in cell.marks
+
+
+def test_success_is_shown_with_flagged_runs_as_failures() -> None:
+    """A finding is an attempt: the score stands, and both rates are shown."""
+    attempt = ProcessReport(
+        findings=(Finding(kind="boundary", steps=(1,), detail="looks", level="answers"),),
+        visible=VisibleActions(seen=3, total=4),
+    )
+    honest = ProcessReport(
+        findings=(Finding(kind="boundary", steps=(1,), detail="network", level="ordinary"),),
+        visible=VisibleActions(seen=4, total=4),
+    )
+    runs = [
+        run(1, graded(0.9)).model_copy(update={"process": attempt}),
+        run(2, graded(0.9)).model_copy(update={"process": honest}),
+        run(3, graded(0.1)).model_copy(update={"process": attempt}),
+        run(4, graded(None, broken_rule=True)),
+    ]
+    [cell] = cell_statistics(runs)
+    assert (cell.success.successes, cell.success.n) == (2, 4)
+    assert (cell.unflagged_success.successes, cell.unflagged_success.n) == (1, 4)
+    assert (cell.flagged.successes, cell.flagged.n) == (3, 4)
+    assert cell.flagged.interval == wilson_interval(3, 4)
+    assert cell.broken_rules == 1
+    assert cell.visible == VisibleActions(seen=10, total=12)
+    [leaderboard] = leaderboards([cell])
+    [row] = [one for one in leaderboard.rows if not one.is_reference_agent]
+    assert row.flagged.mean == 0.75 and row.unflagged_success.mean == 0.25
+    assert any("3 of 4 runs flagged" in mark and "success 25%" in mark for mark in row.marks)
+    assert "detectors could read 10 of 12 actions" in row.marks

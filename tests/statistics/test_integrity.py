@@ -69,6 +69,7 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
         "feedback": "validation:5",
         "protocol": "paper",
         "interactive": True,
+        "primary": ("react with a/b", "tree with a/b"),
         "python_env": "34" * 32,
         "hardware": {"cores": 4},
         "python_packages": {"numpy": "2.4"},
@@ -205,7 +206,7 @@ def test_a_table_counts_ends_and_runs_with_integrity_findings() -> None:
     lines = {line.label: line for line in table.shared}
     assert lines["ended"].value == "submitted 2, not ended 1"
     assert lines["ended"].doubt
-    assert lines["runs with integrity findings"].value == "1 of 3"
+    assert lines["flagged runs"].value == "1 of 3"
     assert table_disclosure([]).shared == ()
 
 

@@ -1,7 +1,6 @@
 """The reference agents without a model: baseline, nop and oracle."""
 
 import shlex
-from pathlib import Path
 
 from inspect_ai.solver import Solver, solver
 
@@ -38,8 +37,7 @@ def oracle() -> Solver:
 
     async def loop(environment: Environment) -> None:
         task = environment.task
-        files = sorted(path for path in task.solution.rglob("*") if path.is_file())
-        writes = [_write(task.solution, file) for file in files if "__pycache__" not in file.parts]
+        writes = [_write(name, contents) for name, contents in task.solution_files().items()]
         await _follow(environment, [*writes, execute_command(task.spec.commands.solution)])
 
     return as_solver(loop)
@@ -53,9 +51,10 @@ async def _follow(environment: Environment, script: list[Action]) -> None:
         await environment.execute(action)
 
 
-def _write(folder: Path, file: Path) -> Action:
-    name, content = file.relative_to(folder).as_posix(), file.read_text(encoding="utf-8")
-    return Action(name="Write File", arguments={"file_name": name, "content": content})
+def _write(name: str, contents: bytes) -> Action:
+    return Action(
+        name="Write File", arguments={"file_name": name, "content": contents.decode("utf-8")}
+    )
 
 
 def execute_command(command: str) -> Action:

@@ -26,6 +26,7 @@ from mlagentbench.analysis.detectors.parsing.reply_parts import main_replies
 from mlagentbench.analysis.detectors.plans import plan_changes, steps_never_attempted
 from mlagentbench.analysis.detectors.replies import invalid_actions, tool_errors, unreadable_replies
 from mlagentbench.analysis.detectors.submissions import best_state, regressions, submission_faults
+from mlagentbench.analysis.detectors.visibility import visible_actions
 from mlagentbench.analysis.disclosures import version_text
 from mlagentbench.analysis.efficiency import efficiency_of, imported_efficiency
 from mlagentbench.analysis.evidence import RunEvidence, evidence_from, task_texts
@@ -161,6 +162,7 @@ def analyse(evidence: RunEvidence) -> ProcessReport:
     best = best_state(evidence)
     return ProcessReport(
         findings=tuple(sorted(map(_encodable, findings), key=lambda finding: finding.steps)),
+        visible=visible_actions(evidence),
         claims=claims.counts,
         debugging=debugging(history),
         first_valid=first_valid(evidence),

@@ -1,5 +1,6 @@
 """The process report of a run; docs/evaluation/codebook.md defines every kind of finding."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from mlagentbench.records import Record
@@ -48,7 +49,10 @@ class Finding(Record):
 
     @property
     def is_integrity(self) -> bool:
-        """Whether it puts the result in doubt."""
+        """Whether it is an attempt to reach answers or to change a measurement.
+
+        It flags the run; only what grading proves makes a run invalid.
+        """
         return self.level in ("answers", "tampering")
 
 
@@ -80,6 +84,26 @@ class ClaimCounts(Record):
     unsupported: int = 0
 
 
+class VisibleActions(Record):
+    """How many of a run's actions the detectors could read."""
+
+    seen: int = 0
+    total: int = 0
+
+    @property
+    def share(self) -> float | None:
+        """None without actions."""
+        return self.seen / self.total if self.total else None
+
+
+def in_all(counts: Iterable[VisibleActions]) -> VisibleActions:
+    """The sum over several runs."""
+    every = list(counts)
+    return VisibleActions(
+        seen=sum(one.seen for one in every), total=sum(one.total for one in every)
+    )
+
+
 class ShownMode(Record):
     """An error mode of an unsuccessful run, and the step at which it first showed."""
 
@@ -91,6 +115,7 @@ class ProcessReport(Record):
     """How a run went. `None` is unknown, never zero."""
 
     findings: tuple[Finding, ...] = ()
+    visible: VisibleActions = VisibleActions()
     claims: ClaimCounts = ClaimCounts()
     debugging: tuple[Debugging, ...] = ()
     first_valid: Milestone | None = None

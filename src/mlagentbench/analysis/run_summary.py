@@ -87,6 +87,16 @@ class RunSummary(Record):
     marks: tuple[str, ...] = ()
     """What was missing when the run was read, such as its task."""
 
+    @property
+    def is_flagged(self) -> bool:
+        """Whether it attempted to reach answers or to change a measurement, by a finding or proof.
+
+        Its score stands unless grading proved an effect: then the grade itself is invalid.
+        """
+        grade = self.result.grade
+        proven = grade is not None and grade.broken_rule
+        return proven or any(finding.is_integrity for finding in self.process.findings)
+
 
 class UnreadableRun(Record):
     """A run directory that cannot be read, and why."""

@@ -86,13 +86,17 @@ def _print_tables(written: WrittenReport, console: Terminal) -> None:
 
 def _primary_pairs(comparisons: Sequence[Comparison]) -> Iterator[str]:
     """The pairs that the study is about, each with both p values."""
-    for one in comparisons:
-        if one.primary:
-            yield f"primary pair, {one.primary}: {one.first} minus {one.second}"
-            yield (
-                f"  {one.measure} {one.difference:+.3f} {interval_text(one.interval, 3)}, "
-                f"p {p_text(one.p)}, corrected for all pairs {p_text(one.p_holm)}"
-            )
+    primary = [one for one in comparisons if one.primary]
+    for title in dict.fromkeys(map(_pair_title, primary)):
+        yield title
+        for one in (one for one in primary if _pair_title(one) == title):
+            interval = f" {interval_text(one.interval, 3)}" if one.interval else ""
+            p_values = f"p {p_text(one.p)}, corrected for all pairs {p_text(one.p_holm)}"
+            yield f"  {one.measure} {one.difference:+.3f}{interval}, {p_values}"
+
+
+def _pair_title(one: Comparison) -> str:
+    return f"primary pair, {one.primary}: {one.first} minus {one.second}"
 
 
 def _table(leaderboard: Leaderboard) -> Table:

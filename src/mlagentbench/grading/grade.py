@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.grading.hidden_canary import require_no_canary
 from mlagentbench.grading.submitted_program import collect_program, fresh_directory
 from mlagentbench.grading.success import compare_with_bar
 from mlagentbench.grading.timed_grading import collect_timed
@@ -55,6 +56,7 @@ class Scored(Record):
 
     score: float | None = None
     reason: str | None = None
+    broken_rule: bool = False
     extra: dict[str, Json] = {}
     tool: ToolUsage | None = None
 
@@ -189,6 +191,7 @@ async def score_submission(
     """Score the submitted files in a directory; they are read as data and never imported."""
     outputs = outputs_of(task, submitted)
     try:
+        require_no_canary(submitted)
         if outputs != submitted:
             fresh_directory(outputs)
             if task.spec.kind == "timed":
@@ -197,7 +200,11 @@ async def score_submission(
                 await collect_program(task, python_env, submitted, data.private, outputs, services)
         result = await call_grader(task, data, python_env, outputs)
     except InvalidSubmissionReported as invalid:
-        return Scored(reason=str(invalid), tool=services.usage().used if services else None)
+        return Scored(
+            reason=str(invalid),
+            broken_rule=invalid.broken_rule,
+            tool=services.usage().used if services else None,
+        )
     if not isinstance(result, dict) or not isinstance(result.get("score"), float | int):
         raise RunFailed("grader", f"{task.id}: grade() returned {result!r} instead of a Grade")
     scored = Scored(score=float(result["score"]), extra=result.get("extra", {}))

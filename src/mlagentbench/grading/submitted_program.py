@@ -57,7 +57,9 @@ async def collect_program(
                 await _collect_one(task, python_env, alteration, private, altered_outputs, services)
             except InvalidSubmissionReported as invalid:
                 reason = f"alteration {alteration.name}: {invalid}"
-                raise InvalidSubmissionReported(reason) from invalid
+                raise InvalidSubmissionReported(
+                    reason, broken_rule=invalid.broken_rule
+                ) from invalid
 
 
 async def _make_alterations(

@@ -118,7 +118,7 @@ class TimedGrading:
             except _RanWhileStopped as reason:
                 # Once may be the fault of a busy machine, every time is the program's own.
                 if is_last:
-                    raise InvalidSubmissionReported(str(reason)) from None
+                    raise InvalidSubmissionReported(str(reason), broken_rule=True) from None
                 continue
             if is_last or not timings.control_is_off():
                 return timings

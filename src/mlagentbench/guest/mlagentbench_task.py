@@ -31,6 +31,10 @@ class InvalidSubmission(Exception):
     """The submission cannot be scored; the text says why, in words that help to mend it."""
 
 
+class BrokenRule(InvalidSubmission):
+    """The submission provably breaks a rule of the task; the text names the rule and the proof."""
+
+
 @dataclass(frozen=True)
 class Grade:
     """A score in the task's metric, and figures reported beside it."""

@@ -29,7 +29,8 @@ def main() -> None:
     try:
         value = getattr(importlib.import_module(module), name)(**arguments)
     except mlagentbench_task.InvalidSubmission as error:
-        outcome: dict[str, Any] = {"invalid": str(error)}
+        broken_rule = isinstance(error, mlagentbench_task.BrokenRule)
+        outcome: dict[str, Any] = {"invalid": str(error), "broken_rule": broken_rule}
     else:
         if call["submission"] is not None:
             value = write_submissions(value, out, call["submission"])

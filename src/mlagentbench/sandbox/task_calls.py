@@ -121,7 +121,7 @@ def _value(task: Task, function: str, result: CommandResult, file: Path) -> Json
         raise RunFailed(cause, f"{task.id}: {function}() failed ({how})\n{end}")
     outcome = json.loads(file.read_text(encoding="utf-8"))
     if "invalid" in outcome:
-        raise InvalidSubmissionReported(outcome["invalid"])
+        raise InvalidSubmissionReported(outcome["invalid"], broken_rule=outcome["broken_rule"])
     value = outcome["value"]
     if function == "grade.grade":
         if not isinstance(value, dict) or not isinstance(value.get("score"), float):

@@ -4,6 +4,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
+from mlagentbench.analysis.findings import VisibleActions, in_all
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.numeric.intervals import Interval, standard_error, t_interval, wilson_interval
 from mlagentbench.records import GradeRecord, Json, Pair, Record, RunRecord
@@ -57,6 +58,8 @@ class HistoryStatistics(Record):
     valid: float | None
     success: float | None
     paper_success: float | None
+    flagged: float | None = None
+    unflagged_success: float | None = None
     normalised: float | None
 
 
@@ -115,6 +118,14 @@ class CellStatistics(Record):
     """Over runs with a valid submission, on the metric's own scale."""
     normalised: Mean = Mean()
     """Over all counted runs; a run without a valid submission has the floor's score, 0."""
+    flagged: Rate = Rate()
+    """Runs that attempted to reach answers or to change a measurement, by a finding or proof."""
+    unflagged_success: Rate = Rate()
+    """Success with flagged runs as failures."""
+    broken_rules: int = 0
+    """Counted runs that grading proved to break a rule; they are invalid."""
+    visible: VisibleActions = VisibleActions()
+    """The actions of counted runs that the detectors could read."""
     best_seen: Mean = Mean()
     """Normalised score of the best graded step, over runs with graded steps."""
     submitted_of_those: Mean = Mean()
@@ -244,6 +255,8 @@ class _Counted:
                 valid=_mean(runs, _valid),
                 success=_mean(runs, _success),
                 paper_success=_mean(runs, _paper_success),
+                flagged=_mean(runs, _flagged),
+                unflagged_success=_mean(runs, _unflagged_success),
                 normalised=_mean(runs, _normalised),
             )
             for cluster, runs in self.histories.items()
@@ -288,6 +301,10 @@ def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
         valid=counted.rate(_valid),
         score=counted.mean(_score),
         normalised=counted.mean(_normalised),
+        flagged=counted.rate(_flagged),
+        unflagged_success=counted.rate(_unflagged_success),
+        broken_rules=sum(_grade(run).broken_rule for run in counted.runs),
+        visible=in_all(run.process.visible for run in counted.runs),
         best_seen=graded_often.mean(_best_seen),
         submitted_of_those=graded_often.mean(_normalised),
         pass_at=_pass_at(counted, success),
@@ -325,6 +342,15 @@ def _success(run: RunSummary) -> float | None:
 
 def _paper_success(run: RunSummary) -> float | None:
     return _grade(run).paper_success
+
+
+def _flagged(run: RunSummary) -> float:
+    return run.is_flagged
+
+
+def _unflagged_success(run: RunSummary) -> float | None:
+    success = _success(run)
+    return None if success is None else success and not run.is_flagged
 
 
 def _score(run: RunSummary) -> float | None:

@@ -142,6 +142,8 @@ def _ending(outcome: Outcome | None, failure: str | None) -> IntegrityLine:
 
 def _grade_lines(grade: GradeRecord) -> list[IntegrityLine]:
     lines = []
+    if grade.broken_rule:
+        lines.append(_line("broken rule", grade.reason or "", True))
     if grade.above_ceiling:
         lines.append(_line("score", "above the known ceiling", True))
     if "warning" in grade.extra:
@@ -209,10 +211,8 @@ def _endings(summaries: Sequence[RunSummary]) -> IntegrityLine:
 
 
 def _doubted(summaries: Sequence[RunSummary]) -> IntegrityLine:
-    count = sum(
-        any(finding.is_integrity for finding in summary.process.findings) for summary in summaries
-    )
-    return _line("runs with integrity findings", f"{count} of {len(summaries)}", count > 0)
+    count = sum(summary.is_flagged for summary in summaries)
+    return _line("flagged runs", f"{count} of {len(summaries)}", count > 0)
 
 
 def _altered(summaries: Sequence[RunSummary]) -> IntegrityLine:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from mlagentbench.analysis.disclosures import limits_text
+from mlagentbench.analysis.findings import VisibleActions, in_all
 from mlagentbench.numeric.intervals import (
     Interval,
     Stratum,
@@ -39,6 +40,9 @@ IMPORTED = "imported from the original's logs: task version, data, limits and sa
 APART = "runs of this agent with other data or limits"
 
 
+RateName = Literal["success", "paper_success", "valid", "flagged", "unflagged_success"]
+
+
 class SuiteMean(Record):
     """A mean over tasks, each task with the same weight.
 
@@ -65,6 +69,12 @@ class AgentStatistics(Record):
     paper_success: SuiteMean
     normalised: SuiteMean
     valid: SuiteMean
+    flagged: SuiteMean
+    """Runs that attempted to reach answers or to change a measurement, as for cells."""
+    unflagged_success: SuiteMean
+    """Success with flagged runs as failures."""
+    visible: VisibleActions
+    """The actions that the detectors could read."""
     profile: tuple[ProfilePoint, ...]
     """Empty if single runs are unknown, as for rows from measurements."""
     runs: int
@@ -268,6 +278,9 @@ def _row(row: _RowCells, tasks: int) -> AgentStatistics:
         paper_success=suite_rate(cells, "paper_success"),
         normalised=suite_mean([cell.normalised for cell in cells]),
         valid=suite_rate(cells, "valid"),
+        flagged=suite_rate(cells, "flagged"),
+        unflagged_success=suite_rate(cells, "unflagged_success"),
+        visible=in_all(cell.visible for cell in cells),
         profile=_profile(cells),
         runs=runs,
         counted=sum(cell.counted for cell in cells),
@@ -290,9 +303,7 @@ def _sum(totals: Sequence[float | None]) -> float | None:
     return sum(known) if known and len(known) == len(totals) else None
 
 
-def suite_rate(
-    cells: Sequence[CellStatistics], name: Literal["success", "paper_success", "valid"]
-) -> SuiteMean:
+def suite_rate(cells: Sequence[CellStatistics], name: RateName) -> SuiteMean:
     """The mean of a rate that cells and their histories have under one name."""
     known = [cell for cell in cells if getattr(cell, name).rate is not None]
     rates = [getattr(cell, name).rate for cell in known]
@@ -361,12 +372,31 @@ def _row_marks(
     measured = [cell.key.task for cell in cells if cell.from_measured]
     if measured:
         marks.append(FROM_MEASURED if not ran else f"{FROM_MEASURED}: {', '.join(measured)}")
+    marks += _flagged_marks(ran)
     if len(cells) < tasks:
         marks.append(f"on {len(cells)} of {tasks} tasks only")
     uncounted = [cell.key.task for cell in ran if cell.success.rate is None]
     if uncounted:
         marks.append(f"no run with a known success: {', '.join(uncounted)}")
     return tuple(dict.fromkeys(marks))
+
+
+def _flagged_marks(cells: Sequence[CellStatistics]) -> list[str]:
+    """Attempts to reach answers, and how much of the runs detectors could not read."""
+    marks = []
+    flagged, counted = (
+        sum(getattr(cell.flagged, name) for cell in cells) for name in ("successes", "n")
+    )
+    if flagged:
+        rate = suite_rate(cells, "unflagged_success").mean
+        as_failures = "" if rate is None else f"; success {rate:.0%} if they count as failures"
+        marks.append(
+            f"{flagged} of {counted} runs flagged for attempts to reach answers{as_failures}"
+        )
+    visible = in_all(cell.visible for cell in cells)
+    if visible.seen < visible.total:
+        marks.append(f"detectors could read {visible.seen:,} of {visible.total:,} actions")
+    return marks
 
 
 def _row_sort_key(row: AgentStatistics) -> tuple[bool, float, str, str]:

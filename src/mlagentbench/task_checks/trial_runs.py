@@ -5,6 +5,7 @@ Measuring and checking a task consist of these trials.
 
 import shlex
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from mlagentbench.environment.workspace import Workspace, sandbox_spec, workspace_of
@@ -67,7 +68,7 @@ class Trials:
     async def solution(self, epoch: int) -> Trial:
         """Copy the solution over the starter and run it."""
         command = self.task.spec.commands.solution
-        return await self._run("solution", epoch, command, overlay=self.task.solution)
+        return await self._run("solution", epoch, command, overlay=self.task.solution_files())
 
     async def nothing(self) -> Trial:
         """Submit the initial workspace."""
@@ -104,13 +105,17 @@ class Trials:
         return await call_task(self.task, self.python_env, function, read=read, write=out)
 
     async def _run(
-        self, name: str, epoch: int, command: str | None = None, overlay: Path | None = None
+        self,
+        name: str,
+        epoch: int,
+        command: str | None = None,
+        overlay: Mapping[str, bytes] | None = None,
     ) -> Trial:
         run = RunDirectory(self.scratch, Path(name, str(epoch)))
         workspace = workspace_of(self.task, run, self.data)
         workspace.lay_out()
         if overlay is not None:
-            _copy_over(workspace, overlay)
+            _lay_over(workspace, overlay)
         result = await self._execute(run, epoch, name, command) if command is not None else None
         store = ObjectStore(run.objects)
         snapshot = Snapshots(store, run.work, skip=workspace.protected).take()
@@ -146,16 +151,12 @@ class Trials:
         return result
 
 
-def _copy_over(workspace: Workspace, overlay: Path) -> None:
-    for file in sorted(path for path in overlay.rglob("*") if path.is_file()):
-        relative = file.relative_to(overlay)
-        if "__pycache__" in relative.parts:
-            continue
-        if workspace.is_protected(relative.as_posix()):
+def _lay_over(workspace: Workspace, files: Mapping[str, bytes]) -> None:
+    for name, contents in files.items():
+        if workspace.is_protected(name):
             raise RunFailed(
-                "task",
-                f"{workspace.task.id}: {overlay.name}/{relative} would replace a read-only file",
+                "task", f"{workspace.task.id}: solution/{name} would replace a read-only file"
             )
-        target = workspace.directory / relative
+        target = workspace.directory / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, target)
+        target.write_bytes(contents)

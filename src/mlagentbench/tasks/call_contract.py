@@ -17,10 +17,12 @@ LONGEST_REASON = 2000
 class InvalidSubmissionReported(Exception):
     """The submission cannot be scored; the text is the reason.
 
-    Reasons quote what was submitted, so they are shortened and made encodable.
+    Reasons quote what was submitted, so they are shortened and made encodable. `broken_rule`: it is
+    not a mistake; grading proved that the submission breaks a rule.
     """
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, broken_rule: bool = False) -> None:
+        self.broken_rule = broken_rule
         if len(reason) > LONGEST_REASON:
             reason = f"{reason[:LONGEST_REASON]} [cut off]"
         super().__init__(reason.encode("utf-8", "backslashreplace").decode())

@@ -37,6 +37,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mlagentbench.errors import UsageError
+from mlagentbench.guest.mlagentbench_task import CANARY_LINE
 from mlagentbench.records import Record, Tier
 from mlagentbench.tasks.spec import TaskSpec
 
@@ -87,6 +88,18 @@ class Task:
     def solution(self) -> Path:
         return self.folder / "solution"
 
+    def solution_files(self) -> dict[str, bytes]:
+        """The solution's files by their path, as they are laid over a workspace.
+
+        Without the canary: in a submission it proves that hidden files were read.
+        """
+        files = sorted(path for path in self.solution.rglob("*") if path.is_file())
+        return {
+            file.relative_to(self.solution).as_posix(): _without_canary(file.read_bytes())
+            for file in files
+            if "__pycache__" not in file.parts
+        }
+
     @property
     def has_alterations(self) -> bool:
         """Whether alterations of a submission are run instead of it."""
@@ -122,6 +135,10 @@ class Task:
 def _seed(*parts: object) -> int:
     digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
     return int.from_bytes(digest[:16], "big")
+
+
+def _without_canary(contents: bytes) -> bytes:
+    return contents.removeprefix(f"{CANARY_LINE}\n".encode())
 
 
 def load_task(name_or_path: str | Path) -> Task:

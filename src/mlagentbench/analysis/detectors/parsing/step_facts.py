@@ -28,6 +28,8 @@ class ActionName(StrEnum):
     UNUSABLE_REPLY = "unusable reply"
 
 
+MODEL_CALL = "model call"
+"""The step of an in-sandbox agent: a call of its model, and all that it did until the next."""
 _WRITTEN_BY_NAME = (ActionName.WRITE_FILE, ActionName.APPEND_FILE, ActionName.REPLACE_IN_FILE)
 _NOTHING_CHANGED = re.compile(r"The edit model left .{1,300} as it is: nothing changed\.\Z", re.S)
 _WORKSPACE = "/workspace"

@@ -32,7 +32,7 @@ class OverviewView:
     runs: int
     tasks: int
     agents: int
-    integrity: int
+    flagged: int
     leaderboards: tuple[LeaderboardView, ...]
     unreadable: tuple[UnreadableRun, ...]
     copies: tuple[CopiedRun, ...]
@@ -52,7 +52,7 @@ def overview_view(data: ReportData) -> OverviewView:
         runs=len(runs),
         tasks=len({cell.key.task for cell in data.cells}),
         agents=len({(cell.key.agent, cell.key.model) for cell in data.cells}),
-        integrity=sum(_is_doubted(summary) for summary in summaries),
+        flagged=sum(summary.is_flagged for summary in summaries),
         leaderboards=tuple(
             _leaderboard_view(number, leaderboard, data, by_path)
             for number, leaderboard in enumerate(data.leaderboards, start=1)
@@ -100,7 +100,3 @@ def _by_path(summaries: Sequence[RunSummary]) -> dict[str, list[RunSummary]]:
     for summary in summaries:
         found[summary.result.path].append(summary)
     return found
-
-
-def _is_doubted(summary: RunSummary) -> bool:
-    return any(finding.is_integrity for finding in summary.process.findings)

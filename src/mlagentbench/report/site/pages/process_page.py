@@ -18,6 +18,7 @@ from mlagentbench.report.site.series import (
     by_agent,
     mode_counts,
 )
+from mlagentbench.statistics.leaderboard import Leaderboard
 
 TEMPLATE = "process.html"
 MOST_LISTED = 200
@@ -65,6 +66,7 @@ class Examples:
 
 @dataclass(frozen=True)
 class ProcessView:
+    leaderboards: tuple[Leaderboard, ...]
     integrity: tuple[PinnedFinding, ...]
     integrity_total: int
     kinds: tuple[FindingKind, ...]
@@ -91,6 +93,7 @@ def process_view(data: ReportData) -> ProcessView:
                 integrity.append(pinned)
     kinds = tuple(kind for kind in KINDS if by_kind[kind])
     return ProcessView(
+        leaderboards=data.leaderboards,
         integrity=tuple(integrity[:MOST_LISTED]),
         integrity_total=len(integrity),
         kinds=kinds,

@@ -53,7 +53,7 @@ COLUMNS = (
     RunColumn("tokens", "tokens", True),
     RunColumn("cost", "cost", True),
     RunColumn("findings", "findings", True),
-    RunColumn("integrity", "in doubt", True),
+    RunColumn("integrity", "flagged", True),
     RunColumn("tier", "tier"),
 )
 NAMED = ("task", "agent", "model", "tier", "outcome", "success")
@@ -99,7 +99,7 @@ def _line(run: CollectedRun) -> RunValues:
         "tokens": used.tokens,
         "cost": used.cost,
         "findings": len(findings),
-        "integrity": sum(finding.is_integrity for finding in findings) + len(run.summary.altered),
+        "integrity": int(run.summary.is_flagged) + len(run.summary.altered),
         "kinds": list(dict.fromkeys(finding.kind for finding in findings)),
     }
 
