@@ -11,6 +11,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.report import read_runs
 from mlagentbench.report.exports.formats import FORMATS
 from mlagentbench.report.number_format import (
+    difference_text,
     dollars_text,
     duration_text,
     exact,
@@ -116,3 +117,17 @@ def test_the_papers_numbers_are_there_under_our_names() -> None:
     mean = sum(row.success_percent for row in opus.values()) / 13
     [published] = [row for row in published_means() if row.model == "Claude v3 Opus"]
     assert published.success_percent == pytest.approx(mean, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("difference", "text"),
+    [
+        (0.1234, "+0.123"),
+        (-0.1234, "-0.123"),
+        (-0.0001, "0.000"),
+        (0.0001, "0.000"),
+        (0.0, "0.000"),
+    ],
+)
+def test_a_difference_that_rounds_to_nothing_has_no_sign(difference: float, text: str) -> None:
+    assert difference_text(difference) == text

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from mlagentbench.report import collect_runs
 from mlagentbench.report.number_format import (
+    difference_text,
     interval_text,
     normalised_text,
     p_text,
@@ -92,7 +93,7 @@ def _primary_pairs(comparisons: Sequence[Comparison]) -> Iterator[str]:
         for one in (one for one in primary if _pair_title(one) == title):
             interval = f" {interval_text(one.interval, 3)}" if one.interval else ""
             p_values = f"p {p_text(one.p)}, corrected for all pairs {p_text(one.p_holm)}"
-            yield f"  {one.measure} {one.difference:+.3f}{interval}, {p_values}"
+            yield f"  {one.measure} {difference_text(one.difference)}{interval}, {p_values}"
 
 
 def _pair_title(one: Comparison) -> str:

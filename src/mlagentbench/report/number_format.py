@@ -68,6 +68,12 @@ def percent_interval_text(interval: Interval | None, places: int = 1) -> str:
     return interval_text(Interval(low=100 * interval.low, high=100 * interval.high), places)
 
 
+def difference_text(difference: float) -> str:
+    """A difference with its sign; what rounds to nothing has none."""
+    rounded = f"{difference:z.3f}"
+    return rounded if difference < 0 or float(rounded) == 0 else f"+{rounded}"
+
+
 def p_text(p: float | None) -> str:
     """A p value; very small ones only as such."""
     if p is None:

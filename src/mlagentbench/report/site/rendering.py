@@ -42,6 +42,7 @@ def environment() -> "Environment":
         "tokens": number_format.tokens_text,
         "dollars": number_format.dollars_text,
         "duration": number_format.duration_text,
+        "difference": number_format.difference_text,
         "p_value": number_format.p_text,
         "thousands": thousands,
         "px": px,
