@@ -104,7 +104,7 @@ def test_an_invalid_submission_is_reported(task: Task, answers: Path) -> None:
         ("bug", "ValueError: what is wrong"),
         ("nan", "gave the score nan"),
         ("inf", "gave the score inf"),
-        ("dictionary", "not a Grade"),
+        ("dictionary", "what is not a Grade"),
     ],
 )
 def test_a_failing_grader_is_no_score(

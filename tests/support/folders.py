@@ -32,6 +32,8 @@ SEED_TASK = {
     "trivial.py": """
         def predictors(public):
             return {"small": "0.1", "large": "0.75"}
+        def known_good(public):
+            return "0.1"
         """,
     "grade.py": """
         from mlagentbench_task import Grade, InvalidSubmission

@@ -41,6 +41,10 @@ import csv
 def predictors(public):
     ids = [row["id"] for row in csv.DictReader((public / "test.csv").open())]
     return {"zero": "\\n".join(["id,y", *(f"{name},0" for name in ids)]) + "\\n"}
+
+
+def known_good(public):
+    return predictors(public)["zero"]
 """
 GRADE = """
 from mlagentbench_task import Grade, finite_numbers, read_table, rows_in_order

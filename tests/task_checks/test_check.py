@@ -47,7 +47,7 @@ def test_an_honest_task_passes(honest: Task) -> None:
     skipped = [result for result in checked.results if result.ok is None]
     assert [result.name for result in skipped] == ["public files were written in random order"]
     assert all(result.detail.startswith("not applicable: ") for result in skipped)
-    assert len(checked.results) == 16
+    assert len(checked.results) == 17
     assert checked.measured is not None and checked.measured.ceiling is not None
     assert checked.starter is not None and checked.solution is not None
     assert checked.solution.score > checked.measured.bar > checked.starter.score
@@ -134,7 +134,7 @@ def test_command_line(honest: Task) -> None:
     assert failed.returncode == 1
     said = " ".join(failed.stdout.split())
     assert (
-        "FAILED no private file by name" in said and "14 hold, 1 failed, 1 not applicable" in said
+        "FAILED no private file by name" in said and "15 hold, 1 failed, 1 not applicable" in said
     )
     for word in ("floor", "starter", "reference", "ceiling", "bar", "CPU s"):
         assert word in failed.stdout

@@ -73,7 +73,11 @@ class BestSubmission:
         self._environment = environment
         self._metric = validation_metric(environment.task)
         self._check = SubmissionCheck(
-            environment.task, environment.python_env, call_task, environment.workspace.public
+            environment.task,
+            environment.python_env,
+            call_task,
+            environment.data,
+            environment.workspace.public,
         )
         self._last: Entry | None = None
         self._faults: dict[Entry | None, str] = {}

@@ -122,7 +122,7 @@ class Environment:
             snapshots=self.snapshots,
             repl=self._repl(),
             submission=SubmissionCheck(
-                task, setup.python_env, call_task, self.workspace.public, setup.feedback
+                task, setup.python_env, call_task, data, self.workspace.public, setup.feedback
             ),
             on_output=self.take_output,
             models=self.models,

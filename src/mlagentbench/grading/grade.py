@@ -6,8 +6,9 @@
                  public/); never imports submitted code
     GradeRecord  the score compared with floor, bar and reference; appended to grades.jsonl
 
-An invalid submission is a GradeRecord with a reason. A failing grader is a RunFailed, never a
-score.
+An invalid submission is a GradeRecord with a reason. So is a submission on which the grader fails
+or exceeds a limit, if it grades a known-good one under the same limits. A grader that fails on both
+is a RunFailed, never a score.
 
 Runs imported from the original's logs are graded only if their predictions fit our full test set:
 the original split its data differently, and often left the test labels in the workspace.
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.grading.hidden_canary import require_no_canary
+from mlagentbench.grading.known_good_outputs import known_good_outputs
 from mlagentbench.grading.submitted_program import collect_program, fresh_directory
 from mlagentbench.grading.success import compare_with_bar
 from mlagentbench.grading.timed_grading import collect_timed
@@ -36,6 +38,7 @@ from mlagentbench.runs.objects.snapshot_trees import NotCollected, entry_at, mat
 from mlagentbench.runs.results import read_record
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
+from mlagentbench.tasks.data.known_good import hold_accountable
 from mlagentbench.tasks.data.preparation import PreparedData, find_prepared, prepared_with_hash
 from mlagentbench.tasks.python_env.env import PythonEnv, require_python_env
 from mlagentbench.tasks.stored_measurements import stored_measurements
@@ -190,15 +193,30 @@ async def score_submission(
 ) -> Scored:
     """Score the submitted files in a directory; they are read as data and never imported."""
     outputs = outputs_of(task, submitted)
+
+    async def collect() -> None:
+        await collect_program(task, python_env, submitted, data.private, outputs, services)
+
+    async def grade() -> Json:
+        return await call_grader(task, data, python_env, outputs)
+
+    async def collect_known_good() -> None:
+        async with known_good_outputs(task, data, python_env, outputs):
+            pass
+
+    async def grade_known_good() -> None:
+        async with known_good_outputs(task, data, python_env, outputs) as known_good:
+            await call_grader(task, data, python_env, known_good)
+
     try:
         require_no_canary(submitted)
-        if outputs != submitted:
+        if task.spec.kind == "timed":
             fresh_directory(outputs)
-            if task.spec.kind == "timed":
-                await collect_timed(task, data, python_env, submitted, outputs)
-            else:
-                await collect_program(task, python_env, submitted, data.private, outputs, services)
-        result = await call_grader(task, data, python_env, outputs)
+            await collect_timed(task, data, python_env, submitted, outputs)
+        elif task.spec.kind == "program":
+            fresh_directory(outputs)
+            await hold_accountable(collect, collect_known_good)
+        result = await hold_accountable(grade, grade_known_good)
     except InvalidSubmissionReported as invalid:
         return Scored(
             reason=str(invalid),

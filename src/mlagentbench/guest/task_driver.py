@@ -33,7 +33,8 @@ def main() -> None:
         outcome: dict[str, Any] = {"invalid": str(error), "broken_rule": broken_rule}
     else:
         if call["submission"] is not None:
-            value = write_submissions(value, out, call["submission"])
+            submissions = value if name == "predictors" else {name: value}
+            value = write_submissions(submissions, out, call["submission"])
         outcome = {"value": as_json(value)}
     Path(call["result"]).write_text(json.dumps(outcome), encoding="utf-8")
 

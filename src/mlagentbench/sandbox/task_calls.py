@@ -3,13 +3,14 @@
 import json
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import mlagentbench.guest.mlagentbench_intervals as intervals_library
 import mlagentbench.guest.mlagentbench_papers as papers_library
 import mlagentbench.guest.mlagentbench_task as task_library
-from mlagentbench.errors import FailureCause, RunFailed
+from mlagentbench.errors import FailureCause
 from mlagentbench.fs import chown_tree, scratch_directory
 from mlagentbench.guest import GUEST
 from mlagentbench.records import Json
@@ -21,7 +22,7 @@ from mlagentbench.sandbox.base import (
     SandboxSpec,
 )
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
-from mlagentbench.tasks.call_contract import InvalidSubmissionReported
+from mlagentbench.tasks.call_contract import InvalidSubmissionReported, TaskCodeFailed
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
@@ -30,7 +31,8 @@ _LIBRARIES = tuple(
     Path(str(module.__file__)) for module in (task_library, papers_library, intervals_library)
 )
 _LIBRARY_FOLDER, _TASK, _DATA = "/mlagentbench", "/task", "/data"
-_PREDICTORS = "trivial.predictors"
+_SUBMISSIONS = ("trivial.predictors", "trivial.known_good")
+"""Functions that return submissions, which are written to files."""
 _WORLD_READABLE = 0o005
 _LAST_LINES = 3000
 
@@ -56,7 +58,7 @@ async def call_task(
             "function": function,
             "paths": {name: f"{_DATA}/{name}" for name in (*read, *write)},
             "seed": seed,
-            "submission": task.spec.submission.path if function == _PREDICTORS else None,
+            "submission": task.spec.submission.path if function in _SUBMISSIONS else None,
             "result": f"{WORKSPACE}/result.json",
         }
         (workspace / "call.json").write_text(json.dumps(call), encoding="utf-8")
@@ -115,17 +117,27 @@ async def _run(spec: SandboxSpec, write: Mapping[str, Path]) -> CommandResult:
 
 def _value(task: Task, function: str, result: CommandResult, file: Path) -> Json:
     cause: FailureCause = "grader" if function.startswith("grade.") else "task"
+
+    def failed(how: str, detail: str = "") -> TaskCodeFailed:
+        return TaskCodeFailed(cause, function, how, f"{task.id}: {function}() {how}{detail}")
+
     if result.exit_code != 0 or result.limit is not None or not file.is_file():
-        how = str(result.limit) if result.limit else f"exit code {result.exit_code}"
-        end = result.output.strip()[-_LAST_LINES:]
-        raise RunFailed(cause, f"{task.id}: {function}() failed ({how})\n{end}")
+        how = f"was {result.limit}" if result.limit else f"failed ({_ending(result)})"
+        raise failed(how, f"\n{result.output.strip()[-_LAST_LINES:]}")
     outcome = json.loads(file.read_text(encoding="utf-8"))
     if "invalid" in outcome:
         raise InvalidSubmissionReported(outcome["invalid"], broken_rule=outcome["broken_rule"])
     value = outcome["value"]
     if function == "grade.grade":
         if not isinstance(value, dict) or not isinstance(value.get("score"), float):
-            raise RunFailed(cause, f"{task.id}: {function}() returned {value!r}, not a Grade")
+            raise failed("returned what is not a Grade", f": {value!r}")
         if not math.isfinite(value["score"]):
-            raise RunFailed(cause, f"{task.id}: {function}() gave the score {value['score']}")
+            raise failed(f"gave the score {value['score']}")
     return value
+
+
+def _ending(result: CommandResult) -> str:
+    """How a call ended: the exception's name, without its text, which may quote answers."""
+    last = result.output.strip().rpartition("\n")[2]
+    exception = re.match(r"[A-Za-z_][\w.]{0,99}(?=: |$)", last)
+    return exception[0] if exception else f"exit code {result.exit_code}"

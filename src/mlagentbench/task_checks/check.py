@@ -11,7 +11,8 @@ from pathlib import Path
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import scratch_directory
-from mlagentbench.grading.grade import Scored, outputs_of
+from mlagentbench.grading.grade import Scored, call_grader, outputs_of
+from mlagentbench.grading.known_good_outputs import known_good_outputs
 from mlagentbench.grading.measurements import TimedScore
 from mlagentbench.grading.success import floor_of
 from mlagentbench.models.model_choice import tool_role
@@ -22,6 +23,7 @@ from mlagentbench.task_checks.data_tables import read_answers, read_csv
 from mlagentbench.task_checks.trial_runs import Trial, Trials
 from mlagentbench.task_checks.verdicts import SHUFFLED, Check, CheckedTask, CheckResult
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
+from mlagentbench.tasks.data.known_good import SAMPLE
 from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.make_ready import Ready, ensure_ready
@@ -30,9 +32,9 @@ from mlagentbench.tasks.stored_measurements import stored_measurements
 from mlagentbench.tasks.task import Task, load_task
 from mlagentbench.terminal import Terminal
 
-SAMPLE = "sample_submission.csv"
 SHUFFLE_COUNT = 5
 SAMPLE_IS_SOUND = Check("sample submission is valid and constant")
+KNOWN_GOOD_IS_GRADED = Check("known-good submission is graded")
 
 Announce = Callable[[str], None]
 
@@ -107,6 +109,7 @@ class _Check:
             verdicts.solution_has_room(task, measured, solution.scored),
             verdicts.nothing_is_no_success(task, measured, nothing.scored),
             await self._finding(SAMPLE_IS_SOUND, self._sample_submission()),
+            await self._finding(KNOWN_GOOD_IS_GRADED, self._known_good(solution)),
             await self._finding(SHUFFLED, self._shuffled(solution, measured)),
             verdicts.same_when_graded_again(task, solution.scored, again),
             await grader_traps.grading_runs_nothing(
@@ -178,6 +181,19 @@ class _Check:
         except InvalidSubmissionReported as invalid:
             return SAMPLE_IS_SOUND.fails(f"not valid: {invalid}")
         return SAMPLE_IS_SOUND.holds(SAMPLE)
+
+    async def _known_good(self, solution: Trial) -> CheckResult:
+        """The submission that tells a bad submission from a bad grader is itself good."""
+        task, data, python_env = self.task, self.data, self.trials.python_env
+        collected = outputs_of(task, solution.submission)
+        if task.spec.kind == "timed" and solution.scored.score is None:
+            return KNOWN_GOOD_IS_GRADED.not_applicable("the solution has no score")
+        try:
+            async with known_good_outputs(task, data, python_env, collected) as outputs:
+                await call_grader(task, data, python_env, outputs)
+        except InvalidSubmissionReported as invalid:
+            return KNOWN_GOOD_IS_GRADED.fails(f"not valid: {invalid}")
+        return KNOWN_GOOD_IS_GRADED.holds(f"{task.spec.submission.path} gets a score")
 
     def _varied_columns(self, file: Path) -> list[str]:
         rows = read_csv(file)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from mlagentbench.guest.mlagentbench_task import CANARY_LINE
-from mlagentbench.tasks.data.prepared_files import SEED_FILE
+from mlagentbench.tasks.data.prepared_files import is_data
 
 ANSWERS = ("answers.csv", "answers.npy", "labels.npy")
 MAX_TABLE_BYTES = 500_000_000
@@ -50,9 +50,9 @@ def read_answers(private: Path) -> Answers | None:
 
 
 def data_files(root: Path) -> list[str]:
-    """All files below a directory, relative to it, without the file of a secret seed."""
+    """All files below a directory, relative to it, that are part of the data."""
     found = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
-    return sorted(path.as_posix() for path in found if path.name != SEED_FILE)
+    return sorted(path.as_posix() for path in found if is_data(path))
 
 
 def read_tables(root: Path, files: list[str] | None = None) -> Iterator[Table]:

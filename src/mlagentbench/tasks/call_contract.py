@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+from mlagentbench.errors import FailureCause, RunFailed
 from mlagentbench.records import Json
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -28,14 +29,27 @@ class InvalidSubmissionReported(Exception):
         super().__init__(reason.encode("utf-8", "backslashreplace").decode())
 
 
+class TaskCodeFailed(RunFailed):
+    """A function of a task folder has failed: its own fault, or that of what it was given.
+
+    `how` completes a sentence that begins with the function.
+    """
+
+    def __init__(self, cause: FailureCause, function: str, how: str, detail: str) -> None:
+        super().__init__(cause, detail)
+        self.function = function
+        self.how = how
+
+
 class CallTask(Protocol):
     """Runs `module.function` of a task's folder in its virtual environment, in a fresh sandbox.
 
     `read` and `write` give the function its directories or files by argument name (read-only and
     writable); `seed` becomes a numpy Generator named `rng`. Returns what the function returned, as
-    JSON (a Grade becomes its fields; trivial predictors are written below the `write` directory
-    `out`). Raises InvalidSubmissionReported when the function raised InvalidSubmission, and
-    RunFailed("task" or "grader", the traceback's end) on any other error.
+    JSON (a Grade becomes its fields; the submissions of trivial.py are written below the `write`
+    directory `out`). Raises InvalidSubmissionReported when the function raised InvalidSubmission,
+    TaskCodeFailed("task" or "grader", the traceback's end) when it failed in another way, exceeded
+    a limit or returned something else than it should, and RunFailed when it could not be called.
     """
 
     async def __call__(

@@ -13,6 +13,9 @@
   mini.py      make(raw, rng): a small raw directory in the official layout
   full.py      make(raw, rng): only where the full tier is generated, too
   trivial.py   predictors(public) -> {name: submission}
+               known_good(public) -> submission: only for predictions without a
+               sample_submission.csv in public/, and for other submissions that are not in starter/;
+               quick to make, and quick to grade
   grade.py     grade(outputs, private) -> Grade; of a timed task grade(outputs, private, public);
                check_format(submission, public)
   requests.py  make(directory, private, rng): only for timed tasks, the requests of one grading

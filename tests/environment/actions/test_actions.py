@@ -10,7 +10,7 @@ from mlagentbench.environment.actions.action import ActionSpec, action, as_tool
 from mlagentbench.environment.actions.action_sets import STANDARD_ACTIONS
 from mlagentbench.environment.actions.files import MAX_SHOWN
 from mlagentbench.environment.environment import Environment
-from mlagentbench.errors import ActionError, RunEnded
+from mlagentbench.errors import ActionError, RunEnded, RunFailed
 from mlagentbench.records import Action, Observation
 
 pytestmark = pytest.mark.anyio
@@ -339,6 +339,24 @@ async def test_validate_submission_says_what_is_wrong(environment: Environment) 
     await text(environment, "Execute Script", script_name="train.py")
     assert await text(environment, "Validate Submission") == (
         "submission.csv is a valid submission."
+    )
+
+
+@pytest.mark.slow
+async def test_a_file_that_breaks_the_check_is_not_a_valid_submission(
+    environment: Environment,
+) -> None:
+    grader = environment.task.folder / "grade.py"
+    crash = "    if 'crash' in submission.read_text(): raise KeyError('crash')\n"
+    checked = "def check_format(submission: Path, public: Path) -> None:\n"
+    grader.write_text(grader.read_text().replace(checked, checked + crash))
+    await text(environment, "Write File", file_name="submission.csv", content="crash")
+    with pytest.raises(RunFailed, match="has no known-good submission"):
+        await do(environment, "Validate Submission")
+    trivial = "def known_good(public):\n    return 'id,y\\n5,1\\n6,1\\n'\n"
+    (environment.task.folder / "trivial.py").write_text(trivial)
+    assert "grade.check_format() failed (KeyError) on this submission, twice" in await fault(
+        environment, "Validate Submission"
     )
 
 

@@ -16,7 +16,7 @@ from mlagentbench.tasks.data.preparation import (
     prepare,
     require_prepared,
 )
-from mlagentbench.tasks.data.prepared_files import SEED_FILE, data_hash, read_facts
+from mlagentbench.tasks.data.prepared_files import KNOWN_GOOD, SEED_FILE, data_hash, read_facts
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
@@ -150,6 +150,22 @@ def test_secret_seed(write_task: WriteTask, this_env: PythonEnv) -> None:
     assert make(task, this_env, mini_seed="secret") == secret
     assert find_prepared(task, "mini") == public
     assert find_prepared(task, "mini", "secret") == secret
+
+
+def test_a_known_good_submission_is_kept_apart_from_the_data(
+    write_task: WriteTask, this_env: PythonEnv
+) -> None:
+    task = write_task()
+    without = make(task, this_env)
+    assert not (without.private / KNOWN_GOOD).exists()
+    sample = '\n    (public / "sample_submission.csv").write_text("id,y\\n1,0\\n")\n'
+    data = make(write_task("sampled", prepare_py=f"{PREPARE.rstrip()}{sample}"), this_env)
+    stored = data.private / KNOWN_GOOD
+    assert [path.name for path in stored.iterdir()] == ["submission.csv"]
+    assert (stored / "submission.csv").read_text() == "id,y\n1,0\n"
+    assert stored.stat().st_mode & 0o777 == 0o755 and data.files == 3
+    assert data.hash == data_hash(read_facts(data.public), read_facts(data.private))
+    assert data.private.stat().st_mode & 0o777 == 0o700
 
 
 def test_requires_with_the_command_to_type(write_task: WriteTask) -> None:

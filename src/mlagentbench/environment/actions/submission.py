@@ -1,19 +1,25 @@
 """Validate Submission: check the format and, with feedback, tell the score on held-out data."""
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from mlagentbench.environment.actions.action import ActionContext, action
 from mlagentbench.environment.feedback import Feedback, validation_path
 from mlagentbench.errors import ActionError, RunFailed
 from mlagentbench.fs import scratch_directory
+from mlagentbench.records import Json
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import NotCollected, entry_at, materialise
 from mlagentbench.tasks.call_contract import CallTask, InvalidSubmissionReported
+from mlagentbench.tasks.data.known_good import hold_accountable, known_good_submission
+from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
 CHECK_SECONDS = 600.0
+T = TypeVar("T")
 
 
 @dataclass
@@ -23,25 +29,24 @@ class SubmissionCheck:
     task: Task
     python_env: PythonEnv
     call_task: CallTask
+    data: PreparedData
     public: Path
+    """The public data of the run; with feedback, less than all."""
     feedback: Feedback | None = None
     told: int = 0
     """The number of times a metric was told in this run."""
 
     async def check_format(self, store: ObjectStore, snapshot: str) -> None:
         """Raise InvalidSubmissionReported unless the submission can be graded."""
+        path = self.task.spec.submission.path
+
+        async def check(submitted: Path) -> None:
+            read = {"submission": submitted / path, "public": self.public}
+            await self._call("grade.check_format", read)
+
         with scratch_directory("check") as directory:
-            outputs = self._collect(store, snapshot, self.task.spec.submission.path, directory)
-            await self.call_task(
-                self.task,
-                self.python_env,
-                "grade.check_format",
-                read={
-                    "submission": outputs / self.task.spec.submission.path,
-                    "public": self.public,
-                },
-                timeout=CHECK_SECONDS,
-            )
+            outputs = self._collect(store, snapshot, path, directory)
+            await self._accountable(check, outputs)
 
     async def measure(self, store: ObjectStore, snapshot: str, private: Path) -> float:
         """The metric on the held-out part of the data."""
@@ -49,16 +54,31 @@ class SubmissionCheck:
         with scratch_directory("check") as directory:
             outputs = self._collect(store, snapshot, path, directory)
             (outputs / path).rename(outputs / self.task.spec.submission.path)
-            result = await self.call_task(
-                self.task,
-                self.python_env,
-                "grade.grade",
-                read={"outputs": outputs, "private": private},
-                timeout=CHECK_SECONDS,
-            )
+
+            async def grade(submitted: Path) -> Json:
+                answers = private if submitted == outputs else self.data.private
+                return await self._call("grade.grade", {"outputs": submitted, "private": answers})
+
+            result = await self._accountable(grade, outputs)
         if not isinstance(result, dict) or not isinstance(result.get("score"), int | float):
             raise RunFailed("grader", f"{self.task.id}: grade() returned {result!r}")
         return float(result["score"])
+
+    async def _call(self, function: str, read: Mapping[str, Path]) -> Json:
+        return await self.call_task(
+            self.task, self.python_env, function, read=read, timeout=CHECK_SECONDS
+        )
+
+    async def _accountable(self, call: Callable[[Path], Awaitable[T]], submitted: Path) -> T:
+        """Call the task's code; a failure that only this submission causes makes it invalid."""
+
+        async def call_on_known_good() -> None:
+            async with known_good_submission(
+                self.task, self.data.public, self.data.private, self.call_task, self.python_env
+            ) as known_good:
+                await call(known_good)
+
+        return await hold_accountable(lambda: call(submitted), call_on_known_good)
 
     def _collect(self, store: ObjectStore, snapshot: str, path: str, directory: Path) -> Path:
         outputs = directory / "outputs"

@@ -18,6 +18,9 @@ from mlagentbench.records import Record
 SEED_FILE = ".mini_seed"
 """Contains a secret mini seed, in private/; not part of the data hash."""
 
+KNOWN_GOOD = ".known_good"
+"""Contains a known-good submission, in private/; not part of the data hash."""
+
 CANARY_FILE = "CANARY.txt"
 """Beside answers that are not text, such as arrays."""
 
@@ -74,11 +77,16 @@ def data_hash(public: list[FileFacts], private: list[FileFacts]) -> str:
     return digest.hexdigest()
 
 
+def is_data(file: Path) -> bool:
+    """Whether a file of public/ or private/, relative to it, is part of the data."""
+    return file.parts[0] not in (SEED_FILE, KNOWN_GOOD)
+
+
 def read_facts(directory: Path) -> list[FileFacts]:
     """The facts of the files in a prepared directory."""
     facts = []
     for file in _entries(directory)[1]:
-        if file != Path(SEED_FILE):
+        if is_data(file):
             digest, size = _digest(directory / file)
             facts.append(FileFacts(path=file.as_posix(), sha256=digest, bytes=size))
     return facts
