@@ -69,9 +69,9 @@ def as_text(seconds: float) -> str:
 
 def print_table(measurements: Sequence[Measurement]) -> None:
     table = Table(box=None, header_style="bold")
-    for heading in ("what", "measured", "spread", "target", "", "from"):
-        justify: Literal["left", "right"] = "right" if heading in ("measured", "spread") else "left"
-        table.add_column(heading, justify=justify)
+    numbers = ("measured", "± half range")
+    for heading in ("what", *numbers, "target", "", "from"):
+        table.add_column(heading, justify="right" if heading in numbers else "left")
     for one in measurements:
         target = "-" if one.target is None else f"{one.sense} {one.target:g} {one.unit}"
         spread = "" if one.spread is None else f"± {one.spread:.2f}"

@@ -1,6 +1,7 @@
 """The page at the end of `mlagentbench run`: what shares a line, what is said, the exit code."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -133,7 +134,8 @@ def test_the_table_fits_a_terminal_of_80_columns(
     runs = [result(n, graded(4.0 + n / 100, normalised=0.75, success=True)) for n in range(1, 9)]
     assert printed(outcome(*runs)) == 0
     said = capsys.readouterr()
-    assert "8/8 [0.68-1.00]" in said.out and "4.0450 ± 0.0087" in said.out
+    assert "8/8 [0.68-1.00]" in said.out and "4.0450 ± 0.0087 " in said.out
+    assert re.search(r"score +normalised *\n.* ± SE +± SE +time", said.out)
     assert "floor 10.00, bar 6.000, reference 2.000" in said.out
     assert "mlagentbench view /out" in said.out
     assert max(map(len, said.out.splitlines())) <= 80 and said.err == ""
@@ -157,7 +159,7 @@ def test_a_run_that_did_not_end_well_is_no_success_of_the_command(
     )
     assert printed(outcome(failed, result(2, graded(4.0)))) == 1
     said = capsys.readouterr().err
-    assert "sandbox: no memory" in said and "1 of 2 runs failed" in said
+    assert "sandbox: no memory" in said and "failed: 1 of 2 runs;" in said
     assert printed(outcome(result(1, graded(4.0)), expected=2)) == 1
     assert "1 did not begin; to see why: mlagentbench view" in capsys.readouterr().err
     assert printed(outcome(result(1, None), disk_full=True)) == 1
@@ -187,7 +189,7 @@ def test_variants_are_compared_run_by_run(capsys: pytest.CaptureFixture[str]) ->
     )
     printed(outcome(*runs))
     said = capsys.readouterr().out
-    assert "renamed against original" in said and "-0.30 ± 0.10" in said
+    assert "renamed against original" in said and "-0.30 ± 0.10 SE" in said
 
     printed(outcome(*runs[:2], result(1, graded(None), **renamed, model="openai/gpt-5")))
     assert "renamed against original" not in capsys.readouterr().out

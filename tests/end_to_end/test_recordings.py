@@ -184,7 +184,7 @@ def test_a_changed_prompt_is_refused_or_counted(
     ).stderr  # fmt: skip
     assert "the prompt of step 1, role main, reply 1 differs" in refused
     assert "- Guess y from x" in refused and "+ Predict y from x" in refused
-    assert "-M on_mismatch=continue" in refused and "1 of 1 runs failed" in refused
+    assert "-M on_mismatch=continue" in refused and "failed: 1 of 1 run;" in refused
     went_on = replay(by_hand, tmp_path / "on", file, on_mismatch="continue")
     assert went_on.recorded is not None and went_on.grade is not None and went_on.grade.valid
     assert (went_on.recorded.matched, went_on.recorded.given) == (0, 3)

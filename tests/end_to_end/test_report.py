@@ -11,7 +11,7 @@ from command_line import Run
 from inspect_ai.log import read_eval_log
 from number_task import write_number_task
 
-from mlagentbench.report.number_format import percent_text
+from mlagentbench.numeric.number_format import percent_text
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.spec import Measured, ReferenceMeasurements, StarterMeasurements

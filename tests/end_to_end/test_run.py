@@ -132,7 +132,7 @@ def test_a_grader_that_fails_is_no_score(tmp_path: Path, run: Run) -> None:
     arguments = ("run", "--tasks", "./numbers", "--agents", "baseline", "--out", "out")
     result = run(*arguments, expect=1)
     assert "ZeroDivisionError" in result.stderr
-    assert "1 of 1 runs failed" in result.stderr
+    assert "failed: 1 of 1 run;" in result.stderr
     [ungraded] = collect(tmp_path / "out")
     assert ungraded.grade is None and "ZeroDivisionError" in (ungraded.failure or "")
     write_number_task(tmp_path)

@@ -23,12 +23,12 @@ def test_what_react_did_is_done_again(tmp_path: Path, run: Run) -> None:
     assert matched is not None and matched[1] == matched[2]
 
     again = run("runs", "replay", f"out/{found.path}", "--html", "--out", "again")
-    assert "reproduced; 14 steps: 14 same; 1 of 1 scores agree" in again.stdout
+    assert "reproduced; 14 steps: 14 same; scores that agree: 1 of 1" in again.stdout
     [replay] = (tmp_path / "again").glob("runs/*/*/*/*/*")
     assert "agrees" in (replay / "replay.html").read_text()
     shown = run("runs", "show", str(replay)).stdout
     assert f"a replay of {tmp_path / 'out' / found.path}, not a result" in shown
     assert (
-        "all 14 actions are the same"
+        "all actions are the same: 14"
         in run("runs", "diff", f"out/{found.path}", str(replay)).stdout
     )

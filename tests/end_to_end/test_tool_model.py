@@ -52,7 +52,7 @@ def test_a_run_is_graded_with_the_model_and_again_without(tmp_path: Path, run: R
 
     as_if_answered_by(RunDirectory(tmp_path / "out", Path(result.path)), "openai/not-here")
     replayed = run("runs", "replay", f"out/{result.path}").stdout
-    assert "reproduced; 2 steps: 2 same; 1 of 1 scores agree" in replayed
+    assert "reproduced; 2 steps: 2 same; scores that agree: 1 of 1" in replayed
     for out in (tmp_path / "out", tmp_path / "out" / "replays"):
         for one in run_directories(out):
             assert one.replies.exists() and faults(one) == []

@@ -10,16 +10,6 @@ from mlagentbench.cli import app
 from mlagentbench.errors import UsageError
 from mlagentbench.report import read_runs
 from mlagentbench.report.exports.formats import FORMATS
-from mlagentbench.report.number_format import (
-    difference_text,
-    dollars_text,
-    duration_text,
-    exact,
-    normalised_text,
-    number_text,
-    p_text,
-    tokens_text,
-)
 from mlagentbench.report.published_results import published_means, published_rows
 from mlagentbench.report.report import ReportRequest, write_report
 from mlagentbench.runs.results import run_directories
@@ -92,22 +82,6 @@ def test_a_run_that_cannot_be_read_is_named_and_the_command_exits_with_1(tmp_pat
     assert CliRunner().invoke(app, [*report, "--json"]).exit_code == 1
 
 
-def test_numbers_are_written_for_people() -> None:
-    assert [tokens_text(value) for value in (None, 0, 999, 999.6, 12_345, 999_960, 3.2e6)] == [
-        *("-", "0", "999", "1.00k", "12.3k", "1.00M", "3.20M")
-    ]
-    assert [duration_text(value) for value in (None, 1.04, 125, 7384)] == [
-        *("-", "1.0 s", "2 min 05 s", "2 h 03 min")
-    ]
-    assert [p_text(value) for value in (0.0001, 0.0312, 0.5)] == ["< 0.001", "0.031", "0.50"]
-    assert [dollars_text(value) for value in (None, 0.0, 0.0123, 1234.5)] == [
-        *("-", "$0.00", "$0.012", "$1,234.50")
-    ]
-    assert number_text(1234.5678, 12.3) == "1,235 ± 12"
-    assert normalised_text(-0.0001) == "0.00"
-    assert float(exact(0.1 + 0.2)) == 0.1 + 0.2
-
-
 def test_the_papers_numbers_are_there_under_our_names() -> None:
     rows = published_rows()
     assert len(rows) == 13 * 8
@@ -117,17 +91,3 @@ def test_the_papers_numbers_are_there_under_our_names() -> None:
     mean = sum(row.success_percent for row in opus.values()) / 13
     [published] = [row for row in published_means() if row.model == "Claude v3 Opus"]
     assert published.success_percent == pytest.approx(mean, abs=0.05)
-
-
-@pytest.mark.parametrize(
-    ("difference", "text"),
-    [
-        (0.1234, "+0.123"),
-        (-0.1234, "-0.123"),
-        (-0.0001, "0.000"),
-        (0.0001, "0.000"),
-        (0.0, "0.000"),
-    ],
-)
-def test_a_difference_that_rounds_to_nothing_has_no_sign(difference: float, text: str) -> None:
-    assert difference_text(difference) == text

@@ -33,6 +33,7 @@ from mlagentbench.analysis.evidence import RunEvidence, evidence_from, task_text
 from mlagentbench.analysis.findings import Finding, ProcessReport
 from mlagentbench.analysis.run_summary import RunSummary, ScorePoint
 from mlagentbench.errors import UsageError
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import GradeRecord, RunRecord, Usage
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import EndLine, ReplyLine
@@ -132,7 +133,7 @@ def _marks(files: RunFiles) -> Sequence[str]:
     if files.torn:
         marks.append("the journal's last line is incomplete: cut off, or still being written")
     if files.ignored:
-        lines = "1 line" if files.ignored == 1 else f"{files.ignored} lines"
+        lines = counted(files.ignored, "line")
         marks.append(f"{lines} of the journal ignored: left by a process that lost the run")
     if files.texts_lost:
         marks.append(f"long observations are analysed as far as stored: {files.texts_lost}")

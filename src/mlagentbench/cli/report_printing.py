@@ -8,16 +8,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from mlagentbench.report import collect_runs
-from mlagentbench.report.number_format import (
-    difference_text,
+from mlagentbench.numeric.number_format import (
+    counted,
     interval_text,
     normalised_text,
     p_text,
     percent_interval_text,
     percent_text,
+    signed,
     tokens_text,
 )
+from mlagentbench.report import collect_runs
 from mlagentbench.report.report import WrittenReport
 from mlagentbench.report.report_data import Collection
 from mlagentbench.statistics.comparison import Comparison
@@ -66,7 +67,7 @@ def _print_tables(written: WrittenReport, console: Terminal) -> None:
     leaderboards = written.data.leaderboards
     shown = zip(leaderboards, written.data.comparisons, strict=True)
     for leaderboard, comparisons in islice(shown, MOST_LEADERBOARDS):
-        tasks = "1 task" if len(leaderboard.tasks) == 1 else f"{len(leaderboard.tasks)} tasks"
+        tasks = counted(len(leaderboard.tasks), "task")
         console.heading(f"{leaderboard.name}: {tasks}")
         console.print(_table(leaderboard))
         for line in _primary_pairs(comparisons):
@@ -75,7 +76,8 @@ def _print_tables(written: WrittenReport, console: Terminal) -> None:
             console.print(f"  {mark}", style="dim")
     if len(leaderboards) > MOST_LEADERBOARDS:
         console.print()
-        console.print(f"{len(leaderboards) - MOST_LEADERBOARDS} more tables are in the report")
+        more = counted(len(leaderboards) - MOST_LEADERBOARDS, "more table")
+        console.print(f"{more} in the report")
     console.print(text_block(LEGEND, "dim"))
     console.print()
     for line in _counts(written.data.collection):
@@ -93,7 +95,7 @@ def _primary_pairs(comparisons: Sequence[Comparison]) -> Iterator[str]:
         for one in (one for one in primary if _pair_title(one) == title):
             interval = f" {interval_text(one.interval, 3)}" if one.interval else ""
             p_values = f"p {p_text(one.p)}, corrected for all pairs {p_text(one.p_holm)}"
-            yield f"  {one.measure} {difference_text(one.difference)}{interval}, {p_values}"
+            yield f"  {one.measure} {signed(one.difference, 3)}{interval}, {p_values}"
 
 
 def _pair_title(one: Comparison) -> str:
@@ -126,14 +128,14 @@ def _statistics(row: AgentStatistics) -> Iterator[str]:
 
 def _counts(collection: Collection) -> Iterator[str]:
     total, read = len(collection.runs), collection.read
-    yield f"{total} runs, {read} of them new or changed"
+    yield f"{counted(total, 'run')}, {read} of them new or changed"
     if collection.copies:
-        yield f"{len(collection.copies)} runs are copies of others and count once"
+        yield f"copies of other runs, which count once: {len(collection.copies)}"
     if collection.replays:
-        yield f"{len(collection.replays)} runs are replays of others and do not count"
+        yield f"replays of other runs, which do not count: {len(collection.replays)}"
     marked = sum(bool(run.summary.marks) for run in collection.runs)
     if marked:
-        yield f"{marked} runs are incomplete; their pages say what is missing"
+        yield f"incomplete runs, whose pages say what is missing: {marked}"
     for unreadable in collection.unreadable[:MOST_NAMED]:
         yield f"not read: {unreadable.path}: {unreadable.reason}"
     if len(collection.unreadable) > MOST_NAMED:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from mlagentbench.cli.suite_tables import print_differences, print_tables
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.report.collect_runs import collect
 from mlagentbench.runs.results import SuiteOutcome
 from mlagentbench.statistics.cells import CellStatistics, cell_statistics
@@ -16,7 +17,7 @@ runs lost to infrastructure failures are excluded
 success: the bar is reached, which lies halfway from floor to reference
 and above the starter's noise; [95 % Wilson interval]
 normalised: 0 = floor, the best of starter and trivial predictors;
-1 = reference; ± one standard error over the runs
+1 = reference; ± SE: the standard error over the runs
 time: the run's own clock, without waiting for providers or people
 paper: success by the paper's rule, more than 10 % better than the starter
 """.rstrip()
@@ -63,7 +64,8 @@ def print_cells(
         console.print(
             f"the disk of {shown_path(outcome.out)} is full; free some space", style="red"
         )
-    console.print(f"{outcome.missing} of {outcome.expected} runs failed; to retry them, run:")
+    expected = counted(outcome.expected, "run")
+    console.print(f"failed: {outcome.missing} of {expected}; to retry, run:")
     console.print(f"  {this_command()}", soft_wrap=True)
     if (not_begun := outcome.expected - len(outcome.results)) > 0:
         console.print(

@@ -6,15 +6,15 @@ from itertools import groupby
 from rich.table import Table
 from rich.text import Text
 
-from mlagentbench.report.number_format import (
+from mlagentbench.numeric.number_format import (
     NOTHING,
     duration_text,
-    mean_text,
     normalised_text,
     number_text,
     rate_text,
+    spread_text,
 )
-from mlagentbench.statistics.cells import CellStatistics, Rate
+from mlagentbench.statistics.cells import CellStatistics, Mean, Rate
 from mlagentbench.statistics.variants import VariantDifference
 from mlagentbench.terminal import Terminal, text_block, text_line
 from mlagentbench.untrusted_text import one_line
@@ -23,7 +23,7 @@ NARROW = 100
 """Columns of a terminal below which names of models are broken at the provider."""
 RENAMED_EXPLANATION = (
     "Names changed, data the same. A score that falls under new names came in part from knowing\n"
-    "the data set; ± one standard error over pairs of runs with the same seed."
+    "the data set; ± SE: standard error over pairs of runs with the same seed."
 )
 
 
@@ -76,21 +76,35 @@ def _table(lines: Sequence[CellStatistics], with_model: bool, paper: bool, narro
     if with_model:
         table.add_column("model", overflow="fold")
     rules = ["success [95 %]", "paper"]
-    names = ["valid", *(reversed(rules) if paper else rules), "score", "normalised", "time"]
+    scores = [
+        _heading("score", [line.score for line in lines]),
+        _heading("normalised", [line.normalised for line in lines]),
+    ]
+    names = ["valid", *(reversed(rules) if paper else rules), *scores, "time"]
     for name in names:
         table.add_column(name, justify="right", overflow="fold")
     for line in lines:
-        rates = [rate_text(line.success), _count(line.paper_success)]
+        success = line.success
+        rates = [
+            rate_text(success.successes, success.n, success.interval),
+            _count(line.paper_success),
+        ]
         table.add_row(
             line.key.agent,
             *([_model(line.key.model, narrow)] if with_model else []),
             _count(line.valid),
             *(reversed(rates) if paper else rates),
-            mean_text(line.score),
-            normalised_text(line.normalised.mean, line.normalised.standard_error),
+            spread_text(line.score.mean, line.score.standard_error, None),
+            spread_text(line.normalised.mean, line.normalised.standard_error, None, places=2),
             duration_text(line.working_seconds.mean),
         )
     return table
+
+
+def _heading(name: str, means: Sequence[Mean]) -> Text:
+    """A column's name, and what its spreads are, if it has any."""
+    known = any(mean.standard_error is not None for mean in means)
+    return text_block(f"{name}\n± SE" if known else name)
 
 
 def _count(rate: Rate) -> str:
@@ -106,15 +120,14 @@ def print_differences(console: Terminal, differences: Sequence[VariantDifference
     for name in ("task", "agent", "model", "pairs", "original", "renamed", "difference"):
         table.add_column(name, justify="left" if name in ("task", "agent", "model") else "right")
     for line in differences:
-        error = "" if line.standard_error is None else f" ± {line.standard_error:.2f}"
         table.add_row(
             f"{line.task} ({line.tier})",
             line.agent,
             line.model,
             str(line.pairs),
-            f"{line.original_mean:.2f}",
-            f"{line.renamed_mean:.2f}",
-            f"{line.difference:+.2f}{error}",
+            normalised_text(line.original_mean),
+            normalised_text(line.renamed_mean),
+            spread_text(line.difference, line.standard_error, "SE", places=2),
         )
     console.print(table)
     console.print(text_block(RENAMED_EXPLANATION, "dim"))

@@ -23,6 +23,7 @@ from mlagentbench.models.model_choice import (
     choose,
     require_known_arguments,
 )
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.program_services.services import check_services
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import SuiteOutcome, read_run
@@ -56,7 +57,7 @@ def run_suite(request: SuiteRequest, console: Terminal) -> SuiteOutcome:
         left = unfinished(plan.requests, out)
         if len(left) < len(runs):
             done = len(runs) - len(left)
-            console.print(f"{done} of {len(runs)} runs are finished already")
+            console.print(f"finished already: {done} of {counted(len(runs), 'run')}")
         engine.execute(left)
     except KeyboardInterrupt:
         interrupted = True

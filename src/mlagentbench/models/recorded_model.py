@@ -36,6 +36,7 @@ from mlagentbench.models.recording import (
     read_recordings,
     shared_prefix,
 )
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import RunRecord
 
 SHOWN_LINES = 3
@@ -78,7 +79,9 @@ class Recorded(BuiltinModel):
     def _next_in_order(self) -> RecordedReply:
         replies = [one for run in self._recording.runs for one in run.replies]
         if self._given >= len(replies):
-            raise RunFailed("model", f"{self.file} has only {len(replies)} replies")
+            raise RunFailed(
+                "model", f"{self.file} has only {counted(len(replies), 'reply', 'replies')}"
+            )
         self._given += 1
         return replies[self._given - 1]
 

@@ -25,6 +25,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.models.prompt_matching import normalised
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Disclosure, Json, Record, RunRecord, Tier, first_problem
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import ReplyLine, read_journal
@@ -178,8 +179,8 @@ def record_runs(
     write_recording(to, recorded)
     replies = sum(len(run.replies) for run in recorded)
     who = "; ".join(dict.fromkeys(run.run.answered_by for run in recorded))
-    runs = "1 run" if len(recorded) == 1 else f"{len(recorded)} runs"
-    return f"recorded {replies} replies of {runs} in {to} ({who})"
+    runs = counted(len(recorded), "run")
+    return f"recorded {counted(replies, 'reply', 'replies')} of {runs} in {to} ({who})"
 
 
 def write_recording(path: Path, runs: Sequence[RecordedRun]) -> None:

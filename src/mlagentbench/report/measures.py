@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mlagentbench.numeric.intervals import Interval
-from mlagentbench.report.number_format import (
+from mlagentbench.numeric.number_format import (
     NOTHING,
     interval_text,
     normalised_text,

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from mlagentbench.errors import UsageError
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import GradeRecord, Outcome, Record, RunRecord, Usage, first_problem
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.hash_chain import accepted_lines, find_faults, payloads, require_format
@@ -93,8 +94,8 @@ def _hint(path: Path) -> str:
     below = (sorted(path.glob("*/" * depth + "run.json")) for depth in range(1, DEEPEST + 1))
     found = next(filter(None, below), [])
     if found:
-        runs = "1 run is" if len(found) == 1 else f"{len(found)} runs are"
-        return f"{runs} below it; name one, e.g. {found[0].parent}"
+        runs = counted(len(found), "run")
+        return f"it contains {runs}; name one, e.g. {found[0].parent}"
     if not path.is_dir():
         there = next(parent for parent in path.parents if parent.is_dir())
         missing, names = path.relative_to(there).parts[0], os.listdir(there)  # noqa: PTH208

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from mlagentbench.analysis.run_summary import RunSummary
+from mlagentbench.numeric.number_format import counted, fixed
 from mlagentbench.records import Disclosure, GradeRecord, Json, RunRecord
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.sandbox.sandbox_registry import needs_mark
@@ -87,9 +88,11 @@ def tool_notes(grades: Sequence[GradeRecord]) -> list[str]:
     }
     tokens = mean["input_tokens"] + mean["output_tokens"]
     return [
-        f"tool model {used[0].model}; one grading used {mean['calls']:,.0f} replies "
-        f"({mean['cached_calls']:,.0f} of them stored earlier), {tokens:,.0f} tokens and "
-        f"{mean['searches']:,.0f} searches"
+        f"tool model {used[0].model}; one grading used "
+        f"{counted(round(mean['calls']), 'reply', 'replies')} "
+        f"({fixed(mean['cached_calls'])} of them stored earlier), "
+        f"{counted(round(tokens), 'token')} and "
+        f"{counted(round(mean['searches']), 'search', 'searches')}"
     ]
 
 
@@ -117,4 +120,5 @@ def _branched(summaries: Sequence[RunSummary]) -> list[str]:
     histories = len({one.cluster for one in summaries})
     if histories == len(summaries):
         return []
-    return [f"{len(summaries)} runs of {histories} histories: each history counts once"]
+    runs = counted(len(summaries), "run")
+    return [f"{runs} of {counted(histories, 'history', 'histories')}: each history counts once"]

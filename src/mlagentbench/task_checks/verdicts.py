@@ -17,6 +17,7 @@ from mlagentbench.grading.success import (
 )
 from mlagentbench.guest.mlagentbench_task import CONTROL_TOLERANCE
 from mlagentbench.numeric.intervals import noise_factor
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record, Tier
 from mlagentbench.tasks.spec import Measured, Metric
 from mlagentbench.tasks.task import Task
@@ -86,7 +87,7 @@ def measurements_are_recorded(task: Task, tier: Tier, measured: Measured | None)
     if measured is None:
         command = f"mlagentbench tasks measure {task.address} --tier {tier}"
         return check.fails(f"nothing is recorded for this data; run: {command}")
-    return check.holds(f"{measured.starter.runs} runs of the starter on this data")
+    return check.holds(f"{counted(measured.starter.runs, 'run')} of the starter on this data")
 
 
 def starter_reproduces(task: Task, measured: Measured | None, now: Scored) -> CheckResult:
@@ -103,7 +104,7 @@ def starter_reproduces(task: Task, measured: Measured | None, now: Scored) -> Ch
     if task.spec.kind == "timed":
         allowed = max(allowed, CONTROL_TOLERANCE * starter.mean)
     ok = abs(now.score - starter.mean) <= allowed
-    wanted = f"{starter.mean:.6g}" + ("" if starter.deterministic else f" ± {allowed:.2g}")
+    wanted = f"{starter.mean:.6g}" + ("" if starter.deterministic else f", within {allowed:.2g}")
     return check.result(ok, f"{now.score:.6g}; recorded: {wanted}")
 
 
@@ -218,5 +219,5 @@ def shuffled_like_chance(
     gain = statistics.fmean(shuffled) - on_scale(metric, chance)
     spread = statistics.stdev(shuffled)
     ok = gain <= SIGMAS * spread + SAME * abs(chance) and math.isfinite(gain)
-    mean = f"mean {statistics.fmean(scores):.6g} of {len(scores)} shuffles"
+    mean = f"mean {statistics.fmean(scores):.6g} of {counted(len(scores), 'shuffle')}"
     return SHUFFLED.result(ok, f"{mean}; {chance_name}: {chance:.6g}")

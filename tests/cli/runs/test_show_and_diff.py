@@ -169,8 +169,8 @@ def test_a_path_that_is_no_run_is_answered_with_what_is_there(tmp_path: Path) ->
     run = made_run(tmp_path / "out", 1, READ)
     assert typed("runs", "show", run.journal) == typed("runs", "show", run.path)
     for path, hint in (
-        (tmp_path / "out", f"1 run is below it; name one, e.g. {run.path}"),
-        (run.path.parent, f"1 run is below it; name one, e.g. {run.path}"),
+        (tmp_path / "out", f"it contains 1 run; name one, e.g. {run.path}"),
+        (run.path.parent, f"it contains 1 run; name one, e.g. {run.path}"),
         (run.path.parents[4] / "house-prise" / "mini", "did you mean house-price?"),
         (run.path.with_name("7"), f"there is no 7 in {run.path.parent}, only 1"),
         (tmp_path / "x", "expected OUT/runs/TASK/TIER/AGENT/MODEL/EPOCH with run.json"),

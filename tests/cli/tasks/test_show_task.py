@@ -2,12 +2,17 @@
 
 import json
 import re
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from mlagentbench.cli.tasks.list_printing import print_task_list
+from mlagentbench.cli.tasks.measure_printing import measurements_table
 from mlagentbench.cli.tasks.show_printing import print_task
+from mlagentbench.cli.tasks.task_facts import measurements_text
+from mlagentbench.tasks.task import load_task
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +33,8 @@ def test_the_list_says_what_each_task_is_and_needs(capsys: pytest.CaptureFixture
     said = capsys.readouterr().out
     for words in (
         "classic-kaggle", "mean absolute error ↓", "needs Kaggle (full)", "not prepared",
-        "starter 52,043 ± 0, reference 13,186 ± 60", "licence: The competition's",
+        "starter 52,043 ± 0, reference 13,186 ± 60", "± SD: standard deviation",
+        "licence: The competition's",
     ):  # fmt: skip
         assert words in said, said
     assert re.search(r"mini  not prepared  [\d.]+ KB ", said)
@@ -38,7 +44,7 @@ def test_one_task_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     print_task("house-price", as_json=False)
     said = " ".join(capsys.readouterr().out.split())
     assert "mean absolute error, lower is better" in said
-    assert "starter 52,043 ± 0 (" in said and "reference 13,186 ± 60 (" in said
+    assert "starter 52,043 ± 0 SD (" in said and "reference 13,186 ± 60 SD (" in said
     assert "mlagentbench tasks prepare house-price --tier full --from DIR" in said
     assert "md5 80ccab65fb115cbad143dbbd2bcd5577" in said
     assert "What to hand in" in said
@@ -53,3 +59,13 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     print_task("cifar10", as_json=True)
     shown = json.loads(capsys.readouterr().out)
     assert shown["spec"]["submission"]["path"] and shown["tiers"]["mini"]["prepared"] is False
+
+
+def test_every_command_prints_a_task_s_measurements_alike() -> None:
+    task = load_task("house-price")
+    measured = task.spec.measured["mini"]
+    console = Console(width=200, record=True, file=StringIO())
+    console.print(measurements_table(task.spec.metric, measured))
+    table, text = console.export_text(), measurements_text(task, "mini", long=True)
+    for said in ("39,722", "52,043 ± 0 SD", "13,186 ± 60 SD"):
+        assert said in table and said in text

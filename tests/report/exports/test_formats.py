@@ -12,11 +12,11 @@ from pyarrow import parquet
 from report_records import AGENTS, TASKS, made_report
 
 from mlagentbench.errors import UsageError
+from mlagentbench.numeric.number_format import exact
 from mlagentbench.report.exports.formats import FORMATS, write_exports
 from mlagentbench.report.exports.latex_tables import latex
 from mlagentbench.report.exports.markdown_tables import markdown
 from mlagentbench.report.exports.paper_grids import Grid, GridLine
-from mlagentbench.report.number_format import exact
 from mlagentbench.report.report import ReportRequest, write_report
 
 ALL = frozenset(FORMATS) - {"plots"}

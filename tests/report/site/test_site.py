@@ -11,9 +11,9 @@ from report_records import AGENTS, HOSTILE, TASKS, made_collection, made_report,
 
 from mlagentbench.analysis.judge.judge import current_judgements, journal_hash, store_judgement
 from mlagentbench.analysis.judge.rubric import RUBRIC, Evidence, JudgeReport, Vote, majority
+from mlagentbench.numeric.number_format import exact
 from mlagentbench.records import BranchPoint, GradeRecord, Outcome
 from mlagentbench.report.detector_accuracy import DetectorAccuracy
-from mlagentbench.report.number_format import exact
 from mlagentbench.report.report import report_data
 from mlagentbench.report.report_data import CollectedRun, Collection, ReportData
 from mlagentbench.report.site.build import build_site

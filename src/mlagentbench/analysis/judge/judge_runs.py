@@ -9,6 +9,7 @@ from mlagentbench.analysis.judge.judge import Judge, JudgeFailed
 from mlagentbench.errors import UsageError
 from mlagentbench.models.model_check import require_model
 from mlagentbench.models.model_choice import NO_MODEL, ModelChoice
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import read_run
@@ -37,7 +38,7 @@ class Judging(Record):
     @property
     def text(self) -> str:
         """A summary in one line."""
-        parts = [f"{self.judged} runs judged, {self.stored} already judged"]
+        parts = [f"{counted(self.judged, 'run')} judged, {self.stored} already judged"]
         if self.rejected:
             parts.append(f"{self.rejected} with no vote in the required format")
         if self.failed:

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mlagentbench.analysis.run_summary import ScorePoint, ValidationPoint
-from mlagentbench.report.number_format import number_text
+from mlagentbench.numeric.number_format import counted, number_text
 from mlagentbench.report.site.pages.text_diffs import Block, BlockKind, WorkspaceChange
 from mlagentbench.terminal import Terminal, text_block, text_line
 
@@ -30,7 +30,7 @@ def print_blocks(console: Terminal, blocks: Sequence[Block], left_out: int = 0) 
     for one in blocks:
         console.print(text_block(one.text.removesuffix("\n"), STYLES[one.kind]), soft_wrap=True)
     if left_out:
-        console.print(text_line(f"… {left_out:,} more lines", "dim"))
+        console.print(text_line(f"… {counted(left_out, 'more line')}", "dim"))
 
 
 def print_columns(console: Terminal, blocks: Sequence[Block], left_out: int = 0) -> None:
@@ -45,7 +45,7 @@ def print_columns(console: Terminal, blocks: Sequence[Block], left_out: int = 0)
         table.add_row(left, right)
     console.print(table)
     if left_out:
-        console.print(text_line(f"… {left_out:,} more lines", "dim"))
+        console.print(text_line(f"… {counted(left_out, 'more line')}", "dim"))
 
 
 def _side_by_side(blocks: Sequence[Block]) -> Iterator[tuple[Text, Text]]:
@@ -74,4 +74,4 @@ def print_change(
         console.print(text_line(f"{file.path} ({file.words})", "bold"))
         print_difference(console, file.blocks, file.left_out)
     if change.left_out:
-        console.print(f"{change.left_out:,} more files")
+        console.print(counted(change.left_out, "more file"))

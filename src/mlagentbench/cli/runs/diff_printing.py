@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from mlagentbench.analysis.run_diff import ActionPair, DiffSide, DoneAction, PairKind, RunDiff
 from mlagentbench.cli.runs.change_printing import print_change, print_columns, results_of
-from mlagentbench.report.number_format import (
+from mlagentbench.numeric.number_format import (
     NOTHING,
     dollars_text,
     duration_text,
@@ -137,7 +137,7 @@ def _print_actions(console: Terminal, diff: RunDiff) -> None:
 
 def _parting(diff: RunDiff) -> str:
     if diff.shared == len(diff.actions):
-        return f"all {diff.shared} actions are the same"
+        return f"all actions are the same: {diff.shared}"
     pair = diff.actions[diff.shared]
     steps = [one.step for one in (pair.first, pair.second) if one is not None]
     first = "action is" if diff.shared == 1 else f"{diff.shared} actions are"

@@ -72,8 +72,9 @@ def _lines(freed: "Freed") -> Iterator[str]:
 
 
 def _text(amount: "Amount", noun: str) -> str:
-    plural = noun if amount.number == 1 else f"{noun}s"
-    return f"{amount.number:,} {plural} ({size_text(amount.size)})"
+    from mlagentbench.numeric.number_format import counted
+
+    return f"{counted(amount.number, noun)} ({size_text(amount.size)})"
 
 
 def size_text(size: float) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from rich.table import Table
 
+from mlagentbench.numeric.number_format import NOTHING, number_text, signed
 from mlagentbench.records import GradeRecord
 from mlagentbench.statistics.cell_marks import tool_notes
 from mlagentbench.terminal import Terminal, print_json
@@ -26,13 +27,13 @@ def print_grades(runs: Iterable[tuple[str, Iterable[GradeRecord]]], *, as_json: 
             table.add_column(heading, justify="right")
         table.add_column("remark", overflow="fold")
         for grade in grades:
-            improvement = grade.paper_improvement
+            gain = grade.paper_improvement
             table.add_row(
                 str(grade.step),
-                "-" if grade.score is None else f"{grade.score:.5g}",
-                "-" if grade.normalised is None else f"{grade.normalised:+.2f}",
-                {True: "yes", False: "no", None: "-"}[grade.success],
-                "-" if improvement is None else f"{improvement:+.1%}",
+                number_text(grade.score),
+                signed(grade.normalised, 2),
+                {True: "yes", False: "no", None: NOTHING}[grade.success],
+                NOTHING if gain is None else f"{signed(100 * gain, 1)} %",
                 grade.reason or grade.success_reason or "",
             )
         console.print(table)

@@ -8,8 +8,8 @@ from typing import get_args
 from mlagentbench.analysis.run_diff import main_argument
 from mlagentbench.fs import write_atomically
 from mlagentbench.launch.replay.result import Agreement, Replay, ScoreComparison, StepComparison
+from mlagentbench.numeric.number_format import counted, number_text
 from mlagentbench.records import Step
-from mlagentbench.report.number_format import number_text
 from mlagentbench.report.site import rendering
 from mlagentbench.report.site.pages.text_diffs import (
     MOST_LINES,
@@ -86,11 +86,11 @@ def print_replay(replay: Replay, page: Path | None, *, as_json: bool) -> int:
 def verdict(replay: Replay) -> str:
     """What the replay says about the run, in a sentence."""
     counts = [f"{replay.count(one)} {one}" for one in AGREEMENTS if replay.count(one)]
-    taken = "1 step" if len(replay.steps) == 1 else f"{len(replay.steps)} steps"
+    taken = counted(len(replay.steps), "step")
     steps = f"{taken}: {', '.join(counts) or 'none taken'}"
     agreeing = sum(one.agreement in ("same", "within tolerance") for one in replay.scores)
     total = len(replay.scores)
-    scores = f"{agreeing} of {total} scores agree" if total else "it was never graded"
+    scores = f"scores that agree: {agreeing} of {total}" if total else "it was never graded"
     return f"{'reproduced' if replay.agrees else 'not reproduced'}; {steps}; {scores}"
 
 

@@ -10,7 +10,8 @@ from mlagentbench.analysis.analyse import summarise
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.cli.runs.change_printing import print_blocks, print_change, results_of
 from mlagentbench.errors import UsageError
-from mlagentbench.report.number_format import (
+from mlagentbench.numeric.number_format import (
+    counted,
     dollars_text,
     duration_text,
     normalised_text,
@@ -121,7 +122,7 @@ def run_header(summary: RunSummary) -> Iterator[str]:
         yield f"score: {score}, normalised {normalised_text(grade.normalised)}, {success}"
     else:
         yield f"score: none ({'not graded' if grade is None else grade.reason})"
-    used = [f"{result.usage.steps} steps", duration_text(efficiency.working_seconds)]
+    used = [counted(result.usage.steps, "step"), duration_text(efficiency.working_seconds)]
     if efficiency.tokens:
         used.append(f"{tokens_text(efficiency.tokens)} tokens")
     if efficiency.cost is not None:

@@ -16,7 +16,7 @@ from mlagentbench.tasks.task import Task, load_task
 from mlagentbench.terminal import Terminal, print_json, text_block
 
 LEGEND = """\
-↑ higher is better, ↓ lower is better; ± is a standard deviation over runs.
+↑ higher is better, ↓ lower is better; ± SD: standard deviation over runs.
 Details of one task: mlagentbench tasks show ID"""
 
 

@@ -4,6 +4,7 @@ from rich.table import Table
 
 from mlagentbench.grading.measurements import MeasuredTask, concerns
 from mlagentbench.grading.success import floor_of
+from mlagentbench.numeric.number_format import counted, fixed, number_text, spread_text
 from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, StarterMeasurements
 from mlagentbench.terminal import Terminal
 
@@ -29,26 +30,26 @@ def measurements_table(metric: Metric, measured: Measured) -> Table:
     source = next(name for name, score in named.items() if score == floor)
     better = f"{metric.name}, {metric.better} is better"
     rows = [
-        ("floor", f"{floor:.6g}", f"{source}; {better}"),
-        ("starter", f"{measured.starter.mean:.6g}", _starter(measured.starter)),
-        ("bar", f"{measured.bar:.6g}", "a run succeeds if it reaches this score"),
-        ("reference", f"{measured.reference.mean:.6g}", _reference(measured.reference)),
+        ("floor", number_text(floor), f"{source}; {better}"),
+        ("starter", _mean(measured.starter), _starter(measured.starter)),
+        ("bar", number_text(measured.bar), "a run succeeds if it reaches this score"),
+        ("reference", _mean(measured.reference), _reference(measured.reference)),
         (
             "ceiling",
-            "unknown" if measured.ceiling is None else f"{measured.ceiling:.6g}",
+            "unknown" if measured.ceiling is None else number_text(measured.ceiling),
             "" if measured.ceiling is None else "the best possible score",
         ),
     ]
     for row in rows:
         table.add_row(*row)
-    trivial = ", ".join(f"{name} {score:.6g}" for name, score in measured.trivial.items())
+    trivial = ", ".join(f"{name} {number_text(score)}" for name, score in measured.trivial.items())
     table.add_row("trivial", "", trivial or "none")
     return table
 
 
 def _starter(starter: StarterMeasurements) -> str:
-    spread = "deterministic" if starter.deterministic else f"± {starter.std:.3g}"
-    return f"{spread}, {_runs(starter.runs)}{passing(starter)}{_times(starter)}"
+    spread = "deterministic, " if starter.deterministic else ""
+    return f"{spread}{counted(starter.runs, 'run')}{passing(starter)}{_times(starter)}"
 
 
 def passing(starter: StarterMeasurements) -> str:
@@ -61,15 +62,15 @@ def passing(starter: StarterMeasurements) -> str:
 
 
 def _reference(reference: ReferenceMeasurements) -> str:
-    spread = f"± {reference.std:.3g}, " if reference.runs > 1 else ""
-    return f"{spread}{_runs(reference.runs)}, {reference.source}{_times(reference)}"
+    return f"{counted(reference.runs, 'run')}, {reference.source}{_times(reference)}"
 
 
-def _runs(number: int) -> str:
-    return f"{number} run{'s' if number > 1 else ''}"
+def _mean(measured: StarterMeasurements | ReferenceMeasurements) -> str:
+    return spread_text(measured.mean, measured.std if measured.runs > 1 else None, "SD")
 
 
 def _times(measured: StarterMeasurements | ReferenceMeasurements) -> str:
     if measured.seconds is None or measured.cpu_seconds is None:
         return ""
-    return f", {measured.cpu_seconds:.1f} CPU s each ({measured.seconds:.1f} s of wall time)"
+    cpu, wall = fixed(measured.cpu_seconds, 1), fixed(measured.seconds, 1)
+    return f", {cpu} CPU s each ({wall} s of wall time)"

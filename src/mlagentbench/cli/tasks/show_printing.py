@@ -3,6 +3,7 @@
 from rich.table import Table
 
 from mlagentbench.cli.tasks.task_facts import TIERS, measurements_text, needs, task_facts
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Tier
 from mlagentbench.tasks.data.preparation import find_prepared
 from mlagentbench.tasks.task import Task, load_task
@@ -27,9 +28,10 @@ def print_task(name: str, *, as_json: bool) -> None:
         "Inspect name": task.inspect_name,
         "metric": f"{spec.metric.name}, {spec.metric.better} is better, {spec.metric.scale} scale",
         "submission": spec.submission.path,
-        "limits": f"{spec.limits.steps} steps, {spec.limits.time / 3600:g} h, "
+        "limits": f"{counted(spec.limits.steps, 'step')}, {spec.limits.time / 3600:g} h, "
         f"{spec.limits.command_time / 60:g} min per command",
-        "resources": f"{spec.resources.cpus} cores, {spec.resources.memory / 1e9:g} GB memory",
+        "resources": f"{counted(spec.resources.cpus, 'core')}, "
+        f"{spec.resources.memory / 1e9:g} GB memory",
         "python": ", ".join(spec.python.requirements),
         "needs": ", ".join(needs(task)) or "nothing beyond the package",
         "folder": str(task.folder),

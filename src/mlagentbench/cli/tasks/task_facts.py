@@ -2,8 +2,8 @@
 
 from mlagentbench.cli.tasks.measure_printing import passing
 from mlagentbench.grading.success import floor_of
+from mlagentbench.numeric.number_format import counted, number_text, spread_text
 from mlagentbench.records import Json, Tier
-from mlagentbench.report.number_format import number_text
 from mlagentbench.tasks.data.preparation import find_prepared
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import stored_measurements
@@ -54,15 +54,15 @@ def measurements_text(task: Task, tier: Tier, *, long: bool = False) -> str:
     floor, reference = floor_of(task.spec.metric, measured), measured.reference
     starter = measured.starter
     if not long:
-        baseline = number_text(starter.mean, starter.std)
-        return f"starter {baseline}, reference {number_text(reference.mean, reference.std)}"
+        baseline = spread_text(starter.mean, starter.std, None)
+        return f"starter {baseline}, reference {spread_text(reference.mean, reference.std, None)}"
     trivial = ", ".join(f"{name} {number_text(score)}" for name, score in measured.trivial.items())
     ceiling = f"; ceiling {number_text(measured.ceiling)}" if measured.ceiling is not None else ""
     return (
-        f"floor {number_text(floor)}; starter {number_text(starter.mean, starter.std)} "
-        f"({starter.runs} runs{passing(starter)}); bar {number_text(measured.bar)}; "
-        f"reference {number_text(reference.mean, reference.std)} "
-        f"({reference.runs} runs, {reference.source}){ceiling}"
+        f"floor {number_text(floor)}; starter {spread_text(starter.mean, starter.std, 'SD')} "
+        f"({counted(starter.runs, 'run')}{passing(starter)}); bar {number_text(measured.bar)}; "
+        f"reference {spread_text(reference.mean, reference.std, 'SD')} "
+        f"({counted(reference.runs, 'run')}, {reference.source}){ceiling}"
         + (f"; trivial: {trivial}" if trivial else "")
     )
 

@@ -11,6 +11,7 @@ from mlagentbench.launch.presets.preset import PAPER_STEPS
 from mlagentbench.launch.request import Cell, SuiteRequest, prices_of
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.model_choice import NO_MODEL
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
 from mlagentbench.tasks.task import load_task
 
@@ -53,9 +54,10 @@ class Estimate(Record):
 
     @property
     def _calls(self) -> str:
+        actions = counted(self.actions or 0, "action")
         if self.calls is None:
-            return f"not bounded for {', '.join(self.unbounded)} ({self.actions:,} actions)"
-        return f"at most {self.calls:,} for {self.actions:,} actions, asking again included"
+            return f"not bounded for {', '.join(self.unbounded)} ({actions})"
+        return f"at most {self.calls:,} for {actions}, asking again included"
 
     @property
     def _dollars(self) -> str:
@@ -103,11 +105,6 @@ def _cells(request: SuiteRequest) -> str:
         f"{counted(request.runs, 'run')} each",
     ]
     return "; ".join(parts)
-
-
-def counted(number: int, thing: str) -> str:
-    """Such as "1 task" or "2 tasks"."""
-    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _calls(cell_and_limits: tuple[Cell, BudgetLimits]) -> int:

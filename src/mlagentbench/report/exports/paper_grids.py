@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from mlagentbench.numeric.number_format import NOTHING, fixed
 from mlagentbench.report.measures import MEASURES, Measure
-from mlagentbench.report.number_format import NOTHING
 from mlagentbench.report.published_results import CAVEAT, SOURCE, PublishedRow
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.statistics.cells import Rate
@@ -103,7 +103,7 @@ def _published(
     rows: Sequence[PublishedRow], name: str, title: str, percent: Callable[[PublishedRow], float]
 ) -> Grid:
     models = tuple(dict.fromkeys(row.model for row in rows))
-    percents = {(row.task, row.model): f"{percent(row):.1f}" for row in rows}
+    percents = {(row.task, row.model): fixed(percent(row), 1) for row in rows}
     return Grid(
         name=name,
         title=f"{title} in percent, as published",

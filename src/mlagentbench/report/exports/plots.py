@@ -13,6 +13,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from mlagentbench.analysis.run_summary import RunSummary
+from mlagentbench.numeric.number_format import percent_text
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.report.site.charts import round_tokens
 from mlagentbench.report.site.heat_colours import SCHEMES, shade_colours, shade_of
@@ -113,7 +114,7 @@ def _heatmap(leaderboard: Leaderboard) -> "Figure":
         for x, rate in enumerate(line):
             ground, ink = ("white", "black") if rate is None else _shades(rate)
             axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, color=ground, linewidth=0))
-            text = "-" if rate is None else f"{100 * rate:.0f}"
+            text = percent_text(rate, 0)
             axes.text(x, y, text, ha="center", va="center", color=ink)
     axes.set_xlim(-0.5, len(rows) - 0.5)
     axes.set_ylim(len(leaderboard.tasks) - 0.5, -0.5)

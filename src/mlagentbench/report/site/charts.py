@@ -9,7 +9,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlagentbench.report.number_format import duration_text, tokens_text
+from mlagentbench.numeric.number_format import (
+    counted,
+    duration_text,
+    number_text,
+    percent_text,
+    tokens_text,
+)
 from mlagentbench.report.site.series import Curve, ModeCounts, TradeOff
 from mlagentbench.statistics.curves import Axis
 
@@ -261,7 +267,8 @@ def trade_off_chart(points: Sequence[TradeOff]) -> Chart:
                 x=at,
                 y=y.place(point.rate),
                 style=number % STYLES,
-                name=f"{point.name}: {tokens_text(point.tokens)} tokens, {100 * point.rate:.1f} %",
+                name=f"{point.name}: {tokens_text(point.tokens)} tokens, "
+                f"{percent_text(point.rate)} %",
                 low=None if ends is None else y.place(ends.low),
                 high=None if ends is None else y.place(ends.high),
             )
@@ -305,7 +312,7 @@ def dot_rows_chart(
         middle = top + row_height * (number + 0.5)
         ticks.append(Tick(middle, short_name(row.name)))
         dots += [
-            Dot(x.place(value), middle, number % STYLES, f"{row.name}: {plain_score(value)}")
+            Dot(x.place(value), middle, number % STYLES, f"{row.name}: {number_text(value)}")
             for value in row.values
         ]
     at_x = _log_ticks(low, high) if log else nice_ticks(low, high)
@@ -325,10 +332,6 @@ def dot_rows_chart(
         ),
         dots=tuple(dots),
     )
-
-
-def plain_score(value: float) -> str:
-    return f"{value:.5g}"
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
@@ -351,7 +354,7 @@ def mode_chart(counts: Sequence[ModeCounts]) -> Chart:
             share = count / agent.runs
             width = x.place(share) - x.place(0.0)
             if count:
-                name = f"{agent.name}: {mode} in {count} of {agent.runs} runs"
+                name = f"{agent.name}: {mode} in {count} of {counted(agent.runs, 'run')}"
                 text = str(count) if width >= ROOM_FOR_TEXT else ""
                 bars.append(Bar(x.place(start), y, width, 24, style % STYLES, name, text))
             start += share

@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from mlagentbench.analysis.findings import Finding
-from mlagentbench.report import number_format
+from mlagentbench.numeric import number_format
 from mlagentbench.report.site.heat_colours import heat_css
 from mlagentbench.untrusted_text import preview, visible
 
@@ -35,6 +35,10 @@ def environment() -> "Environment":
         "preview": preview,
         "exact": number_format.exact,
         "number": number_format.number_text,
+        "spread": number_format.spread_text,
+        "fixed": number_format.fixed,
+        "signed": number_format.signed,
+        "counted": number_format.counted,
         "normalised": number_format.normalised_text,
         "percent": number_format.percent_text,
         "interval": number_format.interval_text,
@@ -42,7 +46,6 @@ def environment() -> "Environment":
         "tokens": number_format.tokens_text,
         "dollars": number_format.dollars_text,
         "duration": number_format.duration_text,
-        "difference": number_format.difference_text,
         "p_value": number_format.p_text,
         "thousands": thousands,
         "px": px,

@@ -24,6 +24,7 @@ from shutil import rmtree
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.home import envs_dir, holding
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
 from mlagentbench.tasks.python_env import installer
 from mlagentbench.tasks.python_env.installer import (
@@ -298,7 +299,7 @@ def _download_notice(packages: Sequence[ResolvedPackage]) -> str:
         parts.append(f"{_total(remote)} to download (less what pip has in its cache)")
     if local:
         parts.append(f"{_total(local)} from local files")
-    count = "1 package" if len(packages) == 1 else f"{len(packages)} packages"
+    count = counted(len(packages), "package")
     return f"{count}: {', '.join(parts) or 'nothing to download'}"
 
 

@@ -10,11 +10,7 @@ import csv
 import io
 from collections.abc import Iterator
 
-from mlagentbench.report.exports.markdown_tables import markdown
-from mlagentbench.report.exports.paper.paper_items import PaperItem, PaperValue, Unit, paper_items
-from mlagentbench.report.exports.paper.paper_plots import drawn_item, is_drawn
-from mlagentbench.report.exports.paper_grids import Grid, GridLine
-from mlagentbench.report.number_format import (
+from mlagentbench.numeric.number_format import (
     NOTHING,
     duration_text,
     exact,
@@ -22,6 +18,10 @@ from mlagentbench.report.number_format import (
     percent_text,
     tokens_text,
 )
+from mlagentbench.report.exports.markdown_tables import markdown
+from mlagentbench.report.exports.paper.paper_items import PaperItem, PaperValue, Unit, paper_items
+from mlagentbench.report.exports.paper.paper_plots import drawn_item, is_drawn
+from mlagentbench.report.exports.paper_grids import Grid, GridLine
 from mlagentbench.report.report_data import ReportData
 
 COLUMNS = ("source", "unit", "value", "low", "high", "runs", "missing")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mlagentbench.numeric.intervals import MIN_FOR_T
+from mlagentbench.numeric.number_format import NOTHING, counted, percent_interval_text, percent_text
 from mlagentbench.report.measures import MEASURES, Measure
-from mlagentbench.report.number_format import NOTHING, percent_interval_text
 from mlagentbench.report.published_results import PublishedRow, published_means
 from mlagentbench.report.site.heat_colours import heat_class
 from mlagentbench.statistics.cells import CellStatistics, Mean, Rate
@@ -105,7 +105,9 @@ def _published(measure: Measure, row: PublishedRow | None) -> HeatCell:
     if row is None or measure.published_percent is None:
         return HeatCell(None, NOTHING, title="not published")
     percent = measure.published_percent(row)
-    return HeatCell(percent / 100, f"{percent:.1f} %", shade=heat_class(percent / 100))
+    return HeatCell(
+        percent / 100, f"{percent_text(percent / 100)} %", shade=heat_class(percent / 100)
+    )
 
 
 def _missing_lines(cell: CellStatistics, found: Rate | Mean) -> tuple[str, ...]:
@@ -164,4 +166,6 @@ def _mean_cell(measure: Measure, row: AgentStatistics) -> HeatCell:
         "bounds": suite.bounds,
     }
     known = [f"{measure.interval(one, 0)} {name}" for name, one in intervals.items() if one]
-    return HeatCell(suite.mean, _value_text(measure, suite.mean), (f"{suite.tasks} tasks", *known))
+    return HeatCell(
+        suite.mean, _value_text(measure, suite.mean), (counted(suite.tasks, "task"), *known)
+    )

@@ -4,14 +4,14 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mlagentbench.records import Json
-from mlagentbench.report.number_format import (
+from mlagentbench.numeric.number_format import (
     dollars_text,
     duration_text,
     normalised_text,
     number_text,
     tokens_text,
 )
+from mlagentbench.records import Json
 from mlagentbench.report.report_data import CollectedRun, ReportData
 from mlagentbench.statistics.cell_marks import agent_of
 
