@@ -50,6 +50,7 @@ def parts() -> dict[str, Callable[[], list[Measurement]]]:
             steps.step(env, files=20_000, size=steps.MILLION // 100, target=3.0),
             *steps.step_parts(env),
         ],
+        "restricted-start": lambda: [steps.restricted_start(env)],
         "repl": lambda: [steps.repl_step(files=20_000)],
         "starts": lambda: [steps.starting_together(runs=64)],
         "tool-calls": steps.tool_call_steps,

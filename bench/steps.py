@@ -20,7 +20,7 @@ from whole_runs import run_agent
 
 from mlagentbench.environment.environment import Environment
 from mlagentbench.limit_table import BudgetLimits
-from mlagentbench.records import Action
+from mlagentbench.records import Action, MachineCode
 from mlagentbench.sandbox.base import SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 
@@ -46,6 +46,26 @@ def sandbox_start(python_env: Path) -> Measurement:
 
         ours, alone = interleaved(lambda: runner.run(start_and_stop()), bare, rounds=15)
     return ratio("sandbox start and stop / python -c pass", ours, alone, target=None)
+
+
+def restricted_start(python_env: Path) -> Measurement:
+    """Starting a sandbox in which only installed machine code runs, against one with any."""
+    with tempfile.TemporaryDirectory() as directory, asyncio.Runner() as runner:
+
+        async def start_and_stop(machine_code: MachineCode) -> None:
+            spec = SandboxSpec(
+                workspace=Path(directory), python_env=python_env, machine_code=machine_code
+            )
+            async with BubblewrapSandbox(spec):
+                pass
+
+        restricted, usual = interleaved(
+            lambda: runner.run(start_and_stop("installed")),
+            lambda: runner.run(start_and_stop("any")),
+            rounds=15,
+        )
+    what = "start and stop of a sandbox, installed machine code only / any"
+    return ratio(what, restricted, usual, target=None)
 
 
 def step(python_env: Path, files: int, size: int, target: float) -> Measurement:

@@ -14,6 +14,11 @@ UNKNOWN = "unknown"
 """The value of a required field that is not known."""
 
 Tier = Literal["mini", "full"]
+MachineCode = Literal["any", "installed"]
+"""What a submitted program may execute when it is graded.
+any: nothing prevents code that it brings or compiles.
+installed: only that of Python and the installed libraries; the kernel enforces it.
+"""
 Pair = tuple[str, str]
 """Two agents with their models, as tables name them."""
 Origin = Literal["run", "legacy", "replay"]
@@ -154,6 +159,8 @@ class Disclosure(Record):
     """The hash of the recorded replies, if a recording answers."""
     sandbox: str
     isolation: str
+    machine_code: MachineCode | None = None
+    """None if grading executes no submission, or if that is not known."""
     network: bool = False
     limits: dict[str, Json]
     first_limits: dict[str, Json] | None = None

@@ -29,6 +29,12 @@ class Trial:
         (self.private / "answer.txt").write_text("42")
         self.task = Task(top / "task", TaskSpec.model_validate(SPEC))
 
+    def allow_only_installed_code(self) -> None:
+        collect = self.task.spec.collect
+        assert collect is not None
+        changed = collect.model_copy(update={"machine_code": "installed"})
+        self.task = Task(self.task.folder, self.task.spec.model_copy(update={"collect": changed}))
+
     def collect(self, program: str) -> dict[str, str]:
         (self.submitted / "predict.py").write_text(textwrap.dedent(program))
         asyncio.run(collect_program(self.task, ENV, self.submitted, self.private, self.outputs))
@@ -68,6 +74,33 @@ def test_what_the_program_writes_is_collected(trial: Trial) -> None:
         pathlib.Path(sys.argv[2], "part", "answer.txt").write_text(str(2 * number))
     """
     assert trial.collect(program) == {"part/answer.txt": "42"}
+
+
+def test_a_program_that_may_run_only_installed_code_writes_its_outputs(trial: Trial) -> None:
+    trial.allow_only_installed_code()
+    program = """
+        import pathlib, sys
+        pathlib.Path(sys.argv[2], "answer.txt").write_text("42")
+        try:
+            pathlib.Path("elsewhere.txt").write_text("42")
+        except OSError as error:
+            pathlib.Path(sys.argv[2], "error.txt").write_text(error.strerror)
+    """
+    assert trial.collect(program) == {"answer.txt": "42", "error.txt": "Read-only file system"}
+
+
+def test_a_program_that_may_run_only_installed_code_starts_no_other(trial: Trial) -> None:
+    program = "import subprocess; subprocess.run(['true'], check=True)"
+    assert trial.collect(program) == {}
+    trial.allow_only_installed_code()
+    with pytest.raises(InvalidSubmissionReported, match="Operation not permitted: 'true'"):
+        trial.collect(program)
+
+
+def test_outputs_are_bounded_where_only_installed_code_may_run(trial: Trial) -> None:
+    trial.allow_only_installed_code()
+    with pytest.raises(InvalidSubmissionReported, match="larger than"):
+        trial.collect("import os; os.truncate(os.open('outputs/a', 66), 2_000_000)")
 
 
 def test_outputs_that_lead_to_the_answers_are_not_followed(trial: Trial) -> None:

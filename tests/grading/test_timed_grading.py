@@ -92,9 +92,9 @@ def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial:
     return Trial(tmp_path, load_folder(FOLDER))
 
 
-def with_timeout(task: Task, seconds: float) -> Task:
+def with_collect(task: Task, **changed: Json) -> Task:
     assert task.spec.collect is not None
-    collect = task.spec.collect.model_copy(update={"timeout": seconds})
+    collect = task.spec.collect.model_copy(update=changed)
     return Task(task.folder, task.spec.model_copy(update={"collect": collect}))
 
 
@@ -227,12 +227,6 @@ BRINGS_NOTHING = {
             os.write(1, b"2" * 100)
             return slow(*arguments)
     """,
-    "another serve.py": """
-        import pathlib
-        pathlib.Path("serve.py").unlink()
-        pathlib.Path("serve.py").write_text("raise SystemExit('not the one')")
-        forward = slow
-    """,
     "burning the processor while the starter is timed": """
         import os, threading
         def burn():
@@ -248,9 +242,7 @@ BRINGS_NOTHING = {
 
 @pytest.mark.parametrize("cheat", BRINGS_NOTHING)
 def test_brings_nothing(trial: Trial, cheat: str) -> None:
-    serve = (trial.task.starter / "serve.py").read_bytes()
     assert trial.grade(SLOW + code(BRINGS_NOTHING[cheat]))["score"] > 0.4
-    assert (trial.task.starter / "serve.py").read_bytes() == serve
 
 
 RESISTS_BEING_STOPPED = {
@@ -357,6 +349,14 @@ WRONG = {
         """,
         "outputs for",
     ),
+    "another serve.py": (
+        """
+        import pathlib
+        pathlib.Path("serve.py").unlink()
+        forward = slow
+        """,
+        "Read-only file system: 'serve.py'",
+    ),
     "an endless stream": (
         """
         import os
@@ -379,12 +379,43 @@ def test_is_invalid(trial: Trial, cheat: str) -> None:
     assert reason in trial.reason(SLOW + code(source))
 
 
+UNNAMED_CODE = {
+    "another program": "import subprocess; subprocess.run(['true'], check=True)",
+    "machine code": "import mmap; mmap.mmap(-1, 4096, prot=7)",
+    "a library": """
+import ctypes, pathlib, shutil
+library = next(l.split()[-1] for l in open("/proc/self/maps") if "libc.so" in l)
+ctypes.CDLL(shutil.copyfile(library, "/tmp/own.so"))
+""",
+}
+
+
+@pytest.mark.parametrize("kind", UNNAMED_CODE)
+def test_code_that_the_source_does_not_name_is_refused(trial: Trial, kind: str) -> None:
+    """typing evaluates texts, so the check of the source cannot see what is reached."""
+    source = STARTER + code(f"""
+        import typing
+        def hinted() -> "type('Hint', (), {{'found': staticmethod(lambda text: exec(text))}})": ...
+        typing.get_type_hints(hinted)["return"].found({UNNAMED_CODE[kind]!r})
+    """)
+    trial.submit(source)
+    read = {"submission": trial.submitted / "convolution.py", "public": trial.data.public}
+    asyncio.run(call_task(trial.task, trial.env, "grade.check_format", read=read))
+    assert re.search("not permitted|failed to map segment", trial.reason(source))
+
+
+def test_compiled_code_is_no_submission(trial: Trial) -> None:
+    library = Path(sys.executable).read_bytes()
+    (trial.submitted / "weights.npy").write_bytes(b"\x93NUMPY" + library)
+    assert "weights.npy contains compiled code (an ELF file)" in trial.reason(SOLUTION)
+
+
 @pytest.mark.parametrize("answers", [0, 4])
 def test_a_program_that_does_not_answer_is_invalid(
     trial: Trial, monkeypatch: pytest.MonkeyPatch, answers: int
 ) -> None:
     monkeypatch.setattr(timing, "START_LIMIT", 2.0 if answers == 0 else 60.0)
-    trial.task = with_timeout(trial.task, 1.0 if answers == 0 else 5.0)
+    trial.task = with_collect(trial.task, timeout=1.0 if answers == 0 else 5.0)
     source = f"""
         import time
         calls = []
@@ -399,6 +430,7 @@ def test_a_program_that_does_not_answer_is_invalid(
 
 
 def test_processes_left_behind_are_gone(trial: Trial) -> None:
+    trial.task = with_collect(trial.task, machine_code="any")
     trial.grade(
         SOLUTION
         + code("""

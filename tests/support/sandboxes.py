@@ -4,6 +4,7 @@ import sys
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+from mlagentbench.records import MachineCode
 from mlagentbench.sandbox.base import Bind, Limits, SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 
@@ -17,6 +18,7 @@ def sandbox_on(
     binds: tuple[Bind, ...] = (),
     env: dict[str, str] | None = None,
     limits: Limits | None = None,
+    machine_code: MachineCode = "any",
 ) -> BubblewrapSandbox:
     workspace.mkdir(exist_ok=True)
     return BubblewrapSandbox(
@@ -26,6 +28,7 @@ def sandbox_on(
             binds=binds,
             env=env or {},
             limits=limits or Limits(),
+            machine_code=machine_code,
         )
     )
 

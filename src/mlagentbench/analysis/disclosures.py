@@ -55,6 +55,18 @@ def first_limits_text(limits: Mapping[str, Json] | None) -> str:
     return "unchanged" if limits is None else limits_text(limits)
 
 
+def _machine_code(run: RunRecord) -> str:
+    """Which machine code submissions could execute when they were graded."""
+    if run.origin == "legacy":
+        return UNKNOWN
+    texts = {
+        "any": "any; nothing prevents compiled code",
+        "installed": "only that of Python and the installed libraries",
+        None: "none; submissions are not executed",
+    }
+    return texts[run.disclosure.machine_code]
+
+
 def _seed(run: RunRecord) -> str:
     if run.disclosure.tier == "full":
         return "none, real data"
@@ -129,6 +141,7 @@ FACTS = (
         lambda run: run.disclosure.isolation,
         lambda run: run.disclosure.isolation == "none",
     ),
+    Fact("machine code in submissions", _machine_code, of_task=True),
     Fact(
         "network",
         lambda run: "reachable" if run.disclosure.network else "none",

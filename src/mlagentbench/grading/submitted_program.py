@@ -10,6 +10,7 @@ OUTPUTS/NAME/       what the program wrote when it was run on that alteration
 
 import os
 import random
+import re
 import secrets
 import shlex
 import shutil
@@ -19,13 +20,16 @@ from pathlib import Path
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import scratch_directory
 from mlagentbench.program_services.services import ProgramServices, service_variables, serving
-from mlagentbench.sandbox.base import Bind, CommandResult, Limits, SandboxSpec
+from mlagentbench.sandbox.base import WORKSPACE, Bind, CommandResult, Limits, SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.spec import Collect
 from mlagentbench.tasks.task import Task
 
+ELF_HEADER = re.compile(rb"\x7fELF[\x01\x02][\x01\x02]\x01")
+"""Its magic number, class, byte order and version."""
 INPUTS = "/inputs"
 OUTPUTS = "outputs"
 MAX_DEPTH = 100
@@ -107,9 +111,13 @@ async def _collect_one(
         spec = SandboxSpec(
             workspace=workspace,
             python_env=python_env.directory,
-            binds=(Bind(source=private / collect.inputs, target=INPUTS),),
+            binds=(
+                Bind(source=private / collect.inputs, target=INPUTS),
+                *_writable_outputs(collect, workspace),
+            ),
             limits=collect_limits(task, collect.timeout),
             env=service_variables(task),
+            machine_code=collect.machine_code,
         )
         command = collect.command.format(inputs=INPUTS, outputs=OUTPUTS)
         async with serving(services), BubblewrapSandbox(spec, services) as sandbox:
@@ -120,8 +128,18 @@ async def _collect_one(
         _copy_regular_files(workspace / OUTPUTS, outputs, task.spec.submission.max_bytes)
 
 
+def _writable_outputs(collect: Collect, workspace: Path) -> tuple[Bind, ...]:
+    """The one place in a workspace that is otherwise read-only where the program can write."""
+    if collect.machine_code == "any":
+        return ()
+    target = f"{WORKSPACE}/{OUTPUTS}"
+    return (Bind(source=workspace / OUTPUTS, target=target, writable=True),)
+
+
 def lay_out_submission(task: Task, submitted: Path, workspace: Path) -> None:
     """Lay out a fresh workspace: the submitted files and the task's read-only files."""
+    if task.spec.collect is not None and task.spec.collect.machine_code == "installed":
+        _require_no_machine_code(submitted)
     shutil.copytree(submitted, workspace)
     for name in task.spec.read_only.paths:
         source, target = task.starter / name, workspace / name
@@ -129,6 +147,16 @@ def lay_out_submission(task: Task, submitted: Path, workspace: Path) -> None:
             shutil.copytree(source, target, dirs_exist_ok=True)
         else:
             shutil.copyfile(source, target)
+
+
+def _require_no_machine_code(submitted: Path) -> None:
+    """Refuse ELF files, also inside other files; the sandbox would not execute them anyway."""
+    for file in sorted(submitted.rglob("*")):
+        if file.is_file() and not file.is_symlink() and ELF_HEADER.search(file.read_bytes()):
+            raise InvalidSubmissionReported(
+                f"{file.relative_to(submitted)} contains compiled code (an ELF file), which this "
+                "task does not allow; submit source code only"
+            )
 
 
 def _reset_times(workspace: Path) -> None:

@@ -210,6 +210,7 @@ class Server:
                 python_env=python_env.directory,
                 binds=_public_binds(public),
                 limits=collect_limits(task, self._collect.timeout),
+                machine_code=self._collect.machine_code,
             )
         )
         self._process: SandboxProcess

@@ -53,6 +53,7 @@ def disclose(
         recording=recording,
         sandbox=sandbox,
         isolation=isolation,
+        machine_code=None if task.spec.collect is None else task.spec.collect.machine_code,
         limits=limits.model_dump(),
         feedback=feedback,
         protocol=protocol,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal, Protocol
 
-from mlagentbench.records import Record
+from mlagentbench.records import MachineCode, Record
 
 WORKSPACE = "/workspace"
 
@@ -54,11 +54,17 @@ class SandboxSpec(Record):
     env: dict[str, str] = {}
     limits: Limits = Limits()
     gpus: bool = False
+    machine_code: MachineCode = "any"
+    """With "installed" the workspace is read-only, and commands are Python programs that can start
+    no other."""
 
     @property
     def placeholders(self) -> frozenset[str]:
-        """Top-level names of the workspace where the host sees empty placeholders of binds."""
-        places = (PurePosixPath(bind.target) for bind in self.binds)
+        """Top-level names of the workspace where the host sees empty placeholders of binds.
+
+        The host sees the files of a writable bind, if they are in the workspace there, too.
+        """
+        places = (PurePosixPath(bind.target) for bind in self.binds if not bind.writable)
         return frozenset(place.name for place in places if str(place.parent) == WORKSPACE)
 
 

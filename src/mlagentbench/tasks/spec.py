@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from mlagentbench.records import Record, Tier
+from mlagentbench.records import MachineCode, Record, Tier
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "KB": 1e3, "MB": 1e6, "GB": 1e9}
 
@@ -72,6 +72,23 @@ class Collect(Record):
     command: str
     inputs: str | None = None
     timeout: Seconds = 120.0
+    machine_code: MachineCode = "any"
+    """Not "installed" where libraries compile at run time, as torch does."""
+
+    @model_validator(mode="after")
+    def _can_be_launched(self) -> "Collect":
+        if self.machine_code == "installed" and not is_python_program(self.command.split()):
+            raise ValueError("machine_code = 'installed' needs a command like 'python SCRIPT'")
+        return self
+
+
+def is_python_program(command: Sequence[str]) -> bool:
+    """Whether a command has the form `python SCRIPT ARGUMENTS`."""
+    match command:
+        case ["python" | "python3", script, *_]:
+            return not script.startswith("-")
+        case _:
+            return False
 
 
 class Tool(Record):
@@ -250,7 +267,7 @@ class TaskSpec(Record):
     resources: Resources = Resources()
     python: PythonNeeds
     read_only: ReadOnly = ReadOnly()
-    rules: dict[str, Literal["limit", "grader", "journal", "no"]] = {}
+    rules: dict[str, Literal["limit", "grader", "sandbox", "journal", "no"]] = {}
     sources: tuple[Source, ...]
     measured: dict[Tier, Measured] = {}
     renamed: Renamed | None = None

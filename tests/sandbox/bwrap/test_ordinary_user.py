@@ -22,6 +22,7 @@ TESTS = Path(__file__).parents[2]
 FILES = [
     "redteam/test_escape.py",
     "redteam/test_leftovers.py",
+    "redteam/test_machine_code.py",
     "sandbox/bwrap/test_bwrap_sandbox.py",
     "sandbox/bwrap/test_guardian.py",
     "sandbox/bwrap/test_limits.py",

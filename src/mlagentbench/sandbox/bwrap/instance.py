@@ -8,21 +8,25 @@ import select
 import signal
 import socket
 import struct
+import subprocess
+import sys
 
 import anyio
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.guest import GUEST
-from mlagentbench.sandbox.base import Identity
+from mlagentbench.sandbox.base import WORKSPACE, Identity, SandboxSpec
 from mlagentbench.sandbox.bwrap.guardian_client import Started, guardian, identify
-from mlagentbench.sandbox.bwrap.layout import ETC_FILES, EXECUTOR, Layout
+from mlagentbench.sandbox.bwrap.layout import ETC_FILES, EXECUTOR, LAUNCHER, Layout
 from mlagentbench.sandbox.bwrap.limits import SandboxView, hard_limits
 from mlagentbench.sandbox.bwrap.prerequisites import explain_failure
-from mlagentbench.sandbox.bwrap.seccomp import seccomp_filter
+from mlagentbench.sandbox.bwrap.seccomp import sandbox_filter
 
 START_TIMEOUT = 60.0
 DEATH_TIMEOUT = 20.0
 _EXECUTOR_PROGRAM = GUEST / "executor.py"
+_LAUNCHER_PROGRAM = GUEST / "program_launcher.py"
+_NOEXEC_PROGRAM = GUEST / "noexec_mounts.py"
 _CONTROL, _INFO = 3, 4
 
 
@@ -75,6 +79,8 @@ class Instance:
         try:
             async with asyncio.timeout(START_TIMEOUT):
                 await instance._wait_until_ready(errors, info)
+                if layout.spec.machine_code == "installed":
+                    await _forbid_new_machine_code(instance.view.pid, layout.spec)
         except BaseException as error:
             with anyio.CancelScope(shield=True):
                 await instance.kill()
@@ -145,14 +151,14 @@ def _command(layout: Layout, descriptors: list[int]) -> list[str]:
     descriptor below 3 leads to the harness: those stay open in processes that commands could take
     over.
     """
-    files = {EXECUTOR: _EXECUTOR_PROGRAM.read_bytes()}
+    files = {EXECUTOR: _EXECUTOR_PROGRAM.read_bytes(), LAUNCHER: _LAUNCHER_PROGRAM.read_bytes()}
     files |= {name: text.encode() for name, text in ETC_FILES.items()}
     places = {}
     for name, contents in files.items():
         places[name] = len(descriptors)
         descriptors.append(_memory_file(contents))
     options = layout.options(places)
-    refused = seccomp_filter()
+    refused = sandbox_filter(layout.spec.machine_code)
     if refused is not None:
         options += ["--seccomp", str(len(descriptors))]
         descriptors.append(_memory_file(refused))
@@ -161,6 +167,16 @@ def _command(layout: Layout, descriptors: list[int]) -> list[str]:
     limits = hard_limits(layout.spec.limits, own_uid=layout.uid is not None)
     call = [layout.bwrap, "--args", str(arguments), "--info-fd", str(_INFO), "--"]
     return [*call, *layout.command(_CONTROL, json.dumps(limits))]
+
+
+async def _forbid_new_machine_code(executor: int, spec: SandboxSpec) -> None:
+    """Make all mounts noexec that have files of a submission, or where it can create some."""
+    places = [WORKSPACE, *(bind.target for bind in spec.binds)]
+    command = [sys.executable, "-I", "-S", str(_NOEXEC_PROGRAM), str(executor), *places]
+    done = await anyio.run_process(command, stdin=subprocess.DEVNULL, check=False, env={})
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise RunFailed("sandbox", f"cannot forbid new machine code in the sandbox: {said}")
 
 
 def _memory_file(contents: bytes) -> int:

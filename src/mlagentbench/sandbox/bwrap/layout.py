@@ -15,6 +15,7 @@ from mlagentbench.sandbox.base import WORKSPACE, SandboxSpec
 
 HOME = "/home/agent"
 EXECUTOR = "/run/executor.py"
+LAUNCHER = "/run/program_launcher.py"
 TMPFS_PLACES = ("/tmp", "/var/tmp", "/dev/shm", HOME)
 MIN_VAR_TMP = 64_000_000
 
@@ -167,6 +168,8 @@ class Layout:
             if not bind.target.startswith(f"{WORKSPACE}/"):
                 yield from self._parents(bind.target)
             yield from ("--bind" if bind.writable else "--ro-bind", str(bind.source), bind.target)
+        if self.spec.machine_code == "installed":
+            yield from _remount_read_only(WORKSPACE)
 
     def _read_only(self, path: Path) -> Iterator[str]:
         yield from self._parents(str(path))

@@ -109,6 +109,7 @@ class SandboxView:
     """A running sandbox seen from the host: its /proc and its tmpfs."""
 
     def __init__(self, inside_pid: int) -> None:
+        self.pid = inside_pid
         root = f"/proc/{inside_pid}/root"
         self._proc = os.open(f"{root}/proc", os.O_RDONLY | os.O_DIRECTORY)
         self._tmpfs = [

@@ -9,6 +9,7 @@ import contextlib
 import math
 import os
 import posixpath
+import shlex
 import signal
 import socket
 import time
@@ -40,10 +41,12 @@ from mlagentbench.sandbox.bwrap.channel import (
 )
 from mlagentbench.sandbox.bwrap.command import Command, OutputPipe
 from mlagentbench.sandbox.bwrap.instance import Instance
-from mlagentbench.sandbox.bwrap.layout import HOME, Layout
+from mlagentbench.sandbox.bwrap.layout import HOME, LAUNCHER, Layout
 from mlagentbench.sandbox.bwrap.limits import PERIOD, LimitWatch, Thread, limit_hit, stayed_at_rest
 from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap, isolation, unprivileged_uid
+from mlagentbench.sandbox.bwrap.seccomp import program_filter
 from mlagentbench.sandbox.bwrap.session import SandboxProcess
+from mlagentbench.tasks.spec import is_python_program
 
 MAX_READ = 1_000_000_000
 KILL_GRACE = 5.0
@@ -233,6 +236,8 @@ class BubblewrapSandbox:
         keep: bool = False,
         tidy: bool,
     ) -> dict[str, Json]:
+        if self.spec.machine_code == "installed":
+            command = _launched(command)
         return {
             "command": list(command),
             "cwd": posixpath.join(WORKSPACE, cwd),
@@ -423,6 +428,14 @@ def _environment(spec: SandboxSpec) -> dict[str, str]:
         **threads,
         **spec.env,
     }
+
+
+def _launched(command: Sequence[str]) -> list[str]:
+    """A command that runs a Python program so that it can start no other one."""
+    if not is_python_program(command):
+        reason = f"`{shlex.join(command)}` is not of the form `python SCRIPT ARGUMENTS`"
+        raise RunFailed("sandbox", reason)
+    return [command[0], LAUNCHER, program_filter().hex(), *command[1:]]
 
 
 def _result(
