@@ -107,6 +107,19 @@ def test_what_limits_trust_is_in_doubt(label: str, different: dict[str, Any]) ->
     assert not lines_of(made_record())[label].doubt
 
 
+@pytest.mark.parametrize(
+    ("different", "text"),
+    [
+        ({}, "none; submissions are not executed"),
+        ({"machine_code": "any"}, "any; nothing prevents compiled code"),
+        ({"machine_code": "installed"}, "only that of Python and the installed libraries"),
+        ({"origin": "legacy"}, "unknown"),
+    ],
+)
+def test_what_submissions_could_execute_is_said(different: dict[str, Any], text: str) -> None:
+    assert lines_of(made_record(**different))["machine code in submissions"].value == text
+
+
 def test_a_secret_seed_and_nobody_answering_are_in_no_doubt() -> None:
     record = made_record(tier="mini", mini_seed="secret 1f2e", answered_by="nobody")
     assert not any(line.doubt for line in lines_of(record).values())

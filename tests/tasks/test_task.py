@@ -88,6 +88,11 @@ def test_seeds_are_fixed_and_apart(folder: Path) -> None:
         ),
         ('kind = "predictions"', 'kind = "timed"', "kind = 'timed' needs a [collect] table"),
         (
+            "[python]",
+            '[collect]\ncommand = "./serve"\nmachine_code = "installed"\n[python]',
+            "machine_code = 'installed' needs a command like 'python SCRIPT'",
+        ),
+        (
             'kind = "generated"',
             'kind = "url"\nfiles = [{ path = "../escape" }]',
             "sources.0.files.0.path: expected a path below the directory it belongs to",
