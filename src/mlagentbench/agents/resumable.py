@@ -7,6 +7,7 @@ a second time; after the end of the journal it continues. An agent without a mem
 this: see reply_memory.py.
 """
 
+import json
 import math
 from collections import deque
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from inspect_ai.tool import ToolInfo
 
 from mlagentbench.agents.reply_memory import next_recorded_reply
 from mlagentbench.agents.status_text import problem_with_history
+from mlagentbench.environment.actions.action import storable
 from mlagentbench.environment.ask_models import MAIN
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import RunFailed
@@ -94,11 +96,16 @@ class ResumableRun:
 
     def _step(self, action: Action) -> Step:
         step = self._steps.popleft() if self._steps else self.environment.steps[-1]
-        if step.action.model_dump_json() != action.model_dump_json():
+        if _stored(step.action) != _stored(action):
             raise _divergence(step.n, f"it was {step.action.name}, not {action.name}")
         self.used = step.usage or self.used
         self._replayed = step.n
         return step
+
+
+def _stored(action: Action) -> str:
+    """The action as the journal has it, also with characters that are not valid Unicode."""
+    return json.dumps(storable(action).model_dump())
 
 
 def _used(environment: Environment, steps: int) -> Usage:

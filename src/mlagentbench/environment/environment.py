@@ -36,6 +36,7 @@ from mlagentbench.environment.actions.action import (
     Actions,
     ActionSpec,
     StepNotes,
+    storable,
 )
 from mlagentbench.environment.actions.action_sets import STANDARD_ACTIONS
 from mlagentbench.environment.actions.execute import python_repl
@@ -272,6 +273,7 @@ class Environment:
             self._context.patience = patience
             self._context.notes = StepNotes()
             number, started, clock = len(self.steps) + 1, time.time(), time.monotonic()
+            action = storable(action)
             self._write(BeginLine, step=number, action=action)
             self.budget.add_step()
             try:
@@ -302,6 +304,7 @@ class Environment:
                 raise self._ended
             self.budget.check()
             number = len(self.steps) + 1
+            action = storable(action)
             self._write(BeginLine, step=number, action=action)
             self.budget.add_step()
             self._context.notes = StepNotes()

@@ -21,6 +21,10 @@ from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
 MAX_LINKS = 40
+MAX_PATH = 4096
+"""Characters of a path; the system takes no longer one."""
+MAX_PARTS = 500
+"""Parts of a path and of the links on its way, so that resolving it takes no time."""
 _TOP = (WORKSPACE.strip("/"),)
 
 
@@ -74,13 +78,18 @@ class Workspace:
         Raises PathRefused when it leads out of the workspace. Links are resolved on the host, but
         files are read and written in the sandbox, so swapping a link meanwhile gains nothing.
         """
+        if len(path) > MAX_PATH:
+            raise ActionError(f"{path[:100]!r}... is not a path: it has {len(path):,} characters")
         if not path.strip() or not is_valid_argument(path):
             raise ActionError(f"{path!r} is not a path")
         here = () if path.startswith("/") else _TOP
         ahead = _parts(path)
-        links = 0
+        links = parts = 0
         while ahead:
             part = ahead.pop()
+            parts += 1
+            if parts > MAX_PARTS:
+                raise ActionError(f"{path}: the path has more than {MAX_PARTS} parts")
             here = here[:-1] if part == ".." else (*here, part)
             target = self._link_at(here)
             if target is not None:
@@ -100,17 +109,17 @@ class Workspace:
         if len(place) < 2 or place[:1] != _TOP or (len(place) == 2 and place[1] in self.protected):
             return None
         try:
-            return str(self._on_host(*place[1:]).readlink())
+            return os.readlink(self._on_host(*place[1:]))  # noqa: PTH115, a long Path is slow
         except OSError:
             return None
 
-    def _on_host(self, top: str, *below: str) -> Path:
-        return self.protected.get(top, self.directory / top).joinpath(*below)
+    def _on_host(self, top: str, *below: str) -> str:
+        return "/".join((str(self.protected.get(top, self.directory / top)), *below))
 
     def size(self, relative: str) -> int:
         """The size of a file in bytes; 0 if there is none."""
         try:
-            return self._on_host(*relative.split("/")).lstat().st_size
+            return os.lstat(self._on_host(*relative.split("/"))).st_size
         except OSError:
             return 0
 
@@ -163,10 +172,16 @@ def sandbox_spec(
 
 def is_valid_argument(text: str) -> bool:
     """Whether the system accepts it as a path or argument; models can write anything as JSON."""
+    return "\0" not in text and is_unicode(text)
+
+
+def is_unicode(text: str) -> bool:
+    """Whether it can be encoded; JSON can have one half of a surrogate pair."""
     try:
-        return b"\0" not in os.fsencode(text)
+        text.encode()
     except UnicodeEncodeError:
         return False
+    return True
 
 
 def _parts(path: str) -> list[str]:

@@ -1,6 +1,7 @@
 """The Python REPL in the sandbox; standard library only.
 
     serve ADDRESS                     keeps the state; one per sandbox
+    wait ADDRESS                      returns when the server takes code
     ask ADDRESS SECONDS MAX_BYTES     sends the code on stdin, prints what it prints
 
 Code runs in the server's main thread, with stdout and stderr on the asker's connection, also those
@@ -57,7 +58,7 @@ def listen(listener: socket.socket, asked: "queue.Queue[tuple[socket.socket, str
         if kind == INTERRUPT:
             os.kill(os.getpid(), signal.SIGINT)
             connection.close()
-        else:
+        elif kind == RUN:
             asked.put((connection, code.decode("utf-8", "replace")))
 
 
@@ -142,6 +143,15 @@ def ask(address: str, seconds: float, max_bytes: int) -> int:
     return broken or (held[0] if held in (bytes([OK]), bytes([RAISED])) else ENDED)
 
 
+def wait(address: str) -> int:
+    """Wait for the server to start; returns the exit code."""
+    connection = connect(address)
+    if connection is None:
+        return ENDED
+    connection.close()
+    return OK
+
+
 def connect(address: str) -> socket.socket | None:
     """A connection to the server, which may still be starting."""
     until = time.monotonic() + CONNECT_SECONDS
@@ -179,5 +189,7 @@ def receive_all(connection: socket.socket) -> bytes:
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve(sys.argv[2])
+    elif sys.argv[1] == "wait":
+        sys.exit(wait(sys.argv[2]))
     else:
         sys.exit(ask(sys.argv[2], float(sys.argv[3]), int(sys.argv[4])))

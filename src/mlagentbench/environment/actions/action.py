@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.workspace import Workspace
+from mlagentbench.environment.workspace import Workspace, is_unicode
 from mlagentbench.errors import ActionError, ContextOverflow, ModelRefused, RunEnded
 from mlagentbench.inspect_private import sample_end
 from mlagentbench.records import Action, Json, Observation, Step
@@ -49,6 +49,15 @@ AskPerson = Callable[[str], Awaitable[str]]
 
 MAX_TEXT = 50_000_000
 """Bytes of the largest file that file actions read."""
+MAX_NAME = 200
+"""Characters of an action's name."""
+MAX_CHARACTERS = 5_000_000
+MAX_VALUES = 10_000
+MAX_DEPTH = 20
+MAX_BITS = 1_000
+"""Of a number: more digits are no number of anything."""
+LEFT_OUT = "left out"
+"""The only argument of an action whose arguments cannot be used; its value says why."""
 
 
 @dataclass
@@ -140,6 +149,43 @@ class ActionContext:
         self.notes.edited = found
 
 
+def storable(action: Action) -> Action:
+    """The action as it is carried out and stored: arguments that cannot be are left out."""
+    name, problem = action.name[:MAX_NAME], _unusable(action.arguments)
+    if problem is not None:
+        return Action(name=name, arguments={LEFT_OUT: problem})
+    return action if name == action.name else action.model_copy(update={"name": name})
+
+
+def _unusable(arguments: Mapping[str, Json]) -> str | None:
+    """Why these arguments cannot be used by any action; None if they can."""
+    characters = values = 0
+    level: list[Json] = [arguments]
+    for _depth in range(MAX_DEPTH):
+        below: list[Json] = []
+        for value in level:
+            values += 1
+            if isinstance(value, str):
+                characters += len(value)
+                if not is_unicode(value):
+                    return "a text is not valid Unicode"
+            elif isinstance(value, int) and value.bit_length() > MAX_BITS:
+                return f"a number has more than {MAX_BITS} bits"
+            elif isinstance(value, Mapping):
+                below += value.keys()
+                below += value.values()
+            elif isinstance(value, list | tuple):
+                below += value
+        if values + len(below) > MAX_VALUES:
+            return f"there are more than {MAX_VALUES:,} values"
+        if characters > MAX_CHARACTERS:
+            return f"there are more than {MAX_CHARACTERS:,} characters"
+        if not below:
+            return None
+        level = below
+    return f"they are nested more than {MAX_DEPTH} levels deep"
+
+
 def file_error(path: str, error: OSError) -> str:
     """What is wrong with a path, for the agent."""
     match error:
@@ -196,6 +242,9 @@ class ActionSpec:
 
     def check(self, arguments: Mapping[str, Json]) -> dict[str, Any]:
         """The arguments with their types; raises ActionError with the correct usage."""
+        if LEFT_OUT in arguments:
+            reason = f"{self.name}: the arguments cannot be used: {arguments[LEFT_OUT]}"
+            raise ActionError(reason, fault="bad arguments")
         try:
             model = self.arguments.model_validate(dict(arguments))
         except ValidationError as error:
@@ -205,7 +254,7 @@ class ActionSpec:
         return {name: getattr(model, name) for name in self.arguments.model_fields}
 
     def _problem(self, problem: dict[str, Any]) -> str:
-        name = str(problem["loc"][0]) if problem["loc"] else "arguments"
+        name = str(problem["loc"][0])[:MAX_NAME] if problem["loc"] else "arguments"
         if problem["type"] == "missing":
             return f"the argument {name} is missing"
         if problem["type"] == "extra_forbidden":

@@ -14,7 +14,14 @@ MAX_SHOWN = 20_000
 MAX_LINES = 100
 """Lines that one Inspect Script Lines shows."""
 MAX_LISTED = 500
-_COPY = 'mkdir -p -- "$(dirname -- "$2")" && cp -fT -- "$1" "$2"'
+MAX_SECONDS = 600.0
+"""Of a command that lists, copies or removes files."""
+_COPY = """
+for file in "$1" "$2"; do
+    if [ -p "$file" ]; then echo "cp: $file is a named pipe, not a file"; exit 1; fi
+done
+mkdir -p -- "$(dirname -- "$2")" && cp -fT -- "$1" "$2"
+"""
 
 LineNumber = Annotated[int, Field(ge=1)]
 
@@ -29,7 +36,8 @@ async def list_files(at: ActionContext, dir_path: str = ".") -> str:
     folder = at.workspace.resolve(dir_path)
     only_inside = ["-mindepth", "1", "-maxdepth", "1"]
     result = await at.sandbox.run(
-        ["find", f"./{folder}/.", *only_inside, "-printf", r"%f\0%y\0%s\0%l\0"]
+        ["find", f"./{folder}/.", *only_inside, "-printf", r"%f\0%y\0%s\0%l\0"],
+        timeout=_patience(at),
     )
     if result.exit_code != 0:
         raise ActionError(f"{dir_path} {_why_not_listed(result)}")
@@ -153,7 +161,9 @@ async def copy_file(at: ActionContext, source: str, destination: str) -> str:
     """
     original = at.workspace.resolve(source)
     found = at.workspace.resolve_for_writing(destination)
-    result = await at.sandbox.run(["sh", "-c", _COPY, "sh", original, found])
+    result = await at.sandbox.run(["sh", "-c", _COPY, "sh", original, found], timeout=_patience(at))
+    if result.limit is not None:
+        raise ActionError(f"{source} was not copied: {result.limit}")
     if result.exit_code != 0:
         raise ActionError(result.output.strip().removeprefix("cp: "))
     at.notes.edited = found
@@ -203,7 +213,7 @@ async def undo_edit_script(at: ActionContext, script_name: str) -> str:
     store = at.snapshots.store
     before = entry_at(store, at.undo[found][-1], found)
     if before is None:
-        await at.sandbox.run(["rm", "-f", "--", found])
+        await at.sandbox.run(["rm", "-f", "--", found], timeout=_patience(at))
         done = f"{script_name} did not exist before its last change, and was removed"
     elif before.kind != "file":
         raise ActionError(f"{script_name} was not a file before its last change")
@@ -215,6 +225,10 @@ async def undo_edit_script(at: ActionContext, script_name: str) -> str:
     at.notes.edited, at.notes.undone = None, found
     left = len(at.undo[found]) - 1
     return f"{done}; {left} earlier {'change' if left == 1 else 'changes'} can be taken back"
+
+
+def _patience(at: ActionContext) -> float:
+    return min(MAX_SECONDS, at.command_time())
 
 
 def _size(text: str) -> str:

@@ -64,21 +64,17 @@ class Repl:
             await self.stop()
             await to_thread.run_sync(self._before_start)
             self._start()
-        patience = repl_server.CONNECT_SECONDS + 2 * repl_server.GRACE_SECONDS
-        asker = [self._python, "-I", "-S", "-c", _source(), "ask", self._address]
-        try:
-            result = await self._sandbox.run(
-                [*asker, str(seconds), str(max_bytes)],
-                stdin=code.encode("utf-8", "replace"),
-                timeout=seconds + patience,
-                on_output=on_output,
-                tidy=False,
-            )
-        except BaseException:
-            self._cancel()
-            raise
+            await self._client("wait", timeout=2 * repl_server.CONNECT_SECONDS)
+        result = await self._client(
+            "ask",
+            str(seconds),
+            str(max_bytes),
+            stdin=code.encode("utf-8", "replace"),
+            timeout=seconds + 2 * repl_server.GRACE_SECONDS,
+            on_output=on_output,
+        )
         emptied, self._emptied = self._emptied, False
-        limit = _limit(result.exit_code, seconds, max_bytes)
+        limit = result.limit or _limit(result.exit_code, seconds, max_bytes)
         lost = None
         if result.exit_code not in _SESSION_ALIVE:
             ended = await self._server_result()
@@ -107,6 +103,24 @@ class Repl:
         self._address = f"/tmp/.python-{secrets.token_hex(8)}"
         command = [self._python, "-P", "-u", "-c", _source(), "serve", self._address]
         self._server = asyncio.create_task(self._sandbox.run(command, timeout=SERVER_SECONDS))
+
+    async def _client(
+        self,
+        *words: str,
+        timeout: float,
+        stdin: bytes = b"",
+        on_output: Callable[[bytes], None] | None = None,
+    ) -> CommandResult:
+        """Run the client in the sandbox; the code can stop it, but not the harness's clock."""
+        what, *more = words
+        command = [self._python, "-I", "-S", "-c", _source(), what, self._address, *more]
+        try:
+            return await self._sandbox.run(
+                command, stdin=stdin, timeout=timeout, on_output=on_output, tidy=False
+            )
+        except BaseException:
+            self._cancel()
+            raise
 
     def _cancel(self) -> None:
         if self._server is not None:
