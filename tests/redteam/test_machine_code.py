@@ -13,6 +13,8 @@ from sandboxes import sandbox_on
 from mlagentbench.errors import RunFailed
 from mlagentbench.records import MachineCode
 from mlagentbench.sandbox.base import Bind
+from mlagentbench.sandbox.bwrap import instance
+from mlagentbench.sandbox.sandbox_check import check_machine_code
 
 pytestmark = pytest.mark.slow
 
@@ -142,3 +144,30 @@ def test_an_unknown_machine_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     with pytest.raises(RunFailed, match="installed machine code on riscv64, only on x86_64 and"):
         asyncio.run(sandbox_on(tmp_path / "workspace", machine_code="installed").start())
+
+
+def test_doctor_tests_it() -> None:
+    result = asyncio.run(check_machine_code())
+    assert (result.ok, result.problem) == (True, "")
+
+
+def test_doctor_finds_mounts_that_allow_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = tmp_path / "nothing.py"
+    nothing.write_text("")
+    monkeypatch.setattr(instance, "_NOEXEC_PROGRAM", nothing)
+    result = asyncio.run(check_machine_code())
+    assert not result.ok
+    assert result.problem.splitlines() == [
+        f"executing a file in {place} is possible"
+        for place in ("/tmp", "/var/tmp", "/dev/shm", "/home/agent")
+    ]
+
+
+def test_a_machine_that_cannot_change_the_mounts_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "broken.py"
+    broken.write_text("raise PermissionError(1, 'Operation not permitted', 'mount namespace')")
+    monkeypatch.setattr(instance, "_NOEXEC_PROGRAM", broken)
+    result = asyncio.run(check_machine_code())
+    assert "cannot forbid new machine code in the sandbox: PermissionError" in result.problem

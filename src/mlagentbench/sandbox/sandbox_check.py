@@ -4,12 +4,37 @@ import asyncio
 import sys
 from pathlib import Path
 
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import scratch_directory
 from mlagentbench.sandbox.base import SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.conformance import ConformanceResult, check_sandbox
 from mlagentbench.sandbox.inspect_adapter import InspectSandbox
+
+_ATTEMPTS = """
+import mmap, os, pathlib, subprocess
+
+def map_file(place):
+    file = pathlib.Path(place, "code")
+    file.write_bytes(bytes(mmap.PAGESIZE))
+    with file.open("rb") as opened:
+        mmap.mmap(opened.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
+
+attempts = {
+    "starting a program": lambda: subprocess.run(["true"]),
+    "executable memory": lambda: mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_EXEC),
+    "writing to the workspace": lambda: pathlib.Path("new").touch(),
+    "writing to /proc": lambda: os.open("/proc/self/mem", os.O_WRONLY),
+}
+for place in ("/tmp", "/var/tmp", "/dev/shm", pathlib.Path.home()):
+    attempts[f"executing a file in {place}"] = lambda place=place: map_file(place)
+for name, attempt in attempts.items():
+    try:
+        attempt()
+    except OSError:
+        continue
+    print(name, "is possible")
+"""
 
 
 def check_bubblewrap() -> list[ConformanceResult]:
@@ -21,7 +46,24 @@ async def _check_bubblewrap() -> list[ConformanceResult]:
     with scratch_directory("check") as directory:
         spec = SandboxSpec(workspace=directory, python_env=Path(sys.base_prefix))
         async with BubblewrapSandbox(spec) as sandbox:
-            return await check_sandbox(sandbox)
+            results = await check_sandbox(sandbox)
+    return [*results, await check_machine_code()]
+
+
+async def check_machine_code() -> ConformanceResult:
+    """Test whether submissions can be kept from executing code of their own."""
+    name = "submitted programs execute only installed machine code"
+    with scratch_directory("check") as directory:
+        (directory / "attempts.py").write_text(_ATTEMPTS, encoding="utf-8")
+        python = Path(sys.base_prefix)
+        spec = SandboxSpec(workspace=directory, python_env=python, machine_code="installed")
+        try:
+            async with BubblewrapSandbox(spec) as sandbox:
+                result = await sandbox.run(["python3", "attempts.py"])
+        except RunFailed as error:
+            return ConformanceResult(name=name, ok=False, problem=str(error))
+    held = result.exit_code == 0 and not result.output
+    return ConformanceResult(name=name, ok=held, problem=result.output.strip())
 
 
 def check_inspect_provider(provider: str) -> list[ConformanceResult]:

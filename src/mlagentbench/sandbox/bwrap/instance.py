@@ -151,7 +151,9 @@ def _command(layout: Layout, descriptors: list[int]) -> list[str]:
     descriptor below 3 leads to the harness: those stay open in processes that commands could take
     over.
     """
-    files = {EXECUTOR: _EXECUTOR_PROGRAM.read_bytes(), LAUNCHER: _LAUNCHER_PROGRAM.read_bytes()}
+    files = {EXECUTOR: _EXECUTOR_PROGRAM.read_bytes()}
+    if layout.spec.machine_code == "installed":
+        files[LAUNCHER] = _LAUNCHER_PROGRAM.read_bytes()
     files |= {name: text.encode() for name, text in ETC_FILES.items()}
     places = {}
     for name, contents in files.items():
