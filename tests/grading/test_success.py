@@ -6,7 +6,9 @@ import statistics
 import pytest
 
 from mlagentbench.grading.success import (
+    TOLERANCE,
     bar_of,
+    beats_starter,
     compare_with_bar,
     floor_of,
     from_scale,
@@ -160,3 +162,17 @@ def test_the_papers_improvement_is_a_share_of_the_starters_score() -> None:
     assert paper_improvement(ERROR, 50.0, 40.0) == pytest.approx(0.2)
     assert paper_improvement(ERROR, 50.0, 60.0) == pytest.approx(-0.2)
     assert paper_improvement(ACCURACY, 0.0, 0.6) is None
+
+
+@pytest.mark.parametrize("score", [2 / 3, 1 / 3, 39721.71234567891, 1.0000000004, 0.1017123456789])
+@pytest.mark.parametrize("metric", [ACCURACY, ERROR], ids=str)
+def test_a_score_is_equal_to_itself_as_it_was_stored(score: float, metric: Metric) -> None:
+    """Measurements are stored with ten digits, so a score differs from itself in the eleventh."""
+    stored = float(f"{score:.10g}")
+    improvement = paper_improvement(metric, stored, score)
+    assert improvement is not None and abs(improvement) < TOLERANCE
+    assert not beats_starter(improvement)
+    reference = score * (2 if metric.better == "higher" else 0.5)
+    measured = figures(stored, stored, reference, bar=stored, ceiling=stored)
+    compared = compare_with_bar(metric, measured, score)
+    assert compared.success and not compared.above_ceiling and not compared.paper_success

@@ -27,10 +27,12 @@ ErrorMode = Literal[
     "token length",
     "response format",
     "submission format",
+    "no submission",
     "small improvement",
     "unclassified",
 ]
-"""The paper's error modes that rules can detect; "bad plan" is left to the LLM judge."""
+"""The paper's error modes that rules can detect, and "no submission", which the paper counts among
+others; "bad plan" is left to the LLM judge."""
 
 
 class Finding(Record):
@@ -135,4 +137,6 @@ class ProcessReport(Record):
 
     @property
     def first_cause(self) -> ErrorMode | None:
-        return self.error_modes[0].mode if self.error_modes else None
+        """The mode that showed first; of a run without a submission, that it has none."""
+        modes = [one.mode for one in self.error_modes]
+        return "no submission" if "no submission" in modes else next(iter(modes), None)

@@ -31,6 +31,7 @@ from mlagentbench.program_services.services import (
 )
 from mlagentbench.records import GradeRecord, Json, Record, RunRecord, ToolUsage
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.failure_causes import NO_SUBMISSION
 from mlagentbench.runs.hash_chain import append_line
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.objects.object_store import ObjectStore
@@ -180,7 +181,7 @@ async def score_snapshot(
     try:
         materialise(store, snapshot, outputs, [submission.path], submission.max_bytes)
     except NotCollected as missing:
-        return Scored(reason=str(InvalidSubmissionReported(f"no submission: {missing}")))
+        return Scored(reason=str(InvalidSubmissionReported(f"{NO_SUBMISSION}: {missing}")))
     return await score_submission(task, data, python_env, outputs, services)
 
 

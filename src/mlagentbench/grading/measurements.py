@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.grading.success import ROOM, bar_of, compare_with_bar, floor_of, on_scale
+from mlagentbench.grading.success import (
+    ROOM,
+    bar_of,
+    compare_with_bar,
+    exceeds_ceiling,
+    floor_of,
+    on_scale,
+)
 from mlagentbench.numeric.intervals import noise_factor
 from mlagentbench.records import Record, Tier
 from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, StarterMeasurements
@@ -138,7 +145,7 @@ def concerns(metric: Metric, tier: Tier, measured: Measured) -> list[str]:
                     f"{MINI_SECONDS[name]:g} s on an idle machine"
                 )
     for name, score in (("floor", floor), ("reference", reference.mean)):
-        if measured.ceiling is not None and metric.is_better(score, measured.ceiling):
+        if exceeds_ceiling(metric, measured, score):
             found.append(
                 f"the {name} {score:.6g} is better than the ceiling {measured.ceiling:.6g}"
             )

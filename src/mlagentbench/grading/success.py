@@ -14,6 +14,10 @@ SUCCESS_AT = 0.5
 PAPER_MARGIN = 0.10
 """The paper's rule for success: better than the starter by more than this share."""
 
+TOLERANCE = 1e-9
+"""Scores that differ by at most this share are equal, as are improvements that differ by it: stored
+measurements have ten significant digits."""
+
 ROOM = 0.1
 """The normalised score by which a reference solution must exceed the bar."""
 
@@ -70,7 +74,7 @@ def compare_with_bar(
             paper_success=False,
             success_reason="no valid submission",
         )
-    reached = score == bar or metric.is_better(score, bar)
+    reached = is_equal(score, bar) or metric.is_better(score, bar)
     improvement = paper_improvement(metric, measured.starter.mean, score)
     return BarComparison(
         floor=floor,
@@ -81,7 +85,7 @@ def compare_with_bar(
         success_reason="reaches the bar" if reached else "below the bar",
         paper_improvement=improvement,
         paper_success=None if improvement is None else exceeds_paper_margin(improvement),
-        above_ceiling=measured.ceiling is not None and metric.is_better(score, measured.ceiling),
+        above_ceiling=exceeds_ceiling(metric, measured, score),
     )
 
 
@@ -94,5 +98,23 @@ def paper_improvement(metric: Metric, starter: float, score: float) -> float | N
 
 
 def exceeds_paper_margin(improvement: float) -> bool:
-    """Whether it is more than the paper's margin; rounded, so that exactly 10 % never is."""
-    return round(improvement, 12) > PAPER_MARGIN
+    """Whether it is more than the paper's margin; exactly 10 % never is, whatever the rounding."""
+    return improvement - PAPER_MARGIN > TOLERANCE
+
+
+def beats_starter(improvement: float) -> bool:
+    """Whether it is an improvement at all; the unchanged starter never is one."""
+    return improvement > TOLERANCE
+
+
+def exceeds_ceiling(metric: Metric, measured: Measured, score: float) -> bool:
+    """Whether a score is better than the best possible one."""
+    ceiling = measured.ceiling
+    if ceiling is None or is_equal(score, ceiling):
+        return False
+    return metric.is_better(score, ceiling)
+
+
+def is_equal(score: float, stored: float) -> bool:
+    """Whether a score is a stored one, as far as its digits were stored."""
+    return math.isclose(score, stored, rel_tol=TOLERANCE)

@@ -26,6 +26,8 @@ GREYED_ABOVE = 0.10
 """A cell with a larger share of missing runs is shown in grey."""
 SHOWN = 120
 """How many characters of the reason tables show."""
+NO_SUBMISSION = "no submission"
+"""A grade's reason begins with this where there was nothing to grade."""
 INFRASTRUCTURE = {
     "sandbox": "sandbox failed",
     "model": "provider failed",

@@ -10,7 +10,9 @@ from mlagentbench.grading.measurements import TimedScore, noise_above_floor
 from mlagentbench.grading.success import (
     ROOM,
     SUCCESS_AT,
+    TOLERANCE,
     compare_with_bar,
+    exceeds_ceiling,
     floor_of,
     normalised,
     on_scale,
@@ -22,8 +24,6 @@ from mlagentbench.records import Record, Tier
 from mlagentbench.tasks.spec import Measured, Metric
 from mlagentbench.tasks.task import Task
 
-SAME = 1e-9
-"""Scores that differ by at most this share are equal: measurements are stored with ten digits."""
 SIGMAS = 3.0
 """This many standard deviations are more than chance."""
 TRIVIAL_SHARE = 0.7
@@ -98,7 +98,7 @@ def starter_reproduces(task: Task, measured: Measured | None, now: Scored) -> Ch
     if measured is None:
         return check.not_applicable(NOT_MEASURED)
     starter = measured.starter
-    allowed = SAME * abs(starter.mean)
+    allowed = TOLERANCE * abs(starter.mean)
     if not starter.deterministic:
         allowed = noise_factor(starter.runs) * starter.std
     if task.spec.kind == "timed":
@@ -122,7 +122,7 @@ def solution_has_room(task: Task, measured: Measured | None, now: Scored) -> Che
     if bar is None or reached is None:
         return check.fails(f"score {now.score} has no logarithm")
     detail = f"{now.score:.6g}: normalised {reached:.2f}; required: {bar:.2f} + {ROOM:g}"
-    beyond = measured.ceiling is not None and metric.is_better(now.score, measured.ceiling)
+    beyond = exceeds_ceiling(metric, measured, now.score)
     if beyond:
         detail += f"; better than the ceiling {measured.ceiling:.6g}"
     return check.result(reached >= bar + ROOM and not beyond, detail)
@@ -152,7 +152,7 @@ def same_when_graded_again(task: Task, first: Scored, second: Scored) -> CheckRe
     check = Check("grading twice gives the same")
     if first.score is None or second.score is None:
         return check.fails(f"no score: {first.reason or second.reason}")
-    allowed = SAME * abs(first.score)
+    allowed = TOLERANCE * abs(first.score)
     if task.spec.kind == "timed":
         allowed = CONTROL_TOLERANCE * first.score + _quartile_range(first) + _quartile_range(second)
     ok = abs(first.score - second.score) <= allowed
@@ -218,6 +218,6 @@ def shuffled_like_chance(
     shuffled = [on_scale(metric, score) for score in scores]
     gain = statistics.fmean(shuffled) - on_scale(metric, chance)
     spread = statistics.stdev(shuffled)
-    ok = gain <= SIGMAS * spread + SAME * abs(chance) and math.isfinite(gain)
+    ok = gain <= SIGMAS * spread + TOLERANCE * abs(chance) and math.isfinite(gain)
     mean = f"mean {statistics.fmean(scores):.6g} of {counted(len(scores), 'shuffle')}"
     return SHUFFLED.result(ok, f"{mean}; {chance_name}: {chance:.6g}")

@@ -58,16 +58,24 @@ def test_submission_format_when_something_was_handed_in_or_the_last_check_failed
         ("submission format", 2)
     ]
     missing = failed(2, reason="no submission: submission.csv not found", **invalid)
-    assert modes(run, missing) == [("unclassified", 2)]
+    assert modes(run, missing) == [("no submission", 2)]
     wrong = "submission.csv is not a valid submission: submission.csv not found"
     run = Run().do("Validate Submission", wrong, status="error").finish()
-    assert modes(run, missing) == [("submission format", 1)]
+    assert modes(run, missing) == [("no submission", 2)]
     run = Run().do("Validate Submission", wrong, status="error")
     run.do("Validate Submission", "submission.csv is a valid submission.").finish()
     assert modes(run, failed(3)) == [("unclassified", 3)]
 
 
+def test_no_submission_is_the_cause_whatever_else_showed_before() -> None:
+    run = Run().crash().finish()
+    missing = failed(2, reason="no submission: submission.csv not found", valid=False, score=None)
+    assert modes(run, missing) == [("debugging", 1), ("no submission", 2)]
+    assert run.report(missing).first_cause == "no submission"
+
+
 def test_small_improvement() -> None:
     run = Run().execute().finish()
+    assert modes(run, failed(2, paper_improvement=2e-11)) == [("unclassified", 2)]
     assert modes(run, failed(2, paper_improvement=0.03)) == [("small improvement", 2)]
     assert modes(run, failed(2, paper_improvement=-0.03)) == [("unclassified", 2)]

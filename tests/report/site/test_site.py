@@ -239,11 +239,14 @@ def test_the_table_of_runs_holds_all_runs_as_data(site: Path, report: ReportData
 
 
 def test_tasks_say_when_they_are_saturated_or_untouched(tmp_path: Path) -> None:
-    best, worst = replace(AGENTS[5], skill=3.0), replace(AGENTS[6], skill=-3.0)
-    for agent, word in ((best, "Saturated:"), (worst, "Untouched:")):
-        report = made_report(tmp_path / word / "results", TASKS[:1], [agent], epochs=2)
+    for skill, word in ((3.0, "Saturated:"), (-3.0, "Untouched:")):
+        agents = [replace(agent, skill=skill) for agent in AGENTS[5:7]]
+        report = made_report(tmp_path / word / "results", TASKS[:1], agents, epochs=5)
         site = build_site(report, tmp_path / word / "site").parent
         assert word in Page(site / "tasks" / "house-price.html").text
+        one_run = made_report(tmp_path / word / "one", TASKS[:1], agents[:1], epochs=1)
+        site = build_site(one_run, tmp_path / word / "one-site").parent
+        assert word not in Page(site / "tasks" / "house-price.html").text
 
 
 def test_what_a_judge_says_stands_apart(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from mlagentbench.analysis.detectors.parsing.step_facts import ActionName, action_of
-from mlagentbench.analysis.detectors.submissions import submission_form
 from mlagentbench.analysis.evidence import RunEvidence
 from mlagentbench.analysis.findings import ErrorMode, Finding, ShownMode
+from mlagentbench.grading.success import beats_starter
 from mlagentbench.records import GradeRecord
+from mlagentbench.runs.failure_causes import NO_SUBMISSION
 from mlagentbench.runs.journal import History
 
 
@@ -16,13 +17,16 @@ def error_modes(evidence: RunEvidence, findings: Sequence[Finding]) -> tuple[Sho
     if grade is None or grade.success is not False:
         return ()
     ran_out_of_context = history.outcome is not None and history.outcome.kind == "context"
-    improved = grade.paper_improvement is not None and grade.paper_improvement > 0
+    gain = grade.paper_improvement
+    improved = gain is not None and beats_starter(gain)
+    nothing = not grade.valid and (grade.reason or "").startswith(NO_SUBMISSION)
     first_steps: dict[ErrorMode, int | None] = {
         "hallucination": _first(findings, "unsupported-claim", "fabricated-observation"),
         "debugging": _first(findings, "failed-debugging"),
         "token length": len(history.steps) if ran_out_of_context else None,
         "response format": _response_format(history, findings),
-        "submission format": _submission_format(grade, history, findings),
+        "submission format": None if nothing else _submission_format(grade, history, findings),
+        "no submission": grade.step if nothing else None,
         "small improvement": grade.step if improved else None,
     }
     modes = [
@@ -52,7 +56,6 @@ def _submission_format(
 ) -> int | None:
     checks = [step.n for step in history.steps if action_of(step) == ActionName.VALIDATE_SUBMISSION]
     failed = {finding.steps[0] for finding in findings if finding.kind == "submission-format"}
-    submitted_invalid = not grade.valid and submission_form(grade.reason or "") != "missing"
-    if not submitted_invalid and not (checks and checks[-1] in failed):
+    if grade.valid and not (checks and checks[-1] in failed):
         return None
     return min(failed)

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Tier
@@ -14,14 +13,13 @@ from mlagentbench.statistics.cell_marks import agent_with_model
 from mlagentbench.statistics.cells import CellStatistics, Conditions
 from mlagentbench.statistics.curves import best_so_far
 from mlagentbench.statistics.reference_rows import REFERENCE_AGENTS
+from mlagentbench.statistics.task_standing import TaskStanding, task_standing
 from mlagentbench.tasks.spec import Measured, Metric
 from mlagentbench.tasks.stored_measurements import stored_measurements
 from mlagentbench.tasks.task import Task, load_task
 
 TEMPLATE = "task.html"
 MOST_CURVES = 8
-
-Standing = Literal["saturated", "untouched", "between"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class TaskPart:
     cells: tuple[TaskCell, ...]
     chart: Chart | None
     curves: tuple[Chart, ...]
-    standing: Standing
+    standing: TaskStanding
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ def _part(
         cells=tuple(_task_cell(cell, runs) for cell in ordered),
         chart=_spread(ordered, metric, measured),
         curves=_curves(found),
-        standing=_standing(agents),
+        standing=task_standing(agents),
     )
 
 
@@ -150,16 +148,6 @@ def _task_cell(cell: CellStatistics, runs: dict[str, list[CollectedRun]]) -> Tas
     return TaskCell(
         name, _is_reference_agent(cell), cell, tuple(pages[:10]), max(0, len(pages) - 10)
     )
-
-
-def _standing(agents: Sequence[CellStatistics]) -> Standing:
-    """Whether all agents succeed, none do, or something between."""
-    decided = [cell.success for cell in agents if cell.success.n]
-    if decided and all(rate.successes == rate.n for rate in decided):
-        return "saturated"
-    if decided and all(rate.successes == 0 for rate in decided):
-        return "untouched"
-    return "between"
 
 
 def _spread(
