@@ -81,10 +81,10 @@ def _from_line(text: str) -> str:
     return text if start < 0 else text[start + 1 :]
 
 
-def preview(text: str) -> str:
+def preview(text: str, most: int = PREVIEW) -> str:
     """The first words of a text, in one line."""
-    words = " ".join(text[: 4 * PREVIEW].split())
-    return visible(words if len(words) <= PREVIEW else f"{words[: PREVIEW - 1]}…")
+    words = " ".join(text[: 4 * most].split())
+    return visible(words if len(words) <= most else f"{words[: most - 1]}…")
 
 
 def this_command() -> str:

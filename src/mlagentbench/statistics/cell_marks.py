@@ -16,7 +16,7 @@ def agent_text(name: str, settings: dict[str, Json]) -> str:
     """An agent with its settings, as on the command line."""
     if not settings:
         return name
-    texts = (f"{key}={_setting_text(value)}" for key, value in settings.items())
+    texts = (f"{key}={setting_text(value)}" for key, value in settings.items())
     return f"{name}({', '.join(texts)})"
 
 
@@ -27,7 +27,7 @@ def agent_of(record: RunRecord) -> str:
     return f"{name}, mixed history" if taken is not None and taken.mixed else name
 
 
-def _setting_text(value: Json) -> str:
+def setting_text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -17,7 +17,7 @@ def test_each_rule_s_table_has_its_own_bounds_for_missing_runs() -> None:
     """0.2 is more than 10 % better than the starter, but below the bar."""
     lost = run(4, None, outcome=None, task="a", agent="react")
     tables = tables_of(*runs_of("react", {"a": [0.2, 0.2, 0.9]}), lost)
-    [ours] = tables["success"].rows[0].cells
-    [papers] = tables["paper-success"].rows[0].cells
+    [ours] = tables["success"].parts[0].rows[0].cells
+    [papers] = tables["paper-success"].parts[0].rows[0].cells
     assert ours.below[-2:] == ("1 of 4 missing", "bounds [25, 50] %")
     assert papers.below[-2:] == ("1 of 4 missing", "bounds [75, 100] %")

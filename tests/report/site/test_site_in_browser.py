@@ -293,7 +293,7 @@ def test_a_kind_of_finding_opens_its_examples(watched: Watched) -> None:
     expect(example).not_to_be_visible()
     page.get_by_role("link", name="crash", exact=True).click()
     expect(example).to_be_visible()
-    example.get_by_role("link").first.click()
+    example.get_by_role("link", name="run 1").click()
     expect(page.locator("h1")).to_contain_text("house-price")
 
 

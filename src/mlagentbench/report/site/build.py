@@ -3,6 +3,7 @@
     TO/
       index.html agents.html process.html efficiency.html runs.html
       tasks/TASK.html              what a task's scores mean, and each agent's scores
+      agents/AGENT.html            what an agent is, its results by task, its runs
       runs/NAME.html               one run, step by step
       assets/                      the style sheet and the script
       manifest.json                the fingerprint of each run's page
@@ -20,6 +21,7 @@ from mlagentbench.report.cache import package_hash
 from mlagentbench.report.report_data import CollectedRun, ReportData
 from mlagentbench.report.site import rendering
 from mlagentbench.report.site.pages import (
+    agent_page,
     agents_page,
     efficiency_page,
     judge_votes,
@@ -76,6 +78,9 @@ def build_site(data: ReportData, to: Path) -> Path:
     write_atomically(to / "assets" / rendering.SCRIPTS, rendering.script().encode())
     for task in task_page.task_views(data):
         frame.write(to, f"tasks/{rendering.task_page(task.task)}", task_page.TEMPLATE, view=task)
+    for agent in agent_page.agent_views(data):
+        address = f"agents/{rendering.agent_page(agent.name)}"
+        frame.write(to, address, agent_page.TEMPLATE, view=agent)
     frame.write(to, "runs.html", runs_page.TEMPLATE, view=runs_page.runs_view(data))
     efficiency = efficiency_page.efficiency_view(data)
     frame.write(to, "efficiency.html", efficiency_page.TEMPLATE, view=efficiency)

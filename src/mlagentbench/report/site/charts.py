@@ -6,7 +6,7 @@ marker and its dash, so that charts can be read without colours.
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mlagentbench.numeric.number_format import (
@@ -21,11 +21,13 @@ from mlagentbench.statistics.curves import Axis
 
 STYLES = 8
 """The number of series styles; further series start over."""
-WIDTH, HEIGHT, WIDE = 720.0, 340.0, 860.0
+WIDTH, HEIGHT, WIDE, NARROW = 720.0, 340.0, 860.0, 360.0
+"""NARROW fits a phone."""
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 20.0, 18.0, 46.0
-LABELS = 250.0
-"""Room at the left for the names of rows."""
-NAME_LETTERS = 36
+ROW_LEFT, NAME_HEIGHT = 20.0, 20.0
+"""The names of rows are above them."""
+LETTER = 7.0
+"""At least the mean width of a letter in a name."""
 ROOM_FOR_TEXT = 18
 LEVEL_NAMES = 62.0
 """Room at the right for the names of level rules."""
@@ -108,6 +110,8 @@ class Chart:
     keys: tuple[Key, ...] = ()
     keys_are: str = "dots"
     right: float = RIGHT
+    names: tuple[Tick, ...] = ()
+    """The names of rows, by the height of their base line."""
 
     @property
     def right_edge(self) -> float:
@@ -116,6 +120,19 @@ class Chart:
     @property
     def lower_edge(self) -> float:
         return self.height - BOTTOM
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart in two widths: for a page, and for a phone."""
+
+    page: Chart
+    phone: Chart
+
+
+def drawing(draw: Callable[[float], Chart], width: float = WIDTH) -> Drawing:
+    """What a function draws in a width, in this one and in that of a phone."""
+    return Drawing(draw(width), draw(NARROW))
 
 
 @dataclass(frozen=True)
@@ -148,7 +165,7 @@ def nice_ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 def plain(value: float) -> str:
     """A tick's number, without floating-point noise."""
-    return f"{value:,.10g}" if abs(value) < 1e6 else f"{value:.3g}"
+    return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:.3g}"
 
 
 def curve_chart(
@@ -223,9 +240,10 @@ def round_tokens(value: float) -> str:
     return re.sub(r"\.0+(?=[kMG])", "", tokens_text(value))
 
 
-def short_name(name: str) -> str:
-    """A name shortened to fit beside a chart; the table below has it in full."""
-    return name if len(name) <= NAME_LETTERS else f"{name[: NAME_LETTERS - 1]}…"
+def short_name(name: str, width: float) -> str:
+    """A name shortened to fit into a chart; the table below has it in full."""
+    letters = round((width - ROW_LEFT - RIGHT) / LETTER)
+    return name if len(name) <= letters else f"{name[: letters - 1]}…"
 
 
 def _span(values: Sequence[float], start: float | None) -> tuple[float, float]:
@@ -247,13 +265,13 @@ def _steps(curve: Curve, x: Scale, y: Scale) -> str:
     return "".join(parts)
 
 
-def trade_off_chart(points: Sequence[TradeOff]) -> Chart:
+def trade_off_chart(points: Sequence[TradeOff], width: float = WIDTH) -> Chart:
     """Tokens per run (log scale) against the success rate; a column at the left for no tokens."""
     used = [point.tokens for point in points if point.tokens > 0]
     low = 10.0 ** math.floor(math.log10(min(used))) if used else 1e3
     high = max(10.0 ** math.ceil(math.log10(max(used))) if used else 1e4, low * 10)
-    free = 110.0 if any(point.tokens == 0 for point in points) else 0.0
-    x = Scale(low, high, LEFT + free, WIDTH - RIGHT, log=True)
+    free = 0.15 * width if any(point.tokens == 0 for point in points) else 0.0
+    x = Scale(low, high, LEFT + free, width - RIGHT, log=True)
     y = Scale(0.0, 1.0, HEIGHT - BOTTOM, TOP)
     ticks = [Tick(LEFT + free / 2, "none")] if free else []
     decades = range(round(math.log10(low)), round(math.log10(high)) + 1)
@@ -277,6 +295,7 @@ def trade_off_chart(points: Sequence[TradeOff]) -> Chart:
         name="Success rate against tokens per run, for each agent",
         x_title="tokens per run (log scale)",
         y_title="success rate",
+        width=width,
         x_ticks=tuple(ticks),
         y_ticks=tuple(Tick(y.place(at), f"{100 * at:.0f} %") for at in (0, 0.25, 0.5, 0.75, 1)),
         dots=tuple(dots),
@@ -299,33 +318,36 @@ def dot_rows_chart(
     rules: Sequence[tuple[float, str]],
     *,
     log: bool = False,
+    width: float = WIDE,
 ) -> Chart:
     """Values as dots, a row for each name, with vertical reference lines."""
-    left, row_height, top = LABELS, 30.0, 26.0 + 15.0 * min(len(rules), 4)
+    left, row_height, top = ROW_LEFT, NAME_HEIGHT + 22.0, 26.0 + 15.0 * min(len(rules), 4)
     height = top + row_height * len(rows) + BOTTOM
     values = [value for row in rows for value in row.values] + [at for at, _ in rules]
     log = log and min(values, default=0.0) > 0
     low, high = (min(values), max(values) * 1.0001) if log else _span(values, None)
-    x = Scale(low, high, left + (8 if log else 0), WIDE - RIGHT - (8 if log else 0), log)
-    dots, ticks = [], []
+    x = Scale(low, high, left + (8 if log else 0), width - RIGHT - (8 if log else 0), log)
+    dots, ticks, names = [], [], []
     for number, row in enumerate(rows):
-        middle = top + row_height * (number + 0.5)
-        ticks.append(Tick(middle, short_name(row.name)))
+        middle = top + row_height * number + NAME_HEIGHT + 8
+        ticks.append(Tick(middle, ""))
+        names.append(Tick(middle - 13, short_name(row.name, width)))
         dots += [
             Dot(x.place(value), middle, number % STYLES, f"{row.name}: {number_text(value)}")
             for value in row.values
         ]
-    at_x = _log_ticks(low, high) if log else nice_ticks(low, high)
+    at_x = _log_ticks(low, high) if log else nice_ticks(low, high, 5 if width >= WIDTH else 3)
     return Chart(
         name=name,
         x_title=x_title,
         y_title="",
-        width=WIDE,
+        width=width,
         left=left,
         top=top,
         height=height,
         x_ticks=tuple(Tick(x.place(at), plain(at)) for at in at_x),
         y_ticks=tuple(ticks),
+        names=tuple(names),
         rules=tuple(
             Rule(x.place(at), text, upright=True, row=number % 4)
             for number, (at, text) in enumerate(sorted(rules))
@@ -340,35 +362,36 @@ def _log_ticks(low: float, high: float) -> list[float]:
     return [number for number in numbers if low <= number <= high] or [low, high]
 
 
-def mode_chart(counts: Sequence[ModeCounts]) -> Chart:
+def mode_chart(counts: Sequence[ModeCounts], width: float = WIDE) -> Chart:
     """Stacked bars: the first cause of each unsuccessful run, as a share of the agent's runs."""
-    left, row_height, top = LABELS, 34.0, 10.0
+    left, row_height, top = ROW_LEFT, NAME_HEIGHT + 34.0, 4.0
     height = top + row_height * len(counts) + BOTTOM
-    x = Scale(0.0, 1.0, left, WIDE - RIGHT)
-    bars, ticks = [], []
+    x = Scale(0.0, 1.0, left, width - RIGHT)
+    bars, names = [], []
     for number, agent in enumerate(counts):
-        y = top + row_height * number + 5
-        ticks.append(Tick(y + 12, short_name(agent.name)))
+        y = top + row_height * number + NAME_HEIGHT
+        names.append(Tick(y - 6, short_name(agent.name, width)))
         start = 0.0
         for style, (mode, count) in enumerate(agent.first):
             share = count / agent.runs
-            width = x.place(share) - x.place(0.0)
+            length = x.place(share) - x.place(0.0)
             if count:
                 name = f"{agent.name}: {mode} in {count} of {counted(agent.runs, 'run')}"
-                text = str(count) if width >= ROOM_FOR_TEXT else ""
-                bars.append(Bar(x.place(start), y, width, 24, style % STYLES, name, text))
+                text = str(count) if length >= ROOM_FOR_TEXT else ""
+                bars.append(Bar(x.place(start), y, length, 24, style % STYLES, name, text))
             start += share
     modes = [mode for mode, _ in counts[0].first] if counts else []
     return Chart(
         name="First cause of failure, as a share of each agent's runs",
         x_title="share of the agent's runs",
         y_title="",
-        width=WIDE,
+        width=width,
         left=left,
         top=top,
         height=height,
         x_ticks=tuple(Tick(x.place(at), f"{100 * at:.0f} %") for at in (0, 0.25, 0.5, 0.75, 1)),
-        y_ticks=tuple(ticks),
+        y_ticks=(),
+        names=tuple(names),
         bars=tuple(bars),
         keys=tuple(Key(style % STYLES, mode) for style, mode in enumerate(modes)),
         keys_are="bars",

@@ -1,5 +1,6 @@
 """The site's Jinja templates: compiled once, everything escaped, undefined names are errors."""
 
+import hashlib
 import re
 from functools import cache
 from importlib.resources import files
@@ -12,6 +13,7 @@ from mlagentbench.untrusted_text import preview, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markupsafe import Markup
 
 PACKAGE = "mlagentbench.report.site"
 STYLES, SCRIPTS = "site.css", "site.js"
@@ -51,6 +53,8 @@ def environment() -> "Environment":
         "px": px,
         "finding_name": finding_name,
         "task_page": task_page,
+        "agent_page": agent_page,
+        "breakable": breakable,
     }
     return jinja
 
@@ -75,7 +79,24 @@ def px(length: float) -> str:
 
 def task_page(task: str) -> str:
     """The file of a task's page, in tasks/."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", task) + ".html"
+    return f"{_file_name(task)}.html"
+
+
+def agent_page(name: str) -> str:
+    """The file of the page of an agent with its model, in agents/."""
+    digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{_file_name(name)[:60]}-{digest}.html"
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "_", text)
+
+
+def breakable(name: str) -> "Markup":
+    """A long name, such as an agent's with its settings, with places where a line may break."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"([/(=,_])", r"\1<wbr>", str(escape(visible(name)))))
 
 
 def finding_name(finding: Finding) -> str:

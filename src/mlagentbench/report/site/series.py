@@ -8,7 +8,7 @@ from typing import get_args
 from mlagentbench.analysis.findings import ErrorMode
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.numeric.intervals import Interval
-from mlagentbench.statistics.cell_marks import agent_text, agent_with_model
+from mlagentbench.statistics.cell_marks import agent_of, agent_with_model
 from mlagentbench.statistics.curves import Axis, ProfilePoint, ScoreCurve, mean_curve, run_curve
 from mlagentbench.statistics.leaderboard import Leaderboard
 
@@ -62,8 +62,9 @@ class ModeCounts:
 
 
 def agent_of_summary(summary: RunSummary) -> str:
-    facts = summary.result.record.disclosure
-    return agent_with_model(agent_text(facts.agent, facts.agent_settings), facts.model)
+    """The agent with its model, as in the rows of leaderboards."""
+    record = summary.result.record
+    return agent_with_model(agent_of(record), record.disclosure.model)
 
 
 def by_agent(summaries: Iterable[RunSummary]) -> dict[str, list[RunSummary]]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from mlagentbench.report.report_data import ReportData
-from mlagentbench.report.site.charts import Chart, curve_chart
+from mlagentbench.report.site.charts import HEIGHT, Drawing, curve_chart, drawing
 from mlagentbench.report.site.pages.overview_page import in_order, leaderboard_key
 from mlagentbench.report.site.series import profiles
 from mlagentbench.statistics.cells import CellStatistics
@@ -29,7 +29,7 @@ class AgentsLeaderboard:
     key: str
     name: str
     comparisons: tuple[Comparison, ...]
-    profile: Chart | None
+    profile: Drawing | None
     most_tries: tuple[int, ...]
     """Every k for which some agent has a pass@k."""
     pass_rows: tuple[ManyTries, ...]
@@ -76,13 +76,16 @@ def _tries(row: AgentStatistics, cell: CellStatistics) -> ManyTries:
     return ManyTries(row.name, cell.key.task, cell, cell.best_of)
 
 
-def _profile(leaderboard: Leaderboard) -> Chart | None:
+def _profile(leaderboard: Leaderboard) -> Drawing | None:
     curves = profiles(leaderboard)
     if not curves:
         return None
-    return curve_chart(
-        "Performance profile: share of runs with at least a normalised score, a line per agent",
-        curves,
-        "normalised score of at least",
-        "share of runs, mean over tasks",
+    return drawing(
+        lambda width: curve_chart(
+            "Performance profile: share of runs with at least a normalised score, a line per agent",
+            curves,
+            "normalised score of at least",
+            "share of runs, mean over tasks",
+            size=(width, HEIGHT),
+        )
     )

@@ -4,13 +4,14 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mlagentbench.analysis.run_summary import RoleUsage, RunSummary
 from mlagentbench.report.report_data import ReportData
-from mlagentbench.report.site.charts import Chart, trade_off_chart
+from mlagentbench.report.site.charts import Drawing, drawing, trade_off_chart
 from mlagentbench.report.site.pages.overview_page import in_order, leaderboard_key
-from mlagentbench.report.site.series import by_agent, trade_offs
+from mlagentbench.report.site.series import TradeOff, by_agent, trade_offs
 from mlagentbench.statistics.leaderboard import AgentStatistics
 
 TEMPLATE = "efficiency.html"
@@ -40,7 +41,7 @@ class RoleTokens(RoleUsage):
 class EfficiencyLeaderboard:
     key: str
     name: str
-    chart: Chart | None
+    chart: Drawing | None
     rows: tuple[AgentStatistics, ...]
 
 
@@ -61,7 +62,7 @@ def efficiency_view(data: ReportData) -> EfficiencyView:
             EfficiencyLeaderboard(
                 key=leaderboard_key(number),
                 name=leaderboard.name,
-                chart=trade_off_chart(points) if any(one.tokens for one in points) else None,
+                chart=_chart(points),
                 rows=rows,
             )
         )
@@ -70,6 +71,12 @@ def efficiency_view(data: ReportData) -> EfficiencyView:
         times=tuple(_time_use(name, runs) for name, runs in groups.items()),
         roles=tuple(one for name, runs in groups.items() for one in _role_tokens(name, runs)),
     )
+
+
+def _chart(points: Sequence[TradeOff]) -> Drawing | None:
+    if not any(one.tokens for one in points):
+        return None
+    return drawing(partial(trade_off_chart, points))
 
 
 def _time_use(name: str, summaries: Sequence[RunSummary]) -> TimeUse:

@@ -1,17 +1,21 @@
 """Tables of tasks by agents, like the paper's tables 3 and 4, with each number's uncertainty."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import urlencode
 
 from mlagentbench.numeric.intervals import MIN_FOR_T
 from mlagentbench.numeric.number_format import NOTHING, counted, percent_interval_text, percent_text
 from mlagentbench.report.measures import MEASURES, Measure
 from mlagentbench.report.published_results import PublishedRow, published_means
 from mlagentbench.report.site.heat_colours import heat_class
-from mlagentbench.statistics.cells import CellStatistics, Mean, Rate
+from mlagentbench.statistics.cells import CellKey, CellStatistics, Mean, Rate
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 
+MOST_COLUMNS = 10
+"""Columns that fit beside each other, also on paper."""
 ColumnKind = Literal["agent", "reference-agent", "published"]
 
 
@@ -22,6 +26,8 @@ class Column:
     name: str
     below: tuple[str, ...]
     kind: ColumnKind
+    agent: str = ""
+    """The name of its page; empty for a published model."""
 
 
 @dataclass(frozen=True)
@@ -35,24 +41,33 @@ class HeatCell:
     shade: str = "heat-none"
     greyed: bool = False
     title: str = ""
+    runs: str = ""
+    """The filters of the list of its runs, as a part of an address; empty without runs."""
 
 
 @dataclass(frozen=True)
 class HeatRow:
     task: str
+    """Empty in the row of the means."""
     cells: tuple[HeatCell, ...]
 
 
 @dataclass(frozen=True)
+class HeatPart:
+    """Columns that fit beside each other."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[HeatRow, ...]
+
+
+@dataclass(frozen=True)
 class HeatTable:
-    """One measure over all tasks and agents of a leaderboard."""
+    """One measure over all tasks and agents of a leaderboard; its last row has the means."""
 
     key: str
     title: str
     explained: str
-    columns: tuple[Column, ...]
-    rows: tuple[HeatRow, ...]
-    means: tuple[HeatCell, ...]
+    parts: tuple[HeatPart, ...]
 
 
 def heat_tables(leaderboard: Leaderboard, published: Sequence[PublishedRow]) -> list[HeatTable]:
@@ -80,10 +95,18 @@ def _heat_table(
         key=measure.key,
         title=measure.title,
         explained=measure.explanation,
-        columns=tuple(columns),
-        rows=tuple(rows),
-        means=tuple(means),
+        parts=tuple(_parts(columns, [*rows, HeatRow("", tuple(means))])),
     )
+
+
+def _parts(columns: Sequence[Column], rows: Sequence[HeatRow]) -> Iterator[HeatPart]:
+    """The columns in as few parts as fit a page, of about the same size."""
+    parts = math.ceil(len(columns) / MOST_COLUMNS)
+    size = math.ceil(len(columns) / max(1, parts))
+    for start in range(0, len(columns), max(1, size)):
+        part = slice(start, start + size)
+        cells = tuple(HeatRow(row.task, row.cells[part]) for row in rows)
+        yield HeatPart(tuple(columns[part]), cells)
 
 
 def _column(row: AgentStatistics) -> Column:
@@ -93,7 +116,7 @@ def _column(row: AgentStatistics) -> Column:
         measured = row.cells and all(cell.from_measured for cell in row.cells)
         below.append("measured, not run" if measured else "reference agent")
     kind: ColumnKind = "reference-agent" if row.is_reference_agent else "agent"
-    return Column(name, tuple(filter(None, below)), kind)
+    return Column(name, tuple(filter(None, below)), kind, row.name)
 
 
 def _cell(measure: Measure, row: AgentStatistics, task: str) -> HeatCell:
@@ -123,9 +146,11 @@ def _missing_lines(cell: CellStatistics, found: Rate | Mean) -> tuple[str, ...]:
 def _cell_of(measure: Measure, cell: CellStatistics) -> HeatCell:
     found = measure.of_cell(cell)
     value = found.rate if isinstance(found, Rate) else found.mean
+    runs = runs_filter(cell.key) if cell.runs else ""
     if value is None:
         reason = "success unknown" if isinstance(found, Rate) else "no score"
-        return HeatCell(None, NOTHING, _missing_lines(cell, found) or (reason,), greyed=cell.greyed)
+        below = _missing_lines(cell, found) or (reason,)
+        return HeatCell(None, NOTHING, below, greyed=cell.greyed, runs=runs)
     return HeatCell(
         value=value,
         text=_value_text(measure, value, 0 if isinstance(found, Rate) else 1),
@@ -133,7 +158,14 @@ def _cell_of(measure: Measure, cell: CellStatistics) -> HeatCell:
         shade=heat_class(value),
         greyed=cell.greyed,
         title="; ".join(cell.marks),
+        runs=runs,
     )
+
+
+def runs_filter(key: CellKey) -> str:
+    """The part of the address of the list of runs that shows those of a cell."""
+    wanted = {"task": key.task, "agent": key.agent, "model": key.model, "tier": key.conditions.tier}
+    return urlencode(wanted)
 
 
 def _lines_below(measure: Measure, cell: CellStatistics, found: Rate | Mean) -> Iterator[str]:

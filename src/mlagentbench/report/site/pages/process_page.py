@@ -3,13 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import get_args
 
 from mlagentbench.analysis.findings import Finding, FindingKind
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.report.detector_accuracy import detector_accuracies
 from mlagentbench.report.report_data import CollectedRun, ReportData
-from mlagentbench.report.site.charts import Chart, mode_chart
+from mlagentbench.report.site.charts import WIDE, Drawing, drawing, mode_chart
 from mlagentbench.report.site.pages.judge_votes import JudgeView, judge_views
 from mlagentbench.report.site.series import (
     ERROR_MODES,
@@ -73,7 +74,7 @@ class ProcessView:
     agents: tuple[AgentFindings, ...]
     modes: tuple[ModeCounts, ...]
     mode_names: tuple[str, ...]
-    mode_chart: Chart | None
+    mode_chart: Drawing | None
     examples: tuple[Examples, ...]
     judges: tuple[JudgeView, ...]
     is_measured: bool
@@ -83,15 +84,9 @@ class ProcessView:
 def process_view(data: ReportData) -> ProcessView:
     runs = data.collection.runs
     modes = [one for one in mode_counts(data.collection.summaries) if one.unsuccessful]
-    by_kind: dict[FindingKind, list[PinnedFinding]] = defaultdict(list)
-    integrity: list[PinnedFinding] = []
-    for run in runs:
-        for finding in run.summary.process.findings:
-            pinned = _pinned(run, finding)
-            by_kind[finding.kind].append(pinned)
-            if finding.is_integrity:
-                integrity.append(pinned)
-    kinds = tuple(kind for kind in KINDS if by_kind[kind])
+    examples = examples_by_kind(runs)
+    kinds = tuple(one.kind for one in examples)
+    integrity = [one for one in _all_pinned(runs) if one.finding.is_integrity]
     return ProcessView(
         leaderboards=data.leaderboards,
         integrity=tuple(integrity[:MOST_LISTED]),
@@ -100,14 +95,27 @@ def process_view(data: ReportData) -> ProcessView:
         agents=tuple(_agents(runs, kinds)),
         modes=tuple(modes),
         mode_names=ERROR_MODES,
-        mode_chart=mode_chart(modes) if modes else None,
-        examples=tuple(
-            Examples(kind, len(by_kind[kind]), tuple(by_kind[kind][:MOST_EXAMPLES]))
-            for kind in kinds
-        ),
+        mode_chart=drawing(partial(mode_chart, modes), WIDE) if modes else None,
+        examples=examples,
         judges=judge_views(runs),
         is_measured=bool(detector_accuracies()),
     )
+
+
+def examples_by_kind(runs: Sequence[CollectedRun]) -> tuple[Examples, ...]:
+    """The findings of each kind that runs have, the first of them one by one."""
+    by_kind: dict[FindingKind, list[PinnedFinding]] = defaultdict(list)
+    for one in _all_pinned(runs):
+        by_kind[one.finding.kind].append(one)
+    return tuple(
+        Examples(kind, len(by_kind[kind]), tuple(by_kind[kind][:MOST_EXAMPLES]))
+        for kind in KINDS
+        if by_kind[kind]
+    )
+
+
+def _all_pinned(runs: Sequence[CollectedRun]) -> list[PinnedFinding]:
+    return [_pinned(run, finding) for run in runs for finding in run.summary.process.findings]
 
 
 def _pinned(run: CollectedRun, finding: Finding) -> PinnedFinding:

@@ -7,11 +7,20 @@ from mlagentbench.analysis.judge.rubric import JudgeReport
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.errors import UsageError
 from mlagentbench.report.report_data import CollectedRun
-from mlagentbench.report.site.charts import Chart, curve_chart
+from mlagentbench.report.site.charts import (
+    WIDE,
+    Chart,
+    DotRow,
+    Drawing,
+    curve_chart,
+    dot_rows_chart,
+    drawing,
+)
 from mlagentbench.report.site.pages.branch_family import Family
+from mlagentbench.report.site.pages.submitted_answer import SubmittedAnswer, submitted_answer
+from mlagentbench.report.site.pages.task_page import installed_task
 from mlagentbench.report.site.pages.timeline import Timeline, timeline
 from mlagentbench.report.site.series import CURVE_TITLES, agent_of_summary, score_curve
-from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.failure_causes import Cause, cause_of
 from mlagentbench.runs.journal import read_lines
 from mlagentbench.runs.objects.object_store import ObjectStore
@@ -34,6 +43,10 @@ class RunView:
     cause: Cause
     integrity: tuple[IntegrityLine, ...]
     judgements: tuple[JudgeReport, ...]
+    answer: SubmittedAnswer | None
+    """None if the journal cannot be read."""
+    scale: Drawing | None
+    """The score beside floor, bar and reference."""
     curves: tuple[Chart, ...]
     family: Family | None
     timeline: Timeline | None
@@ -45,11 +58,14 @@ def run_view(run: CollectedRun, family: Family | None = None) -> RunView:
     """Read a run's journal and turn it into what its page shows."""
     summary = run.summary
     record = summary.result.record
-    steps, unreadable, out = None, "", run.directory
+    steps, answer, unreadable, out = None, None, "", run.directory
+    task = installed_task(record.task_path)
     try:
         directory = find_run(run.directory)
         out = directory.out
-        steps = _timeline(directory, summary)
+        lines, store = read_lines(directory.journal), ObjectStore(directory.objects)
+        steps = timeline(lines, summary, store, directory.journal.name)
+        answer = submitted_answer(lines, store, task)
     except (UsageError, OSError) as error:
         unreadable = str(error)
     agent = agent_of_summary(summary)
@@ -62,6 +78,8 @@ def run_view(run: CollectedRun, family: Family | None = None) -> RunView:
         cause=cause_of(summary.result),
         integrity=integrity_lines(summary),
         judgements=run.judgements,
+        answer=answer,
+        scale=_scale(summary, log=task is not None and task.spec.metric.scale == "log"),
         curves=_curves(summary),
         family=family,
         timeline=steps,
@@ -69,10 +87,18 @@ def run_view(run: CollectedRun, family: Family | None = None) -> RunView:
     )
 
 
-def _timeline(directory: RunDirectory, summary: RunSummary) -> Timeline:
-    lines = read_lines(directory.journal)
-    store = ObjectStore(directory.objects)
-    return timeline(lines, summary, store, directory.journal.name)
+def _scale(summary: RunSummary, *, log: bool) -> Drawing | None:
+    """The run's score on the task's scale; None without a score."""
+    grade, metric = summary.result.grade, summary.result.record.disclosure.metric
+    if grade is None or grade.score is None:
+        return None
+    rows = [DotRow("this run", (grade.score,))]
+    known = ((grade.floor, "floor"), (grade.bar, "bar"), (grade.reference, "reference"))
+    rules = [(value, name) for value, name in known if value is not None]
+    name = f"The score of this run beside floor, bar and reference, in {metric}"
+    return drawing(
+        lambda width: dot_rows_chart(name, rows, metric, rules, log=log, width=width), WIDE
+    )
 
 
 def _curves(summary: RunSummary) -> tuple[Chart, ...]:

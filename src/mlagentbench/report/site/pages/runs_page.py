@@ -69,7 +69,7 @@ FORMATS: dict[str, Callable[[float | None], str]] = {
 
 
 def runs_view(data: ReportData) -> RunsView:
-    lines = [_line(run) for run in data.collection.runs]
+    lines = [run_values(run) for run in data.collection.runs]
     return RunsView(
         columns=COLUMNS,
         total=len(lines),
@@ -78,7 +78,8 @@ def runs_view(data: ReportData) -> RunsView:
     )
 
 
-def _line(run: CollectedRun) -> RunValues:
+def run_values(run: CollectedRun) -> RunValues:
+    """One run, by the keys of the table's columns."""
     result, used = run.summary.result, run.summary.efficiency
     record, grade = result.record, result.grade
     findings = run.summary.process.findings

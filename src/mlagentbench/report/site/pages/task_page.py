@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Tier
 from mlagentbench.report.report_data import CollectedRun, ReportData
-from mlagentbench.report.site.charts import Chart, DotRow, curve_chart, dot_rows_chart
+from mlagentbench.report.site.charts import (
+    HEIGHT,
+    WIDE,
+    DotRow,
+    Drawing,
+    curve_chart,
+    dot_rows_chart,
+    drawing,
+)
+from mlagentbench.report.site.pages.heatmap import runs_filter
 from mlagentbench.report.site.series import Curve, mean_score_curves
 from mlagentbench.statistics.cell_marks import agent_with_model
 from mlagentbench.statistics.cells import CellStatistics, Conditions
@@ -20,6 +29,8 @@ from mlagentbench.tasks.task import Task, load_task
 
 TEMPLATE = "task.html"
 MOST_CURVES = 8
+MOST_PAGES = 10
+"""Runs of a cell that are linked one by one."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +41,8 @@ class TaskCell:
     pages: tuple[tuple[str, int], ...]
     """The names of its runs' pages, with the epochs."""
     more_pages: int
+    runs: str
+    """The filters of the list of its runs."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +59,8 @@ class TaskPart:
     bar: float | None
     reference: float | None
     cells: tuple[TaskCell, ...]
-    chart: Chart | None
-    curves: tuple[Chart, ...]
+    chart: Drawing | None
+    curves: tuple[Drawing, ...]
     standing: TaskStanding
 
 
@@ -60,13 +73,19 @@ class TaskView:
 
 def task_views(data: ReportData) -> list[TaskView]:
     """A view for each task that has a cell."""
-    runs: dict[str, list[CollectedRun]] = defaultdict(list)
-    for run in data.collection.runs:
-        runs[run.summary.result.path].append(run)
+    runs = runs_by_path(data.collection.runs)
     cells: dict[str, list[CellStatistics]] = defaultdict(list)
     for cell in data.cells:
         cells[cell.key.task].append(cell)
     return [_task_view(task, cells[task], runs) for task in sorted(cells)]
+
+
+def runs_by_path(runs: Sequence[CollectedRun]) -> dict[str, list[CollectedRun]]:
+    """Runs by the path that cells know them by; several directories can have the same path."""
+    found: dict[str, list[CollectedRun]] = defaultdict(list)
+    for run in runs:
+        found[run.summary.result.path].append(run)
+    return found
 
 
 def _task_view(
@@ -79,7 +98,7 @@ def _task_view(
         parts[data].append(cell)
     first = next((run for path in cells[0].paths for run in runs.get(path, [])), None)
     address = first.summary.result.record.task_path if first else task
-    known = _known(address)
+    known = installed_task(address)
     return TaskView(
         task=task,
         title=known.spec.title if known else task,
@@ -87,7 +106,7 @@ def _task_view(
     )
 
 
-def _known(address: str) -> Task | None:
+def installed_task(address: str) -> Task | None:
     """The task as it is installed here, if it is."""
     try:
         return load_task(address)
@@ -123,7 +142,7 @@ def _part(
         floor=first.floor,
         bar=first.bar,
         reference=first.reference,
-        cells=tuple(_task_cell(cell, runs) for cell in ordered),
+        cells=tuple(task_cell(cell, runs) for cell in ordered),
         chart=_spread(ordered, metric, measured),
         curves=_curves(found),
         standing=task_standing(agents),
@@ -138,7 +157,8 @@ def _order(cell: CellStatistics) -> tuple[bool, float, str]:
     return _is_reference_agent(cell), -(cell.success.rate or 0.0), cell.key.agent
 
 
-def _task_cell(cell: CellStatistics, runs: dict[str, list[CollectedRun]]) -> TaskCell:
+def task_cell(cell: CellStatistics, runs: dict[str, list[CollectedRun]]) -> TaskCell:
+    """A cell with the pages of its runs."""
     pages = [
         (run.name, run.summary.result.record.epoch)
         for path in cell.paths
@@ -146,13 +166,18 @@ def _task_cell(cell: CellStatistics, runs: dict[str, list[CollectedRun]]) -> Tas
     ]
     name = agent_with_model(cell.key.agent, cell.key.model)
     return TaskCell(
-        name, _is_reference_agent(cell), cell, tuple(pages[:10]), max(0, len(pages) - 10)
+        name,
+        _is_reference_agent(cell),
+        cell,
+        tuple(pages[:MOST_PAGES]),
+        max(0, len(pages) - MOST_PAGES),
+        runs_filter(cell.key),
     )
 
 
 def _spread(
     cells: Sequence[CellStatistics], metric: Metric | None, measured: Measured | None
-) -> Chart | None:
+) -> Drawing | None:
     rows = [
         DotRow(agent_with_model(cell.key.agent, cell.key.model), cell.score.points)
         for cell in cells
@@ -165,16 +190,20 @@ def _spread(
     rules = [(value, name) for value, name in known if value is not None]
     if measured is not None and measured.ceiling is not None:
         rules.append((measured.ceiling, "ceiling"))
-    return dot_rows_chart(
-        f"Scores of all runs with a valid submission, by agent, in {first.metric}",
-        rows,
-        first.metric,
-        rules,
-        log=metric is not None and metric.scale == "log",
+    return drawing(
+        lambda width: dot_rows_chart(
+            f"Scores of all runs with a valid submission, by agent, in {first.metric}",
+            rows,
+            first.metric,
+            rules,
+            log=metric is not None and metric.scale == "log",
+            width=width,
+        ),
+        WIDE,
     )
 
 
-def _curves(runs: Sequence[CollectedRun]) -> tuple[Chart, ...]:
+def _curves(runs: Sequence[CollectedRun]) -> tuple[Drawing, ...]:
     """The score of each agent over its graded steps: after each step, and the best so far."""
     summaries = [run.summary for run in runs]
     after_step = mean_score_curves(summaries, "steps")
@@ -187,14 +216,17 @@ def _curves(runs: Sequence[CollectedRun]) -> tuple[Chart, ...]:
     )
 
 
-def _curve_chart(title: str, curves: Sequence[Curve]) -> Chart:
-    return curve_chart(
-        title,
-        curves[:MOST_CURVES],
-        "steps",
-        "normalised score",
-        axis="steps",
-        levels=((0.0, "floor"), (1.0, "reference")),
-        start=0.0,
-        hold=True,
+def _curve_chart(title: str, curves: Sequence[Curve]) -> Drawing:
+    return drawing(
+        lambda width: curve_chart(
+            title,
+            curves[:MOST_CURVES],
+            "steps",
+            "normalised score",
+            axis="steps",
+            levels=((0.0, "floor"), (1.0, "reference")),
+            start=0.0,
+            size=(width, HEIGHT),
+            hold=True,
+        )
     )

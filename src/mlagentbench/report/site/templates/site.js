@@ -1,5 +1,6 @@
 "use strict";
-/* The site reads well without this: it adds the theme's button, folding, and the table of runs. */
+/* The site reads well without this: it adds the theme's button, folding, tables that become cards
+   on narrow screens, and the table of runs. */
 (function () {
   const kept = "mlagentbench-theme";
 
@@ -13,6 +14,7 @@
     const chosen = document.documentElement.dataset.theme;
     return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   }
+  document.documentElement.classList.add("scripted");
   const before = remembered();
   if (before === "light" || before === "dark") document.documentElement.dataset.theme = before;
 
@@ -41,6 +43,20 @@
       });
       button.hidden = false;
     }
+  }
+
+  /* On a narrow screen a row is a card, and each cell says which column it is in. */
+  function nameCells(table) {
+    const heads = [...(table.tHead?.rows[0]?.cells || [])].map(words);
+    for (const row of table.tBodies[0]?.rows || []) {
+      [...row.cells].forEach((cell, at) => { if (cell.tagName === "TD" && cell.colSpan === 1) cell.dataset.column = heads[at]; });
+    }
+  }
+  function words(node) {
+    const texts = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (texts.nextNode()) found.push(texts.currentNode.textContent);
+    return found.join("").replace(/\s+/g, " ").trim();
   }
 
   function openTarget() {
@@ -153,6 +169,7 @@
         line.append(...heads.map((head) => cell(row, head.dataset.column)));
         return line;
       }));
+      nameCells(table);
       const last = first + part.length;
       document.getElementById("runs-shown").textContent = part.length
         ? `${first + 1} to ${last} of ${state.shown.length} runs` + (state.shown.length < data.rows.length ? ` (${data.rows.length} in all)` : "")
@@ -197,6 +214,7 @@
   document.addEventListener("DOMContentLoaded", () => {
     themeButton();
     folding();
+    document.querySelectorAll("table").forEach(nameCells);
     openTarget();
     addEventListener("hashchange", openTarget);
     runsTable();
