@@ -10,10 +10,10 @@ import math
 import os
 import stat
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 CANARY = (
     "MLAgentBench canary 83f6ec88-ff3f-48f9-a86a-6927058999e7: "
@@ -23,6 +23,10 @@ CANARY = (
 CANARY_LINE = f"# {CANARY}"
 """The first line of every CSV file in private/, put there after prepare()."""
 MAX_FILE_BYTES = 2_000_000_000
+SPARE_ROWS = 1000
+"""A table may have twice the expected rows and so many more: what is wrong is then said exactly."""
+MAX_RECORD = 2_000_000
+"""Characters of one row of a table."""
 CONTROL_TOLERANCE = 0.05
 """Starter against starter: timed grading is repeated when the ratio is further from 1."""
 
@@ -43,42 +47,87 @@ class Grade:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def read_table(path: Path, columns: Sequence[str]) -> dict[str, list[str]]:
+def read_table(
+    path: Path, columns: Sequence[str], expected_rows: int | None = None
+) -> dict[str, list[str]]:
     """Read a CSV file that must have exactly these columns, in any order, as text.
 
     A canary in its first line is passed over. Raises InvalidSubmission when the file is missing,
-    is not a regular file, is not UTF-8, or its header or a row does not fit.
+    is not a regular file, is not UTF-8, or its header or a row does not fit. Of a submission
+    `expected_rows` says how many rows it should have: one that has far more is refused before it
+    is read to its end.
     """
     require_file(path)
+    most = math.inf if expected_rows is None else 2 * expected_rows + SPARE_ROWS
+    rows: list[list[str]] = []
     try:
         with path.open(newline="", encoding="utf-8-sig") as handle:
-            reader = csv.reader(handle, strict=True)
-            header = next(reader, None)
+            records = _csv_records(handle, path.name)
+            header = next(records, None)
             if header is not None and ",".join(header) == CANARY_LINE:
-                header = next(reader, None)
+                header = next(records, None)
             if header is None:
                 raise InvalidSubmission(f"{path.name} is empty")
             if sorted(header) != sorted(columns):
                 raise InvalidSubmission(
-                    f"{path.name} has the columns {', '.join(header[:20])}; "
+                    f"{path.name} has the columns {', '.join(name[:50] for name in header[:20])}; "
                     f"expected {', '.join(columns[:20])}"
                 )
-            rows = [row for row in reader if row]
+            for number, row in enumerate(records, start=2):
+                if number > most:
+                    raise InvalidSubmission(
+                        f"{path.name} has more than {most:,} lines, expected {expected_rows:,} rows"
+                    )
+                if row and len(row) != len(header):
+                    raise InvalidSubmission(
+                        f"{path.name}, line {number}: {len(row)} values, expected {len(header)}"
+                    )
+                if row:
+                    rows.append(row)
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidSubmission(f"{path.name} is not a UTF-8 CSV file: {error}") from error
-    for number, row in enumerate(rows, start=2):
-        if len(row) != len(header):
-            raise InvalidSubmission(
-                f"{path.name}, line {number}: {len(row)} values, expected {len(header)}"
-            )
     return {name: [row[place] for row in rows] for place, name in enumerate(header)}
+
+
+def _csv_records(handle: TextIO, name: str) -> Iterator[list[str]]:
+    """The records of a CSV file, none of which may take more than MAX_RECORD characters."""
+    size = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal size
+        while line := handle.readline(MAX_RECORD + 1):
+            size += len(line)
+            if size > MAX_RECORD:
+                raise InvalidSubmission(f"{name}: a row has more than {MAX_RECORD:,} characters")
+            yield line
+
+    for record in csv.reader(lines(), strict=True):
+        size = 0
+        yield record
+
+
+def read_json(path: Path, max_bytes: int) -> Any:
+    """The value in a submitted JSON file, or InvalidSubmission."""
+    require_file(path, max_bytes)
+    return parse_json(path.read_bytes(), path.name)
+
+
+def parse_json(contents: bytes, name: str) -> Any:
+    """The value that JSON text in UTF-8 holds, or InvalidSubmission.
+
+    Python itself limits the digits of an integer (ValueError) and the nesting (RecursionError).
+    """
+    try:
+        return json.loads(contents.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InvalidSubmission(f"{name} is not valid JSON: {str(error)[:200]}") from error
 
 
 def require_file(path: Path, max_bytes: int = MAX_FILE_BYTES) -> None:
     """Raise InvalidSubmission unless `path` is a regular file of at most `max_bytes`."""
     try:
         status = os.lstat(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise InvalidSubmission(f"{path.name} not found") from None
     if not stat.S_ISREG(status.st_mode):
         raise InvalidSubmission(f"{path.name} is not a regular file")
@@ -95,14 +144,16 @@ def rows_in_order(ids: Sequence[str], expected: Sequence[str]) -> list[int]:
     if len(place) != len(ids):
         seen: set[str] = set()
         twice = next(value for value in ids if value in seen or seen.add(value))  # type: ignore[func-returns-value]
-        raise InvalidSubmission(f"row ids repeat: {len(ids) - len(place)} too many, first: {twice}")
+        raise InvalidSubmission(
+            f"row ids repeat: {len(ids) - len(place)} too many, first: {twice[:50]}"
+        )
     missing = [value for value in expected if value not in place]
     if missing:
         raise InvalidSubmission(f"row ids differ: {len(missing)} missing, first: {missing[0]}")
     if len(ids) != len(expected):
         known = set(expected)
         unknown = [value for value in ids if value not in known]
-        raise InvalidSubmission(f"row ids differ: {len(unknown)} unknown, first: {unknown[0]}")
+        raise InvalidSubmission(f"row ids differ: {len(unknown)} unknown, first: {unknown[0][:50]}")
     return [place[value] for value in expected]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mlagentbench_task import InvalidSubmission, require_file
+from mlagentbench_task import InvalidSubmission, parse_json, require_file
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 REQUIRED = (CONFIG, WEIGHTS, TOKENIZER)
@@ -99,10 +99,7 @@ def require_plain_files(directory: Path) -> None:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise InvalidSubmission(f"{file.name} is not valid JSON: {error}") from error
+    values = parse_json(file.read_bytes(), file.name)
     if not isinstance(values, dict):
         raise InvalidSubmission(f"{file.name} does not hold a JSON object")
     return values
@@ -156,7 +153,8 @@ def read_shapes(file: Path) -> dict[str, tuple[int, ...]]:
         raise InvalidSubmission(f"{WEIGHTS} is not a safetensors file: {error}") from error
     end = 0
     for name, tensor in sorted(tensors.items(), key=lambda item: (item[1].begin, item[1].end)):
-        if tensor.begin != end or tensor.end - tensor.begin != tensor.bytes:
+        size_fits = tensor.end - tensor.begin == tensor.bytes
+        if tensor.begin != end or tensor.end > size or not size_fits:
             raise InvalidSubmission(f"{WEIGHTS}: {name[:100]}: its place does not fit its shape")
         end = tensor.end
     if 8 + length + end != size:

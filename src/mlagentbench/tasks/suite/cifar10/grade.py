@@ -52,7 +52,7 @@ def ceiling(private: Path) -> float | None:
 def read_probabilities(file: Path, images: int) -> np.ndarray:
     """The probabilities, one row per image in order; InvalidSubmission says what is wrong."""
     require_file(file, MAX_BYTES)
-    table = read_table(file, ["id", *CLASSES])
+    table = read_table(file, ["id", *CLASSES], images)
     order = rows_in_order(table["id"], [str(n) for n in range(images)])
     columns = [finite_numbers(table[name], f"column {name}") for name in CLASSES]
     probabilities = np.array(columns).T[order]

@@ -92,7 +92,7 @@ def standard_error(dives: Sequence[str], precisions: Sequence[float]) -> float |
 def read_guesses(file: Path, ids: Sequence[str], known: set[str]) -> list[list[str]]:
     """The ranked categories of each image, in the order of the ids."""
     require_file(file, MAX_BYTES)
-    table = read_table(file, COLUMNS)
+    table = read_table(file, COLUMNS, len(ids))
     guesses = []
     for row in rows_in_order(table["id"], ids):
         ranked = table["categories"][row].split()

@@ -51,7 +51,7 @@ def _answers(private: Path) -> tuple[list[str], Columns]:
 
 def _ratings(file: Path, expected_ids: list[str]) -> Columns:
     """The ratings of a submission, in the order of the expected ids."""
-    table = read_table(file, [ID, *TARGETS])
+    table = read_table(file, [ID, *TARGETS], len(expected_ids))
     rows = rows_in_order(table[ID], expected_ids)
     ratings = {}
     for target in TARGETS:

@@ -46,7 +46,7 @@ def ceiling(private: Path) -> float | None:
 
 def _prices(file: Path, expected_ids: list[str]) -> list[float]:
     """The prices of a submission, in the order of the expected ids."""
-    table = read_table(file, [ID, TARGET])
+    table = read_table(file, [ID, TARGET], len(expected_ids))
     rows = rows_in_order(table[ID], expected_ids)
     prices = finite_numbers(table[TARGET], TARGET)
     for row, price in enumerate(prices, start=1):

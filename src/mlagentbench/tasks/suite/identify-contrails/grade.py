@@ -81,7 +81,7 @@ def read_shape(private: Path) -> tuple[int, int]:
 def read_runs(file: Path, records: list[str]) -> list[str]:
     """The encoded masks, in the order of the records."""
     require_file(file, MAX_BYTES)
-    table = read_table(file, COLUMNS)
+    table = read_table(file, COLUMNS, len(records))
     order = rows_in_order(table["record_id"], records)
     return [table["encoded_pixels"][row] for row in order]
 

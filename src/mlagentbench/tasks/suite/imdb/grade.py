@@ -52,7 +52,7 @@ def _answers(private: Path) -> tuple[list[str], list[int]]:
 
 def _predictions(file: Path, expected_ids: list[str]) -> list[int]:
     """The predictions of a submission, in the order of the expected ids."""
-    table = read_table(file, [ID, TARGET])
+    table = read_table(file, [ID, TARGET], len(expected_ids))
     rows = rows_in_order(table[ID], expected_ids)
     predictions = _sentiments(table[TARGET])
     return [predictions[row] for row in rows]

@@ -61,7 +61,7 @@ def read_answers(file: Path, column: str) -> tuple[list[str], list[int]]:
 def read_labels(file: Path, nodes: list[str]) -> list[int]:
     """The labels, in the order of the nodes; InvalidSubmission says what is wrong."""
     require_file(file, MAX_BYTES)
-    table = read_table(file, COLUMNS)
+    table = read_table(file, COLUMNS, len(nodes))
     order = rows_in_order(table["node"], nodes)
     labels = finite_numbers(table["label"], "label")
     for row in order:

@@ -44,7 +44,7 @@ def ceiling(private: Path) -> float | None:
 
 def _ratings(file: Path, expected_ids: list[str]) -> dict[str, float]:
     """The ratings of a submission by their ids, which must be the expected ones."""
-    table = read_table(file, [ID, RATING])
+    table = read_table(file, [ID, RATING], len(expected_ids))
     rows_in_order(table[ID], expected_ids)
     ratings = finite_numbers(table[RATING], RATING)
     for row, rating in enumerate(ratings, start=1):

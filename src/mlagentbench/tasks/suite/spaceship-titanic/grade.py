@@ -50,7 +50,7 @@ def ceiling(private: Path) -> float | None:
 
 def _predictions(file: Path, expected_ids: list[str]) -> list[bool]:
     """The predictions of a submission, in the order of the expected ids."""
-    table = read_table(file, [ID, TARGET])
+    table = read_table(file, [ID, TARGET], len(expected_ids))
     rows = rows_in_order(table[ID], expected_ids)
     predictions = booleans(table[TARGET], TARGET)
     return [predictions[row] for row in rows]

@@ -16,7 +16,7 @@ def read_report(file: Path) -> list[dict]:
     """The papers of a report, as many as are scored; BadReport when its form is wrong."""
     try:
         report = json.loads(file.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadReport(f"{file.name} is not a JSON file: {error}") from None
     papers = report.get("papers") if isinstance(report, dict) else None
     if not isinstance(papers, list):
