@@ -6,11 +6,14 @@ kills     Two workers on one OUT are killed with SIGKILL at 100 random moments. 
           done twice, the same workspaces, the same score. Up to an hour.
 replies   20,000 generated replies go through the text agents' parser: each is read, or refused by
           an error of its own, and those whose meaning is clear are read as what they mean. Minutes.
+graders   Every grader gets 5,000 damaged submissions. Each is scored or invalid, and soon. Half an
+          hour.
 baseline  30 runs of the baseline agent on every mini task: at most one may count as a success.
           Hours.
 """
 
 import argparse
+import asyncio
 import os
 import random
 import subprocess
@@ -27,11 +30,13 @@ from stored_results import keep
 from mlagentbench.records import Record
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import collect, run_directories
+from mlagentbench.tasks.python_env.env import ensure_python_env
 from mlagentbench.tasks.task import load_task, task_folders
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 import courses  # the tests' own runs to be killed, and how they are compared
+from fuzzed_graders import fuzz
 from killed_workers import RUNS, SharedOut, killed_in_pairs
 from killing import COMMAND, Course, Harness, Kill, killed_at_random, takeovers
 from undisturbed import differences
@@ -175,6 +180,32 @@ def lucky_runs(runs: int, out: Path) -> Iterator[LuckyRuns]:
         )
 
 
+class FuzzedTask(Record):
+    """What a grader made of damaged submissions."""
+
+    task: str
+    scores: int
+    invalid: int
+    slowest_seconds: float
+    faults: tuple[str, ...]
+
+
+def fuzzed_graders(count: int, out: Path) -> Iterator[FuzzedTask]:
+    for task in sorted(task_folders()):
+        requirements = load_task(task).spec.python.requirements
+        python_env = asyncio.run(ensure_python_env(requirements, announce=print))
+        scratch = out / task
+        scratch.mkdir()
+        found = fuzz(task, count, python_env, scratch, same=False)
+        yield FuzzedTask(
+            task=task,
+            scores=found.scores,
+            invalid=found.invalid,
+            slowest_seconds=round(found.slowest, 2),
+            faults=tuple(found.faults[:10]),
+        )
+
+
 def generated(count: int, _out: Path) -> Iterator[Record]:
     yield parsing.generated_replies(count)
 
@@ -185,6 +216,8 @@ def is_good(measured: Record) -> bool:
             return not measured.differences and measured.left_processes == 0
         case LuckyRuns():
             return measured.successes <= 1
+        case FuzzedTask():
+            return not measured.faults
     return True
 
 
@@ -192,14 +225,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", choices=("kills", "replies", "baseline"), help="one part")
+    parser.add_argument(
+        "--only", choices=("kills", "replies", "graders", "baseline"), help="one part"
+    )
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--replies", type=int, default=20_000)
+    parser.add_argument("--submissions", type=int, default=5000)
     parser.add_argument("--runs", type=int, default=30)
     options = parser.parse_args()
     parts: dict[str, Callable[[Path], Iterator[Record]]] = {
         "replies": partial(generated, options.replies),
         "kills": partial(killed_courses, options.kills),
+        "graders": partial(fuzzed_graders, options.submissions),
         "baseline": partial(lucky_runs, options.runs),
     }
     good = True

@@ -1,0 +1,127 @@
+"""Fuzz a grader: many damaged submissions, graded one after the other in one sandbox."""
+
+import asyncio
+import base64
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from graded_cases import CASES, GradedCase
+from hypothesis import HealthCheck, Phase, given, settings
+from mutations import Submission, damaged
+from prepared import write_data
+
+from mlagentbench.guest import GUEST
+from mlagentbench.sandbox.base import WORKSPACE, Bind, Limits, SandboxSpec
+from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.task import load_task
+
+PROGRAM = Path(__file__).with_name("grade_many.py")
+LIBRARIES = ("mlagentbench_task.py", "mlagentbench_intervals.py")
+AT_ONCE = 500
+LONGEST = 20.0
+"""Seconds that no submission of these may take to be graded."""
+
+
+class FuzzedGrader(NamedTuple):
+    """What came of fuzzing one grader."""
+
+    scores: int
+    invalid: int
+    slowest: float
+    faults: list[str]
+    """Each with the submission that caused it, shortened."""
+
+
+def fuzz(
+    task: str, count: int, python_env: PythonEnv, scratch: Path, *, same: bool = True
+) -> FuzzedGrader:
+    """Grade the valid submission, and `count` damaged ones; the same every time if `same`."""
+    case = CASES[task](scratch, python_env)
+    submissions: list[Submission] = [dict(case.outputs)]
+
+    @settings(
+        max_examples=count,
+        derandomize=same,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(damaged(case.outputs, case.fixed))
+    def generate(submission: Submission) -> None:
+        submissions.append(submission)
+
+    generate()
+    scores = invalid = 0
+    slowest, faults = 0.0, list[str]()
+    for first in range(0, len(submissions), AT_ONCE):
+        some = submissions[first : first + AT_ONCE]
+        outcomes = grade_all(case, some, python_env, scratch / f"from-{first}")
+        for submission, (found, seconds) in zip(some, outcomes, strict=True):
+            scores += found[0] == "score"
+            invalid += found[0].startswith("invalid: ")
+            slowest = max(slowest, seconds)
+            faults += [f"{text}\n{shown(case, submission)}" for text in found if is_fault(text)]
+            if seconds > LONGEST:
+                faults.append(f"took {seconds:.1f} s\n{shown(case, submission)}")
+    return FuzzedGrader(scores, invalid, slowest, faults)
+
+
+def is_fault(outcome: str) -> bool:
+    return outcome.startswith("crash: ")
+
+
+def shown(case: GradedCase, submission: Submission) -> str:
+    """What was damaged in a submission."""
+    changed = {
+        name: repr(contents)[:300]
+        for name, contents in submission.items()
+        if contents != case.outputs.get(name)
+    }
+    return f"{changed} without {sorted(case.outputs.keys() - submission.keys())}"
+
+
+def grade_all(
+    case: GradedCase, submissions: Sequence[Submission], python_env: PythonEnv, directory: Path
+) -> list[tuple[list[str], float]]:
+    """The outcomes and the seconds of each, from one process in a fresh sandbox."""
+    data = write_data(directory / "data", case.public, case.private)
+    task, workspace = load_task(case.task), directory / "workspace"
+    workspace.mkdir(parents=True)
+    names = ["private", *(["public"] if task.spec.kind == "timed" else [])]
+    call = {"data": names, "checked": case.checked, "submissions": "submissions.jsonl"}
+    (workspace / "call.json").write_text(json.dumps(call))
+    lines = [json.dumps({name: _sent(part) for name, part in s.items()}) for s in submissions]
+    (workspace / "submissions.jsonl").write_text("\n".join(lines) + "\n")
+    binds = [Bind(source=PROGRAM, target="/mlagentbench/grade_many.py")]
+    binds += [Bind(source=GUEST / name, target=f"/mlagentbench/{name}") for name in LIBRARIES]
+    binds += [Bind(source=task.folder, target="/task")]
+    binds += [
+        Bind(source=data.directory / part, target=f"/data/{part}") for part in ("public", "private")
+    ]
+    spec = SandboxSpec(
+        workspace=workspace,
+        python_env=python_env.directory,
+        binds=tuple(binds),
+        limits=Limits(wall_time=3600, memory=int(task.spec.resources.memory)),
+    )
+    output = asyncio.run(_run(spec))
+    outcomes = [json.loads(line) for line in output.splitlines()]
+    return [(found, seconds) for found, seconds in outcomes]
+
+
+def _sent(contents: bytes | str | None) -> str | None:
+    if isinstance(contents, bytes):
+        return base64.b64encode(contents).decode()
+    return None if contents is None else f"->{contents}"
+
+
+async def _run(spec: SandboxSpec) -> str:
+    async with BubblewrapSandbox(spec) as sandbox:
+        command = ["python3", "/mlagentbench/grade_many.py", f"{WORKSPACE}/call.json"]
+        result = await sandbox.run(command)
+    assert result.exit_code == 0 and result.limit is None, (result.limit, result.output[-3000:])
+    return result.stdout.decode()
