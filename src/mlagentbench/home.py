@@ -7,6 +7,7 @@ HOME/                       MLAGENTBENCH_HOME, else the platform's user data dir
   envs/index/               the venv of each set of requirements
   baselines/TASK/vN/TIER/   DATAHASH.json, measured on this machine
   cache/report/             what reports have already read; can be deleted at any time
+  cache/sandbox/            copies of the programs that are visible in sandboxes
   locks/                    one file for each thing that only one process may make at a time
 """
 
@@ -46,6 +47,10 @@ def envs_dir() -> Path:
 
 def report_cache_dir() -> Path:
     return _writable(home() / "cache" / "report")
+
+
+def sandbox_copies_dir() -> Path:
+    return _writable(home() / "cache" / "sandbox")
 
 
 def baselines_dir(task_id: str, version: int, tier: str) -> Path:

@@ -161,6 +161,8 @@ class Disclosure(Record):
     isolation: str
     machine_code: MachineCode | None = None
     """None if grading executes no submission, or if that is not known."""
+    tools: tuple[str, ...] | None = None
+    """Compilers and language runtimes besides Python; None if all of the machine were visible."""
     network: bool = False
     limits: dict[str, Json]
     first_limits: dict[str, Json] | None = None

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from number_task import write_number_task
 
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.request import (
@@ -13,8 +14,11 @@ from mlagentbench.launch.request import (
     parse_agents,
     split_list,
 )
+from mlagentbench.launch.suite import check_requirements
 from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.sandbox.bwrap.visible import tools
 from mlagentbench.tasks.task import load_task
+from mlagentbench.terminal import Terminal
 
 OPTIONS: dict[str, Any] = {
     "tasks": "house-price",
@@ -103,3 +107,19 @@ def test_a_primary_pair_is_named_before_the_runs() -> None:
         SuiteRequest.read(**two, primary="react:tree")
     with pytest.raises(UsageError, match="two different agents of: none"):
         SuiteRequest.read(**OPTIONS, primary="nop:baseline")
+
+
+def test_a_run_is_refused_where_a_tool_of_its_task_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_number_task(tmp_path)
+    toml = folder / "task.toml"
+    toml.write_text(toml.read_text().replace("cpus = 1", 'cpus = 1\ntools = ["gcc"]'))
+    (tmp_path / "bin").mkdir()
+    for name in tools.BASIC:
+        (tmp_path / "bin" / name).symlink_to(str(tools.find_command(name)))
+    monkeypatch.setattr(tools, "SEARCHED", str(tmp_path / "bin"))
+    request = SuiteRequest.read(**OPTIONS | {"tasks": str(folder), "out": tmp_path / "out"})
+    with pytest.raises(UsageError, match="numbers asks for gcc, which this machine lacks; install"):
+        check_requirements(request, Terminal())
+    assert not (tmp_path / "out").exists()

@@ -7,8 +7,10 @@ attempt fails because of the sandbox and not because it looked in the wrong plac
 # ruff: noqa: PTH101, PTH104, PTH105, PTH106, PTH108, PTH112, PTH113, PTH115, PTH118, PTH120, PTH123, PTH208, SIM115, SIM102
 
 import ctypes
+import ctypes.util
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -197,6 +199,46 @@ def alter_read_only_data() -> Loot:
             yield f"removed {parent}"
 
 
+LANGUAGES = re.compile(
+    r"(.*-)?(gcc|g\+\+|cc|c\+\+|cpp|cc1|cc1plus|collect2|as|ld|gold|clang|clang\+\+|tcc|lld|llc|lli"
+    r"|gfortran|gnat|nvcc|ptxas|rustc|cargo|go|gccgo|gopls|javac?|jshell|kotlin|scala|groovy|node"
+    r"|nodejs|deno|bun|qjs|perl|ruby|irb|php|lua|luajit|tclsh|wish|guile|Rscript|R|julia|octave|ghc"
+    r"|ocaml|erl|elixir|swift|dotnet|mono|csc|fpc|nasm|yasm|make|cmake|ninja|gdb|busybox)"
+    r"(-?[0-9.]+)?(\.exe)?"
+)
+LIBRARIES = re.compile(
+    r"lib(LLVM|clang|gccjit|tcc|perl|ruby|node|v8|mozjs|guile|lua|tcl|jvm|R\.so|php|julia|mono)"
+)
+
+
+@attack
+def find_compilers_and_language_runtimes() -> Loot:
+    for folder, folders, names in os.walk(FACTS["walked"]):
+        if folder == "/":
+            folders[:] = set(folders) - {"proc", "workspace"}
+        for name in names:
+            place = Path(folder, name)
+            if LANGUAGES.fullmatch(name) and place.is_file() and os.access(place, os.X_OK):
+                yield str(place)
+            if LIBRARIES.match(name) and ".so" in name and place.exists():
+                if succeeds(lambda place=place: ctypes.CDLL(str(place))):
+                    yield f"loaded {place}"
+    for name in ("gcc", "cc", "as", "ld", "clang", "perl", "node", "java", "go", "rustc", "nvcc"):
+        for path in (
+            name,
+            f"/usr/bin/{name}",
+            f"/usr/local/bin/{name}",
+            f"/proc/1/root/bin/{name}",
+        ):
+            command = [path, "--version"]
+            if succeeds(lambda command=command: subprocess.run(command, capture_output=True)):
+                yield f"ran {path}"
+    for name in ("LLVM", "clang", "gccjit", "tcc", "perl", "python3", "node"):
+        if found := ctypes.util.find_library(name):
+            if succeeds(lambda found=found: ctypes.CDLL(found)) and "python" not in found:
+                yield f"loaded {found}"
+
+
 @attack
 def mount_things() -> Loot:
     if call("mount", b"none", b"/workspace/folder", b"tmpfs", 0, None):
@@ -216,9 +258,9 @@ def make_namespaces() -> Loot:
             os._exit(1 if call("unshare", flag) else 0)
         if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
             yield f"unshare({flag:#x})"
-    for command in (["unshare", "-Ur", "true"], ["bwrap", "--bind", "/", "/", "true"]):
-        if subprocess.run(command, capture_output=True).returncode == 0:
-            yield " ".join(command)
+    for command in ("unshare", "bwrap", "/run/start/bwrap", "/run/start/setpriv"):
+        if succeeds(lambda command=command: subprocess.run([command], capture_output=True)):
+            yield f"ran {command}"
     for pid in (1, 2):
         for kind in ("user", "mnt", "pid", "net"):
             try:

@@ -244,7 +244,7 @@ SCRIPTS = "open('/tmp/script', 'w').write('x'); os.mkdir('/dev/shm/script'); in_
 
 
 def test_a_session_keeps_its_own_until_it_ends(attacked: Attacked) -> None:
-    repl = Repl(attacked.sandbox, Path(PYTHON), lambda: None)
+    repl = Repl(attacked.sandbox, lambda: None)
     asked = attacked.runner.run(repl.run(REPLS, 20, 1000, lambda _output: None))
     assert not asked.raised, asked
     during = attacked.census()
@@ -270,7 +270,7 @@ threading.Thread(target=work, daemon=True).start()
 
 
 def test_a_session_can_write_files_while_scripts_run(attacked: Attacked) -> None:
-    repl = Repl(attacked.sandbox, Path(PYTHON), lambda: None)
+    repl = Repl(attacked.sandbox, lambda: None)
     attacked.runner.run(repl.run(BUSY, 20, 1000, lambda _output: None))
     for _ in range(5):
         assert not attacked.run("open('/tmp/script', 'w').close()").restarted
@@ -280,7 +280,7 @@ def test_a_session_can_write_files_while_scripts_run(attacked: Attacked) -> None
 
 
 def test_a_session_whose_supervisor_is_killed_leaves_nothing(attacked: Attacked) -> None:
-    repl = Repl(attacked.sandbox, Path(PYTHON), lambda: None)
+    repl = Repl(attacked.sandbox, lambda: None)
     attacked.runner.run(repl.run(REPLS, 20, 1000, lambda _output: None))
     attacked.run("for pid in others():\n    if pid != 1: os.kill(pid, signal.SIGKILL)")
     attacked.runner.run(repl.stop())

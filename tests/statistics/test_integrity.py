@@ -63,6 +63,7 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
         "recording": "12" * 32,
         "sandbox": "local",
         "isolation": "none",
+        "tools": ("gcc",),
         "machine_code": "any",
         "network": True,
         "limits": {"steps": 20},

@@ -7,9 +7,12 @@ from pathlib import Path
 from mlagentbench.records import MachineCode
 from mlagentbench.sandbox.base import Bind, Limits, SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.tasks.spec import ToolName
 
 PYTHON_ENV = Path(sys.base_prefix)
-PYTHON = str(PYTHON_ENV / "bin" / "python3")
+PYTHON = "python3"
+"""Its name in a sandbox."""
+HOST_PYTHON = str(PYTHON_ENV / "bin" / "python3")
 
 
 def sandbox_on(
@@ -19,6 +22,7 @@ def sandbox_on(
     env: dict[str, str] | None = None,
     limits: Limits | None = None,
     machine_code: MachineCode = "any",
+    tools: tuple[ToolName, ...] = (),
 ) -> BubblewrapSandbox:
     workspace.mkdir(exist_ok=True)
     return BubblewrapSandbox(
@@ -29,6 +33,7 @@ def sandbox_on(
             env=env or {},
             limits=limits or Limits(),
             machine_code=machine_code,
+            tools=tools,
         )
     )
 

@@ -67,6 +67,13 @@ def _machine_code(run: RunRecord) -> str:
     return texts[run.disclosure.machine_code]
 
 
+def tools_text(tools: tuple[str, ...] | None) -> str:
+    """The compilers and language runtimes that programs found, besides Python."""
+    if tools is None:
+        return "all that the machine has"
+    return ", ".join(tools) or "no compilers, no language runtimes"
+
+
 def _seed(run: RunRecord) -> str:
     if run.disclosure.tier == "full":
         return "none, real data"
@@ -142,6 +149,7 @@ FACTS = (
         lambda run: run.disclosure.isolation == "none",
     ),
     Fact("machine code in submissions", _machine_code, of_task=True),
+    Fact("tools", lambda run: tools_text(run.disclosure.tools)),
     Fact(
         "network",
         lambda run: "reachable" if run.disclosure.network else "none",

@@ -118,7 +118,6 @@ class Environment:
             task=task,
             workspace=self.workspace,
             sandbox=sandbox,
-            python_env=setup.python_env,
             budget=budget,
             snapshots=self.snapshots,
             repl=self._repl(),
@@ -387,7 +386,7 @@ class Environment:
 
     def _repl(self, used_before: bool = False) -> Repl:
         """A session whose process will still run when snapshots are taken."""
-        return Repl(self.sandbox, self.python_env.python, self._expect_processes, used_before)
+        return Repl(self.sandbox, self._expect_processes, used_before)
 
     def _expect_processes(self) -> None:
         try:

@@ -56,6 +56,7 @@ async def open_by_hand(
         agent="by-hand",
         sandbox=DEFAULT_SANDBOX,
         isolation=SANDBOXES[DEFAULT_SANDBOX].isolation(),
+        tools=SANDBOXES[DEFAULT_SANDBOX].visible_tools(task.spec.resources.tools),
         feedback=f"validation:{feedback_calls}" if feedback_calls else "none",
         roles=None if tool is None else {ROLE: tool},
     )

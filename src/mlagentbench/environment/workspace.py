@@ -167,6 +167,7 @@ def sandbox_spec(
             cpus=resources.cpus,
         ),
         gpus=resources.gpus > 0,
+        tools=resources.tools,
     )
 
 

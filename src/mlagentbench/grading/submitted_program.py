@@ -118,6 +118,7 @@ async def _collect_one(
             limits=collect_limits(task, collect.timeout),
             env=service_variables(task),
             machine_code=collect.machine_code,
+            tools=task.spec.resources.tools,
         )
         command = collect.command.format(inputs=INPUTS, outputs=OUTPUTS)
         async with serving(services), BubblewrapSandbox(spec, services) as sandbox:

@@ -211,6 +211,7 @@ class Server:
                 binds=_public_binds(public),
                 limits=collect_limits(task, self._collect.timeout),
                 machine_code=self._collect.machine_code,
+                tools=task.spec.resources.tools,
             )
         )
         self._process: SandboxProcess

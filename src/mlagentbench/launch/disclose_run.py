@@ -58,6 +58,7 @@ def disclose_run(
         recording=answering.recording,
         sandbox=settings.sandbox,
         isolation=SANDBOXES[settings.sandbox].isolation(),
+        tools=SANDBOXES[settings.sandbox].visible_tools(task.spec.resources.tools),
         feedback=settings.feedback,
         protocol=settings.protocol,
         interactive=settings.interactive,

@@ -113,6 +113,8 @@ def check_requirements(request: SuiteRequest, console: Terminal) -> None:
     """Raise a UsageError for anything that would make runs fail later."""
     for name in {DEFAULT_SANDBOX, request.settings.sandbox}:
         SANDBOXES[name].require()
+        for task in _tasks(request).values():
+            SANDBOXES[name].require_tools(task.spec.resources.tools, task.id)
     if request.settings.interactive and not (console.is_terminal and sys.stdin.isatty()):
         raise UsageError("--interactive needs a terminal")
     if request.settings.interactive and not ENGINES[request.engine].at_terminal:

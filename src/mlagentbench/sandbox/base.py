@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, Protocol
 
 from mlagentbench.records import MachineCode, Record
+from mlagentbench.tasks.spec import ToolName
 
 WORKSPACE = "/workspace"
 
@@ -57,6 +58,8 @@ class SandboxSpec(Record):
     machine_code: MachineCode = "any"
     """With "installed" the workspace is read-only, and commands are Python programs that can start
     no other."""
+    tools: tuple[ToolName, ...] = ()
+    """Compilers and language runtimes that are visible besides Python."""
 
     @property
     def placeholders(self) -> frozenset[str]:

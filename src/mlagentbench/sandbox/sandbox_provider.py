@@ -1,6 +1,7 @@
 """A provider of sandboxes for runs: what it offers, and how a run's sandbox is made and killed."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -8,6 +9,7 @@ if TYPE_CHECKING:
     from mlagentbench.runs.directory import RunDirectory
     from mlagentbench.sandbox.base import LoopbackServer, Sandbox, SandboxSpec
     from mlagentbench.sandbox.conformance import ConformanceResult
+    from mlagentbench.tasks.spec import ToolName
 
 
 class RunSandbox(Protocol):
@@ -47,6 +49,19 @@ class SandboxProvider(ABC):
     @abstractmethod
     def isolation(self) -> str:
         """How commands are isolated from the host, for disclosure; "none" if they are not."""
+
+    def visible_tools(
+        self,
+        asked: "tuple[ToolName, ...]",  # noqa: ARG002
+    ) -> "tuple[ToolName, ...] | None":
+        """The compilers and language runtimes that programs find, besides Python.
+
+        None if it shows all that the machine has, whatever the task asked for.
+        """
+        return None
+
+    def require_tools(self, asked: "Sequence[ToolName]", who: str) -> None:  # noqa: B027
+        """Raise a UsageError if this machine lacks one of the tools that `who` asks for."""
 
     def require(self) -> None:  # noqa: B027
         """Raise a UsageError if this machine lacks something that the sandbox needs."""

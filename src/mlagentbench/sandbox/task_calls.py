@@ -68,6 +68,7 @@ async def call_task(
             python_env=python_env.directory,
             binds=tuple(_binds(task, read, write, empty)),
             limits=Limits(wall_time=timeout, memory=int(resources.memory), cpus=resources.cpus),
+            tools=resources.tools,
         )
         result = await _run(spec, write)
         return _value(task, function, result, workspace / "result.json")

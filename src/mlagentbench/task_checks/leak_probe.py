@@ -100,7 +100,7 @@ async def _run(data: PreparedData, question: str, announce: Callable[[str], None
             limits=Limits(wall_time=TIMEOUT, cpus=1),
         )
         async with BubblewrapSandbox(spec) as sandbox:
-            command = [str(env.python), f"{_PROBE}/{_PROGRAM.name}", _PUBLIC, "answers.json"]
+            command = ["python", f"{_PROBE}/{_PROGRAM.name}", _PUBLIC, "answers.json"]
             result = await sandbox.run(command)
     if result.exit_code != 0 or result.limit is not None:
         how = str(result.limit) if result.limit else f"exit code {result.exit_code}"

@@ -112,10 +112,15 @@ class TaskLimits(Record):
     command_time: Seconds = 3600.0
 
 
+ToolName = Literal["gcc", "git", "node", "perl"]
+
+
 class Resources(Record):
     cpus: Annotated[int, Field(gt=0)] = 2
     memory: Bytes = 8e9
     gpus: Annotated[int, Field(ge=0)] = 0
+    tools: tuple[ToolName, ...] = ()
+    """Compilers and language runtimes that are visible in the sandbox; all others are hidden."""
 
 
 class PythonNeeds(Record):

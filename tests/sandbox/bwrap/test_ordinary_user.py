@@ -26,6 +26,7 @@ FILES = [
     "sandbox/bwrap/test_bwrap_sandbox.py",
     "sandbox/bwrap/test_guardian.py",
     "sandbox/bwrap/test_limits.py",
+    "sandbox/bwrap/visible/test_host_view.py",
     "sandbox/test_inspect_self_check.py",
     "sandbox/test_task_calls.py",
 ]

@@ -57,11 +57,10 @@ def aide(
             "agent.search.max_debug_depth": max_debug_depth,
             **_common(environment),
         }
-        python = str(environment.python_env.python)
         arguments = [f"{key}={value}" for key, value in settings.items()]
         await run_in_sandbox(
             environment,
-            [python, f"{FOLDER}/{DRIVER.name}", *arguments],
+            ["python", f"{FOLDER}/{DRIVER.name}", *arguments],
             files={
                 DRIVER.name: DRIVER.read_bytes(),
                 TASK: _description(environment).encode(),

@@ -206,8 +206,7 @@ async def _bridge(environment: Environment, calls: ModelCalls) -> AsyncIterator[
 async def _python(
     environment: Environment, program: str, argument: str, stdin: bytes = b""
 ) -> None:
-    python = str(environment.python_env.python)
-    call = [python, "-c", program, argument]
+    call = ["python", "-c", program, argument]
     result = await environment.sandbox.run(call, stdin=stdin, tidy=False)
     if result.exit_code != 0:
         raise RunFailed("sandbox", f"cannot set up the agent: {result.output.strip()}")

@@ -33,7 +33,6 @@ from mlagentbench.inspect_private import sample_end
 from mlagentbench.records import Action, Json, Observation, Step
 from mlagentbench.runs.objects.snapshots import Snapshots
 from mlagentbench.sandbox.base import Sandbox
-from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -83,7 +82,6 @@ class ActionContext:
     task: Task
     workspace: Workspace
     sandbox: Sandbox
-    python_env: PythonEnv
     budget: Budget
     snapshots: Snapshots
     repl: "Repl"

@@ -41,7 +41,7 @@ async def execute_script(
     found = at.workspace.resolve(script_name)
     found = f"./{found}" if found.startswith("-") else found
     if found.endswith(".py"):
-        command = [str(at.python_env.python), "-u", found]
+        command = ["python", "-u", found]
     elif found.endswith(".sh"):
         command = ["bash", found]
     else:

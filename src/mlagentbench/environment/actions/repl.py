@@ -40,14 +40,12 @@ class Repl:
     def __init__(
         self,
         sandbox: Sandbox,
-        python: Path,
         before_start: Callable[[], None],
         used_before: bool = False,
     ) -> None:
         """A session that is not started; `before_start` is called each time it will be."""
         self._sandbox = sandbox
         self._before_start = before_start
-        self._python = str(python)
         self._server: asyncio.Task[CommandResult] | None = None
         self._address = ""
         self._emptied = used_before
@@ -101,7 +99,7 @@ class Repl:
 
     def _start(self) -> None:
         self._address = f"/tmp/.python-{secrets.token_hex(8)}"
-        command = [self._python, "-P", "-u", "-c", _source(), "serve", self._address]
+        command = ["python", "-P", "-u", "-c", _source(), "serve", self._address]
         self._server = asyncio.create_task(self._sandbox.run(command, timeout=SERVER_SECONDS))
 
     async def _client(
@@ -113,7 +111,7 @@ class Repl:
     ) -> CommandResult:
         """Run the client in the sandbox; the code can stop it, but not the harness's clock."""
         what, *more = words
-        command = [self._python, "-I", "-S", "-c", _source(), what, self._address, *more]
+        command = ["python", "-I", "-S", "-c", _source(), what, self._address, *more]
         try:
             return await self._sandbox.run(
                 command, stdin=stdin, timeout=timeout, on_output=on_output, tidy=False

@@ -77,6 +77,7 @@ def _fresh_run(out: Path, source: ReplaySource) -> HeldRun:
         update={
             "sandbox": DEFAULT_SANDBOX,
             "isolation": SANDBOXES[DEFAULT_SANDBOX].isolation(),
+            "tools": SANDBOXES[DEFAULT_SANDBOX].visible_tools(source.task.spec.resources.tools),
             "limits": BudgetLimits().model_dump(),
             "python_env": source.python_env.hash,
             "python_packages": source.python_env.versions,

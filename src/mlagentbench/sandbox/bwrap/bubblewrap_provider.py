@@ -1,5 +1,6 @@
 """bubblewrap as the sandbox of runs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ if TYPE_CHECKING:
     from mlagentbench.runs.directory import RunDirectory
     from mlagentbench.sandbox.base import LoopbackServer, SandboxSpec
     from mlagentbench.sandbox.conformance import ConformanceResult
+    from mlagentbench.tasks.spec import ToolName
 
 
 @dataclass(frozen=True)
@@ -27,10 +29,20 @@ class BubblewrapProvider(SandboxProvider):
 
         return isolation()
 
+    def visible_tools(self, asked: "tuple[ToolName, ...]") -> "tuple[ToolName, ...]":
+        return asked
+
+    def require_tools(self, asked: "Sequence[ToolName]", who: str) -> None:
+        from mlagentbench.sandbox.bwrap.visible.tools import require_tools
+
+        require_tools(asked, who)
+
     def require(self) -> None:
         from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap
+        from mlagentbench.sandbox.bwrap.visible.tools import require_commands
 
         find_bwrap()
+        require_commands()
 
     def kill_leftover(self, written: bytes) -> None:
         from mlagentbench.sandbox.base import Identity

@@ -17,7 +17,7 @@ from mlagentbench.errors import RunFailed
 from mlagentbench.guest import GUEST
 from mlagentbench.sandbox.base import WORKSPACE, Identity, SandboxSpec
 from mlagentbench.sandbox.bwrap.guardian_client import Started, guardian, identify
-from mlagentbench.sandbox.bwrap.layout import ETC_FILES, EXECUTOR, LAUNCHER, Layout
+from mlagentbench.sandbox.bwrap.layout import EXECUTOR, LAUNCHER, Layout
 from mlagentbench.sandbox.bwrap.limits import SandboxView, hard_limits
 from mlagentbench.sandbox.bwrap.prerequisites import explain_failure
 from mlagentbench.sandbox.bwrap.seccomp import sandbox_filter
@@ -154,7 +154,7 @@ def _command(layout: Layout, descriptors: list[int]) -> list[str]:
     files = {EXECUTOR: _EXECUTOR_PROGRAM.read_bytes()}
     if layout.spec.machine_code == "installed":
         files[LAUNCHER] = _LAUNCHER_PROGRAM.read_bytes()
-    files |= {name: text.encode() for name, text in ETC_FILES.items()}
+    files |= layout.files()
     places = {}
     for name, contents in files.items():
         places[name] = len(descriptors)

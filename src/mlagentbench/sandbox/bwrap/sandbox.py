@@ -46,6 +46,7 @@ from mlagentbench.sandbox.bwrap.limits import PERIOD, LimitWatch, Thread, limit_
 from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap, isolation, unprivileged_uid
 from mlagentbench.sandbox.bwrap.seccomp import program_filter
 from mlagentbench.sandbox.bwrap.session import SandboxProcess
+from mlagentbench.sandbox.bwrap.visible.interpreter import Interpreter
 from mlagentbench.tasks.spec import is_python_program
 
 MAX_READ = 1_000_000_000
@@ -68,7 +69,7 @@ class BubblewrapSandbox:
         self._server = server
         self._bwrap = find_bwrap()
         self._uid = unprivileged_uid()
-        self._env = _environment(spec)
+        self._env = _environment(spec, Interpreter(spec.python_env).bin)
         self._instance: Instance | None = None
         self._watch: LimitWatch
         self._active: set[Command | SandboxProcess] = set()
@@ -414,11 +415,11 @@ class BubblewrapSandbox:
         signal_tree(self.identity.pid, signal.SIGCONT)
 
 
-def _environment(spec: SandboxSpec) -> dict[str, str]:
+def _environment(spec: SandboxSpec, python: str) -> dict[str, str]:
     """The environment variables of every command: a fixed set, then those of the spec."""
     threads = {} if spec.limits.cpus is None else dict.fromkeys(_THREADS, str(spec.limits.cpus))
     return {
-        "PATH": f"{spec.python_env.absolute() / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+        "PATH": f"{python}:/usr/bin:/bin",
         "HOME": HOME,
         "LANG": "C.UTF-8",
         "PYTHONUNBUFFERED": "1",
