@@ -1,14 +1,18 @@
 """The harness is killed with SIGKILL and resumed: nothing is lost, and nothing is done twice."""
 
 import random
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from courses import react, steady
 from killed_workers import RUNS, SharedOut, killed_in_pairs
-from killing import Harness, killed_at_random, takeovers
+from killing import COMMAND, Harness, killed_at_random, takeovers
+from number_task import slow_starter, write_number_task
 from undisturbed import differences
 
+from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.results import run_directories
 
 pytestmark = pytest.mark.slow
@@ -57,3 +61,35 @@ def test_two_workers_on_one_out_are_killed(
         assert shared.differences(undisturbed) == [], shared.kills
         assert not any(kill.left_processes for kill in shared.kills)
     assert any(takeovers(run) for shared in outs for run in run_directories(shared.out))
+
+
+def test_the_time_of_an_interrupted_action_counts(
+    tmp_path: Path, environment_variables: dict[str, str]
+) -> None:
+    write_number_task(tmp_path, starter=slow_starter(600))
+    variables = {**environment_variables, "MLAGENTBENCH_LEASE_RENEWAL": "0.1"}
+    command = ["run", "--tasks", "./numbers", "--agents", "baseline", "--max-time", "8s"]
+
+    def start() -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            [COMMAND, *command, "--out", "out"], cwd=tmp_path, env=variables,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    first = start()
+    while not any(b"begun" in file.read_bytes() for file in tmp_path.rglob("output.log")):
+        assert first.poll() is None
+        time.sleep(0.05)
+    time.sleep(3)
+    first.kill()
+    first.wait()
+    [run] = run_directories(tmp_path / "out")
+    assert read_journal(run.journal).interrupted is not None
+    assert start().wait() == 0
+    history = read_journal(run.journal)
+    interrupted = history.steps[0]
+    assert interrupted.observation.status == "interrupted"
+    assert 2 < interrupted.seconds < 8
+    resumed = next(line for line in history.events if line.event == "resumed")
+    assert resumed.clock > 2
+    assert history.outcome is not None and history.outcome.kind == "time"

@@ -184,9 +184,10 @@ class Environment:
             self._ended = RunEnded(history.outcome.kind, history.outcome.detail)
             return
         self.snapshots.restore(self._snapshot)
+        seconds = self._count_interrupted(history.interrupted)
         self._event("resumed", f"after step {len(self.steps)}")
         if history.interrupted is not None:
-            self._close_interrupted(history.interrupted)
+            self._close_interrupted(history.interrupted, seconds)
         self._note_limits(last_limits(history) or self.budget.limits)
         self._ended = self._submitted_already()
 
@@ -196,10 +197,23 @@ class Environment:
             self._write(EventLine, event="limits", detail=changed, limits=now)
             self.limits_held.append(LimitsFrom(step=len(self.steps), limits=now))
 
-    def _close_interrupted(self, begun: BeginLine) -> None:
+    def _count_interrupted(self, begun: BeginLine | None) -> float:
+        """Count an action's time until the last sign of life of the harness that began it."""
+        if begun is None:
+            return 0.0
+        signs = [self.run.output_log.stat().st_mtime]
+        if self.run.lease is not None and self.run.lease.last_renewal_before is not None:
+            signs.append(self.run.lease.last_renewal_before)
+        longest = self.budget.command_time(self.task.spec.limits.command_time)
+        seconds = min(longest, max(0.0, max(signs) - begun.at))
+        counted = max(self.usage.seconds, begun.clock + seconds)
+        self.budget.resume_from(self.usage.model_copy(update={"seconds": counted}))
+        return seconds
+
+    def _close_interrupted(self, begun: BeginLine, seconds: float) -> None:
         self._event("interrupted", f"step {begun.step}: {begun.action.name}")
         self.budget.add_step()
-        self._end(begun.step, begun.action, begun.at, 0.0, INTERRUPTED)
+        self._end(begun.step, begun.action, begun.at, seconds, INTERRUPTED)
 
     def _submitted_already(self) -> RunEnded | None:
         """The end of a run whose journal has its Final Answer but not its outcome."""

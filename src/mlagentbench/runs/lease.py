@@ -135,7 +135,13 @@ class Lease(Releasable):
     """A lease that this process has taken; it is renewed until `release()`."""
 
     def __init__(
-        self, directory: Path, generation: int, holder: Holder, renewal: float, silent: bool
+        self,
+        directory: Path,
+        generation: int,
+        holder: Holder,
+        renewal: float,
+        silent: bool,
+        last_renewal: float | None,
     ) -> None:
         self.directory = directory
         self.generation = generation
@@ -143,6 +149,8 @@ class Lease(Releasable):
         self.token = holder.token
         self.followed_silence = silent
         """Whether the holder before may still be there: it neither ended nor released the lease."""
+        self.last_renewal_before = last_renewal
+        """When the holder before last renewed it, if it did not release it; a time of day."""
         self._holder = holder
         self._file = lease_file(directory, generation)
         self._next = lease_file(directory, generation + 1)
@@ -232,12 +240,13 @@ def take_lease(
     while True:
         newest = _newest(directory)
         holder, silent = current_holder(directory), False
+        last_renewal = None if holder is None else _changed(lease_file(directory, newest))
         if holder is not None and not holder.is_gone:
             _require_silence(directory, times, on_wait, pause)
             if _newest(directory) != newest:
                 continue
             silent = True
-        lease = _create(directory, max(newest, above) + 1, times.renewal, silent)
+        lease = _create(directory, max(newest, above) + 1, times.renewal, silent, last_renewal)
         if lease is not None:
             _RENEWING.add(lease)
             return lease
@@ -288,7 +297,9 @@ def await_release(
             seen, silent_since = now, time.monotonic()
 
 
-def _create(directory: Path, generation: int, renewal: float, silent: bool) -> Lease | None:
+def _create(
+    directory: Path, generation: int, renewal: float, silent: bool, last_renewal: float | None
+) -> Lease | None:
     """The lease of that generation; None when another process was faster."""
     holder = Holder(
         owner=_user(),
@@ -304,7 +315,7 @@ def _create(directory: Path, generation: int, renewal: float, silent: bool) -> L
     if _newest(directory) > generation:  # its name was free again: we slept, and others have passed
         file.unlink(missing_ok=True)
         return None
-    lease = Lease(directory, generation, holder, renewal, silent)
+    lease = Lease(directory, generation, holder, renewal, silent, last_renewal)
     for older in _generations(directory):
         if older < generation:
             lease_file(directory, older).unlink(missing_ok=True)
@@ -356,6 +367,13 @@ def _unknown(contents: bytes) -> Holder:
 
 def lease_file(directory: Path, generation: int) -> Path:
     return directory / f"lease-{generation:06}"
+
+
+def _changed(file: Path) -> float | None:
+    try:
+        return file.stat().st_mtime
+    except FileNotFoundError:  # the next holder has tidied up
+        return None
 
 
 def _generations(directory: Path) -> list[int]:
