@@ -15,7 +15,7 @@ from pydantic import ConfigDict, RootModel, field_validator, model_serializer
 from mlagentbench.errors import RunEnded, UsageError
 from mlagentbench.plugins import Registry
 from mlagentbench.records import Json, Usage
-from mlagentbench.tasks.spec import parse_seconds
+from mlagentbench.tasks.spec import parse_bytes, parse_seconds
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Limit:
     spent_by_models: bool = False
     """Whether the replies of models use it, so that it can run out within a step."""
     needs_prices: bool = False
+    default: float | None = None
+    """What holds where a run sets no amount. It neither shows nor distinguishes runs."""
 
     @property
     def setting(self) -> str:
@@ -133,6 +135,25 @@ class CostLimit(Limit):
         return f"{amount:.4f}"
 
 
+class StorageLimit(Limit):
+    """Bytes, which people give and read in larger units."""
+
+    def read(self, value: Json) -> float:
+        return super().read(parse_bytes(value) if isinstance(value, str) else value)
+
+    def number(self, amount: float) -> str:
+        return f"{amount / 1e9:.1f} GB"
+
+    def text(self, amount: float) -> str:
+        return f"{self.number(amount)} of storage"
+
+    def stated(self, amount: float) -> str:
+        return f"{amount / 1e9:g} GB of storage"
+
+    def used_up(self, amount: float) -> str:
+        return f"all {self.stated(amount)} are used"
+
+
 LIMITS = Registry(
     "limit",
     StepLimit("steps", "Actions per run.", "steps", lambda used: used.steps),
@@ -160,6 +181,14 @@ LIMITS = Registry(
         metavar="DOLLARS",
         spent_by_models=True,
         needs_prices=True,
+    ),
+    StorageLimit(
+        "storage",
+        "Disk space per run for snapshots, outputs and journal, e.g. 10GB; 50GB unless given.",
+        "bytes",
+        lambda used: used.stored,
+        metavar="SIZE",
+        default=50e9,
     ),
 )
 ALWAYS_WRITTEN = ("steps", "time", "tokens", "cost")
@@ -219,10 +248,12 @@ class BudgetLimits(RootModel[dict[str, int | float]]):
 
         With `by_models`, only what models spend counts.
         """
-        left = self.left(used)
-        for limit, amount in self.items():
-            if left.get(limit.name) == 0 and (limit.spent_by_models or not by_models):
-                return RunEnded(limit.name, limit.used_up(amount))
+        for name, limit in LIMITS.items():
+            amount = self.root.get(name, limit.default)
+            if amount is None or (by_models and not limit.spent_by_models):
+                continue
+            if limit.counted(used) >= amount:
+                return RunEnded(name, limit.used_up(amount))
         return None
 
 

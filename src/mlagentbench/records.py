@@ -71,6 +71,8 @@ class Usage(Record):
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
+    stored: int = 0
+    """Bytes on disk: new objects, the journal and the output log."""
 
 
 class Step(Record):

@@ -30,6 +30,8 @@ def test_without_limits_nothing_ends() -> None:
         (BudgetLimits(time=10.0), Usage(seconds=10.5), "time"),
         (BudgetLimits(tokens=100), Usage(input_tokens=60, output_tokens=40), "tokens"),
         (BudgetLimits(cost=1.0), Usage(cost=1.25), "cost"),
+        (BudgetLimits(storage=10**9), Usage(stored=10**9), "storage"),
+        (BudgetLimits(), Usage(stored=50 * 10**9), "storage"),
     ],
 )
 def test_each_limit_ends_the_run(limits: BudgetLimits, used: Usage, kind: str) -> None:

@@ -384,3 +384,36 @@ async def test_a_killed_process_leaves_a_run_that_goes_on(
         assert not ran.exists()
         assert environment.steps[-1].observation.status == "interrupted"
         assert (await do(environment, "List Files")).status == "ok"
+
+
+FILL = """
+import os
+open("big.bin", "wb").write(os.urandom(300_000))
+with open("holes.bin", "wb") as file:
+    file.truncate(1 << 30)
+print("x" * 1000)
+"""
+
+
+async def test_a_run_ends_when_its_storage_is_used_up(open_environment: OpenRun) -> None:
+    limits = BudgetLimits(storage=600_000)
+    async with open_environment(limits=limits) as environment:
+        await do(environment, "Write File", file_name="fill.py", content=FILL)
+        before = environment.usage.stored
+        await do(environment, "Execute Script", script_name="fill.py")
+        grown = environment.usage.stored - before
+        assert 300_000 < grown < 400_000
+        await do(environment, "List Files")
+    async with open_environment(limits=limits) as environment:
+        assert environment.usage.stored >= before + grown
+        await do(environment, "Execute Script", script_name="fill.py")
+        with pytest.raises(RunEnded, match=r"all 0\.0006 GB of storage are used") as ended:
+            await do(environment, "List Files")
+        environment.finish(Outcome(kind=ended.value.kind))
+        stored = [path for path in environment.run.out.rglob("*") if path.is_file()]
+        on_disk = sum(path.stat().st_blocks * 512 for path in stored if "work" not in path.parts)
+        assert environment.usage.stored < on_disk
+    async with open_environment(limits=limits) as environment:
+        assert environment.outcome == Outcome(kind="storage")
+    async with open_environment(limits=BudgetLimits(storage=10**7)) as environment:
+        assert (await do(environment, "List Files")).status == "ok"

@@ -26,13 +26,18 @@ class Budget:
         self._used = used or Usage()
         self._clock = clock
         self._started: float | None = None
+        self._stored: Callable[[], int] = lambda: 0
+
+    def count_storage(self, stored: Callable[[], int]) -> None:
+        """Count the bytes that this part of the run has stored so far."""
+        self._stored = stored
 
     def start(self) -> None:
         if self._started is None:
             self._started = self._clock()
 
     def stop(self) -> None:
-        self._used = self.usage
+        self._used = self._used.model_copy(update={"seconds": self.seconds})
         self._started = None
 
     @contextmanager
@@ -58,7 +63,8 @@ class Budget:
 
     @property
     def usage(self) -> Usage:
-        return self._used.model_copy(update={"seconds": self.seconds})
+        stored = self._used.stored + self._stored()
+        return self._used.model_copy(update={"seconds": self.seconds, "stored": stored})
 
     def add_step(self) -> None:
         self._used = self._used.model_copy(update={"steps": self._used.steps + 1})

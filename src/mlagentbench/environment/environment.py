@@ -131,6 +131,7 @@ class Environment:
         )
         self._journal: Journal | None = None
         self._output_log: BinaryIO | None = None
+        self._output_size = 0
         self._output_lost: OSError | None = None
         self._snapshot = ""
         self._submitted_step: Step | None = None
@@ -146,6 +147,7 @@ class Environment:
         self._journal = Journal(self.run.journal, self.run.appended_files, self.run.lease)
         history = History(self._journal.lines_before, self.store, self.run.journal)
         self._output_log = self.run.output_log.open("ab", buffering=0)
+        self.budget.count_storage(partial(self._stored, self._journal))
         if history.run is None:
             self._begin_run()
         else:
@@ -184,7 +186,7 @@ class Environment:
             self._ended = RunEnded(history.outcome.kind, history.outcome.detail)
             return
         self.snapshots.restore(self._snapshot)
-        seconds = self._count_interrupted(history.interrupted)
+        seconds = self._count_interrupted(history)
         self._event("resumed", f"after step {len(self.steps)}")
         if history.interrupted is not None:
             self._close_interrupted(history.interrupted, seconds)
@@ -197,8 +199,9 @@ class Environment:
             self._write(EventLine, event="limits", detail=changed, limits=now)
             self.limits_held.append(LimitsFrom(step=len(self.steps), limits=now))
 
-    def _count_interrupted(self, begun: BeginLine | None) -> float:
+    def _count_interrupted(self, history: History) -> float:
         """Count an action's time until the last sign of life of the harness that began it."""
+        begun = history.interrupted
         if begun is None:
             return 0.0
         signs = [self.run.output_log.stat().st_mtime]
@@ -206,8 +209,8 @@ class Environment:
             signs.append(self.run.lease.last_renewal_before)
         longest = self.budget.command_time(self.task.spec.limits.command_time)
         seconds = min(longest, max(0.0, max(signs) - begun.at))
-        counted = max(self.usage.seconds, begun.clock + seconds)
-        self.budget.resume_from(self.usage.model_copy(update={"seconds": counted}))
+        counted = max(history.usage.seconds, begun.clock + seconds)
+        self.budget.resume_from(history.usage.model_copy(update={"seconds": counted}))
         return seconds
 
     def _close_interrupted(self, begun: BeginLine, seconds: float) -> None:
@@ -408,6 +411,10 @@ class Environment:
         except OSError as error:
             raise RunFailed("harness", f"cannot store a snapshot: {error}") from error
 
+    def _stored(self, journal: Journal) -> int:
+        """Bytes that this process has stored for the run."""
+        return self.store.written + journal.written + self._output_size
+
     # Other journal lines
 
     def note(self, detail: str) -> None:
@@ -426,6 +433,7 @@ class Environment:
         if self._output_log is not None:
             try:
                 self._output_log.write(output)
+                self._output_size += len(output)
             except OSError as error:
                 self._output_lost = error
         for listener in self.on_output:

@@ -6,7 +6,7 @@
 | no submission, or an invalid one            | the agent      | a failure, at the floor |
 | its script ran out of memory or time        | the agent      | as submitted            |
 | context overflow, refusal                   | the agent      | as submitted            |
-| steps, time, tokens or money used up        | the agent      | as submitted            |
+| steps, time, tokens, money, storage used up | the agent      | as submitted            |
 | the provider is unavailable after retries   | infrastructure | missing                 |
 | sandbox, grader, task or harness failed     | infrastructure | missing                 |
 | the host died, or a person stopped it       | infrastructure | missing                 |

@@ -184,6 +184,8 @@ class Journal:
         self.lines_before = _parsed(read, path)
         """What the journal said when it was opened: the next line follows exactly this."""
         require_chain(path, others)
+        self.written = 0
+        """Bytes since then."""
         self._next = len(self.lines_before)
         self._file = ChainedFile(path, lease, read)
 
@@ -194,7 +196,9 @@ class Journal:
         RunFailed.
         """
         line = line_type(n=self._next, at=time.time(), clock=round(clock, 6), **fields)
-        self._file.append(encode_line(line), sync=line_type in _SYNCED)
+        encoded = encode_line(line)
+        self._file.append(encoded, sync=line_type in _SYNCED)
+        self.written += len(encoded)
         self._next += 1
         return line
 

@@ -27,6 +27,8 @@ from mlagentbench.runs.lease import process_is_gone, process_name
 FICLONE = 0x40049409
 CHUNK = 1 << 18
 SMALL = 4 << 20
+BLOCK = 512
+"""What stat counts in: a file with holes has fewer than its size."""
 _HOLE = bytes(CHUNK)
 SYNC_EACH = 16
 """Up to so many new files are synced one by one; more of them with one syncfs."""
@@ -59,6 +61,8 @@ class ObjectStore:
         self._sound: set[str] = set()
         """What this process has stored, or read and found right."""
         self._known_shards: set[str] = set()
+        self.written = 0
+        """Bytes of the objects that are new."""
 
     def path(self, digest: str) -> Path:
         return Path(self._address(digest))
@@ -159,6 +163,7 @@ class ObjectStore:
                 finally:
                     os.close(handle)
             self._waiting[digest] = temporary
+            self.written += len(contents)
         return digest
 
     def put_file(self, source: int, size: int) -> str:
@@ -169,6 +174,7 @@ class ObjectStore:
             temporary, handle = self._temporary()
             try:
                 digest = _copy(source, handle)
+                state = os.fstat(handle)
             except BaseException:
                 Path(temporary).unlink(missing_ok=True)
                 raise
@@ -178,6 +184,7 @@ class ObjectStore:
             Path(temporary).unlink()
         else:
             self._waiting[digest] = temporary
+            self.written += min(state.st_size, state.st_blocks * BLOCK)
         return digest
 
     def commit(self) -> None:
