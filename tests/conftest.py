@@ -19,6 +19,7 @@ LONGEST_FIRST = (
     "end_to_end/test_killed_harness.py",
     "end_to_end/test_demo.py",
     "sandbox/bwrap/test_ordinary_user.py",
+    "tasks/suite/test_fuzzed_graders.py",
     "tasks/python_env/test_env.py",
 )
 """So that no long file begins when the other process has nothing left to do."""

@@ -133,10 +133,14 @@ def write_program_task(top: Path) -> Task:
             pathlib.Path(sys.argv[2], "value.txt").write_text(str(value))
             """,
         "alterations.py": """
-            def make(submission, directory, rng):
+            def make(submission, directory, rng, inputs=None):
                 if "#" in submission.read_text():
                     raise RuntimeError("comments are forgotten")
-                (directory / "same").write_text(submission.read_text())
+                altered = directory / "same"
+                if inputs is not None:
+                    (altered / "inputs").mkdir(parents=True)
+                    altered = altered / "submission"
+                altered.write_text(submission.read_text())
             """,
         "grade.py": """
             from mlagentbench_task import Grade

@@ -6,6 +6,7 @@ import json
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -133,9 +134,9 @@ def llm_tool(
     return GradedCase(task, private, {**outputs, "tool.py": program}, checked="tool.py")
 
 
-def clrs(_: Path, _env: PythonEnv) -> GradedCase:
+def clrs(scratch: Path, _env: PythonEnv) -> GradedCase:
     rng = np.random.default_rng(0)
-    weights = np.triu(rng.random((3, 4, 4)).astype(np.float32), 1)
+    weights = np.triu(rng.random((6, 4, 4)).astype(np.float32), 1)
     simple = {"source": 1.0}
     private: Files = {
         "inputs/weights.npy": weights,
@@ -149,11 +150,21 @@ def clrs(_: Path, _env: PythonEnv) -> GradedCase:
         "submission/config.json": b'{"width": 3}',
         "submission/model.safetensors": struct.pack("<Q", len(header)) + header + bytes(16),
     }
-    pointers = {f"{name}/pointers.bin": bytes(48) for name in CLRS_RUNS}
+    places = {name: scratch / "clrs" / name for name in ("submission", "inputs", "directory")}
+    for place in places.values():
+        place.mkdir(parents=True)
+    for name, contents in submission.items():
+        (scratch / "clrs" / name).write_bytes(contents)
+    np.save(places["inputs"] / "weights.npy", weights)
+    make = TaskModules("clrs").load("alterations").make
+    given = {name: places[name] for name in signature(make).parameters if name in places}
+    make(**given, rng=rng)
+    pointers = {}
+    for run in places["directory"].iterdir():
+        own = run / "inputs" / "weights.npy"
+        size = (np.load(own) if own.is_file() else weights).size
+        pointers[f"{run.name}/pointers.bin"] = bytes(size)
     return GradedCase("clrs", private, {**pointers, **submission}, checked="submission")
-
-
-CLRS_RUNS = ("submitted", "permuted", "perturbed")
 
 
 def babylm(scratch: Path, python_env: PythonEnv) -> GradedCase:
