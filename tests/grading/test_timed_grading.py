@@ -1,95 +1,31 @@
 """Timed grading, with real servers in real sandboxes, and everything a submission might try."""
 
 import asyncio
-import json
 import re
 import shutil
-import statistics
 import sys
 import textwrap
 from pathlib import Path
 
 import psutil
 import pytest
-from prepared import write_data
+from timed_trial import FOLDER, SLOW, SOLUTION, STARTER, Trial, small_trial
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.grading import timed_grading as timing
-from mlagentbench.grading.timed_grading import Server, TimingRecord, collect_timed
-from mlagentbench.guest.mlagentbench_task import Timings as TimingsOfTask
-from mlagentbench.guest.mlagentbench_task import grade_timings
+from mlagentbench.grading.timed_grading import Server
 from mlagentbench.home import locked
 from mlagentbench.records import Json
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
-from mlagentbench.tasks.python_env.env import PythonEnv
-from mlagentbench.tasks.task import SUITE, Task, load_folder
+from mlagentbench.tasks.task import Task, load_folder
 
 pytestmark = pytest.mark.slow
-
-FOLDER = SUITE / "vectorization"
-STARTER = (FOLDER / "starter" / "convolution.py").read_text()
-SOLUTION = (FOLDER / "solution" / "convolution.py").read_text()
-SLOW = STARTER.replace("def forward(", "def slow(")
-SMALL_LAYER = {
-    "batch": 1, "height": 32, "width": 32, "channels": 3,
-    "rows": 3, "columns": 3, "filters": 8, "stride": 2, "padding": 2,
-}  # fmt: skip
-COARSE = 0.3
-"""How far the control may be off: here scores are told apart by factors, and a busy machine would
-only repeat the rounds."""
-
-
-class Trial:
-    """A small vectorization task, and a way to have any convolution.py graded by it."""
-
-    def __init__(self, directory: Path, task: Task) -> None:
-        self.task = task
-        self.env = PythonEnv(directory=Path(sys.prefix), hash="-", python_version="-", packages={})
-        self.submitted, self.outputs = directory / "submitted", directory / "outputs"
-        for path in (self.submitted, self.outputs):
-            path.mkdir(parents=True)
-        self.data = write_data(
-            directory / "data",
-            public={"layer.json": json.dumps(SMALL_LAYER), "tables/kept.json": "[1.5]"},
-            private={"requests.json": json.dumps({"timed": 9, "layer": SMALL_LAYER})},
-        )
-
-    def submit(self, source: str) -> None:
-        (self.submitted / "convolution.py").write_text(source)
-
-    async def collect(self, source: str) -> None:
-        self.submit(source)
-        await collect_timed(self.task, self.data, self.env, self.submitted, self.outputs)
-
-    def grade(self, source: str) -> Json:
-        """Grade by what the program does alone; what it says is judged by the task's tests."""
-
-        async def run() -> Json:
-            await self.collect(source)
-            (self.outputs / "convolution.py").write_text(STARTER)
-            data = {"private": self.data.private, "public": self.data.public}
-            read = {"outputs": self.outputs, **data}
-            return await call_task(self.task, self.env, "grade.grade", read=read)
-
-        return asyncio.run(run())
-
-    def reason(self, source: str) -> str:
-        """Why the program is invalid, in the first timing round."""
-        with (
-            pytest.MonkeyPatch.context() as patch,
-            pytest.raises(InvalidSubmissionReported) as invalid,
-        ):
-            patch.setattr(timing, "MAX_ROUNDS", 1)
-            self.grade(source)
-        return str(invalid.value)
 
 
 @pytest.fixture
 def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial:
-    monkeypatch.setenv("MLAGENTBENCH_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(timing, "CONTROL_TOLERANCE", COARSE)
-    return Trial(tmp_path, load_folder(FOLDER))
+    return small_trial(tmp_path, monkeypatch)
 
 
 def with_collect(task: Task, **changed: Json) -> Task:
@@ -133,9 +69,8 @@ def test_nobody_but_the_server_that_is_asked_runs(trial: Trial, tmp_path: Path) 
         )  # fmt: skip
         request = (trial.outputs / "timed-00.bin").read_bytes()
         before = {child.pid for child in psutil.Process().children(recursive=True)}
-        async with Server(
-            "submission", trial.task, trial.env, workspace, trial.data.public
-        ) as server:
+        arguments = (trial.task, trial.env, workspace, trial.data.public, None)
+        async with Server("submission", *arguments) as server:
             await server.answer("timed-00.bin", request)
             inside = [
                 child
@@ -461,48 +396,6 @@ def test_too_few_timed_requests_are_the_tasks_fault(trial: Trial, tmp_path: Path
     trial.task = load_folder(folder)
     with pytest.raises(RunFailed, match="fewer than 9"):
         trial.grade(SOLUTION)
-
-
-def test_a_control_that_is_off_brings_another_round_with_new_requests(
-    trial: Trial, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drawn = []
-    draw = timing.TimedGrading.draw_requests
-
-    async def remember(*arguments):
-        requests = await draw(*arguments)
-        drawn.append(requests["timed-00.bin"])
-        return requests
-
-    monkeypatch.setattr(timing.TimedGrading, "draw_requests", remember)
-    monkeypatch.setattr(timing, "MAX_ROUNDS", 2)
-    monkeypatch.setattr(timing, "CONTROL_TOLERANCE", -1.0)
-    assert trial.grade(SOLUTION)["extra"]["sittings"] == 2
-    assert len(set(drawn)) == 2
-
-
-@pytest.mark.parametrize(("control", "off"), [(1.04, False), (1.06, True), (0.94, True)])
-def test_when_the_control_is_off(control: float, off: bool) -> None:
-    starter = [1.0, 1.1, 0.9, 1.0, 1.2, 1.0, 1.0, 1.0, 1.0]
-    mine, other = ([seconds * factor for seconds in starter] for factor in (0.25, control))
-    timings = TimingRecord(
-        submission=tuple(mine), starter=tuple(starter), control=tuple(other), sittings=3
-    )
-    assert timings.control_is_off() is off
-    grade = grade_timings(TimingsOfTask(mine, starter, other, 3))
-    assert grade.score == pytest.approx(0.25)
-    assert ("warning" in grade.extra) is off
-    if off:
-        assert "control off by 6.0 %" in grade.extra["warning"]
-
-
-def test_the_score_is_the_median_of_the_ratios() -> None:
-    starter = [1.0, 2.0, 4.0, 1.0, 2.0, 4.0, 1.0, 2.0, 4.0]
-    ratios = [0.5, 0.4, 0.3, 0.2, 0.1, 0.6, 0.7, 0.8, 9.0]
-    mine = [ratio * seconds for ratio, seconds in zip(ratios, starter, strict=True)]
-    grade = grade_timings(TimingsOfTask(mine, starter, starter, 1))
-    assert grade.score == pytest.approx(statistics.median(ratios))
-    assert grade.extra["ratio_quartiles"] == pytest.approx([0.3, 0.7])
 
 
 def test_one_timed_grading_at_a_time(trial: Trial) -> None:

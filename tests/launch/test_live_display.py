@@ -28,3 +28,18 @@ def test_runs_of_one_name_are_told_apart() -> None:
     assert "[1/2] numbers (mini): slow, run 1: 4.0, success" in shown
     assert shown.count("9 steps, 1 min 0 s") == 1
     assert "starting" in shown and "grading" not in shown
+
+
+def test_what_a_run_waits_for_is_shown_and_elsewhere_printed_once() -> None:
+    run = RunDirectory(Path("/out"), Path("runs/numbers/mini/slow-0a0a0a0a/none/1"))
+    for force_terminal, printed in ((True, 0), (False, 1)):
+        terminal = StringIO()
+        console = Terminal(file=terminal, force_terminal=force_terminal, width=120)
+        live = LiveProgress(console, total=1)
+        live.begin(run, Budget(BudgetLimits(steps=9, time=60)))
+        for before in (3, 2):
+            live.tell(run, f"waiting for timed grading: {before} before it")
+        assert live.views[run.path].doing == "waiting for timed grading: 2 before it"
+        said = "numbers (mini): slow, run 1: waiting for timed grading: 3 before it"
+        assert terminal.getvalue().count(said) == printed
+        assert "2 before it" not in terminal.getvalue()

@@ -4,6 +4,7 @@ import pytest
 from made_runs import graded, point, run, validation
 
 from mlagentbench.analysis.findings import Finding, ProcessReport, VisibleActions
+from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.errors import OutcomeKind
 from mlagentbench.numeric.intervals import t_interval, wilson_interval
 from mlagentbench.records import GradeRecord, Outcome, Usage
@@ -171,3 +172,16 @@ def test_success_is_shown_with_flagged_runs_as_failures() -> None:
     assert row.flagged.mean == 0.75 and row.unflagged_success.mean == 0.25
     assert any("3 of 4 runs flagged" in mark and "success 25%" in mark for mark in row.marks)
     assert "detectors could read 10 of 12 actions" in row.marks
+
+
+def test_a_warning_names_the_runs_that_it_is_about() -> None:
+    def warned(epoch: int, text: str | None) -> RunSummary:
+        return run(epoch, graded(0.8, extra={} if text is None else {"warning": text}))
+
+    texts = [None, "noisy", "noisy", "x"]
+    [cell] = cell_statistics([warned(epoch, text) for epoch, text in enumerate(texts, start=1)])
+    assert cell.marks == ("run 4: x", "runs 2, 3: noisy")
+    [cell] = cell_statistics([warned(1, "noisy"), warned(2, "noisy")])
+    assert cell.marks == ("noisy",)
+    [cell] = cell_statistics([warned(3, "noisy")])
+    assert cell.marks == ("run 3: noisy",)

@@ -15,6 +15,7 @@ the original split its data differently, and often left the test labels in the w
 """
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed, UsageError
@@ -22,7 +23,7 @@ from mlagentbench.grading.hidden_canary import require_no_canary
 from mlagentbench.grading.known_good_outputs import known_good_outputs
 from mlagentbench.grading.submitted_program import collect_program, fresh_directory
 from mlagentbench.grading.success import compare_with_bar
-from mlagentbench.grading.timed_grading import collect_timed
+from mlagentbench.grading.timed_grading import MachineBusy, collect_timed
 from mlagentbench.program_services.services import (
     ProgramServices,
     ServiceUsage,
@@ -65,7 +66,17 @@ class Scored(Record):
     tool: ToolUsage | None = None
 
 
-async def grade_run(run: RunDirectory, step: int | None = None) -> GradeRecord:
+Announce = Callable[[str], None]
+"""Tells a person what takes long: waiting for the turn to be timed."""
+
+
+def _in_silence(_text: str) -> None:
+    pass
+
+
+async def grade_run(
+    run: RunDirectory, step: int | None = None, announce: Announce = _in_silence
+) -> GradeRecord:
     """Grade a run as it was after `step` (default: its last); the grade is appended to its grades.
 
     The caller holds the run.
@@ -85,7 +96,13 @@ async def grade_run(run: RunDirectory, step: int | None = None) -> GradeRecord:
         task, tool, data.private, run.replies, run.lease, is_replay=is_replay
     )
     store = ObjectStore(run.objects)
-    scored = await score_snapshot(task, data, python_env, store, snapshot, outputs, services)
+    try:
+        scored = await score_snapshot(
+            task, data, python_env, store, snapshot, outputs, services, announce
+        )
+    except MachineBusy as busy:
+        again = f"mlagentbench runs regrade {run.path}"
+        raise RunFailed(busy.cause, f"{busy.detail}; run: {again}") from busy
     if record.origin == "legacy":
         has_submission = entry_at(store, snapshot, task.spec.submission.path) is not None
         scored = _imported_score(run, scored, has_submission)
@@ -174,6 +191,7 @@ async def score_snapshot(
     snapshot: str,
     outputs: Path,
     services: ProgramServices | None = None,
+    announce: Announce = _in_silence,
 ) -> Scored:
     """Copy the submission out of a snapshot and score it."""
     submission = task.spec.submission
@@ -182,7 +200,7 @@ async def score_snapshot(
         materialise(store, snapshot, outputs, [submission.path], submission.max_bytes)
     except NotCollected as missing:
         return Scored(reason=str(InvalidSubmissionReported(f"{NO_SUBMISSION}: {missing}")))
-    return await score_submission(task, data, python_env, outputs, services)
+    return await score_submission(task, data, python_env, outputs, services, announce)
 
 
 async def score_submission(
@@ -191,6 +209,7 @@ async def score_submission(
     python_env: PythonEnv,
     submitted: Path,
     services: ProgramServices | None = None,
+    announce: Announce = _in_silence,
 ) -> Scored:
     """Score the submitted files in a directory; they are read as data and never imported."""
     outputs = outputs_of(task, submitted)
@@ -213,7 +232,7 @@ async def score_submission(
         require_no_canary(submitted)
         if task.spec.kind == "timed":
             fresh_directory(outputs)
-            await collect_timed(task, data, python_env, submitted, outputs)
+            await collect_timed(task, data, python_env, submitted, outputs, announce)
         elif task.spec.kind == "program":
             fresh_directory(outputs)
             await hold_accountable(collect, collect_known_good)

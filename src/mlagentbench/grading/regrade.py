@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed, UsageError
@@ -89,8 +90,13 @@ def _grade_steps(
             grade = repeat_grade(run, known[submission], number)
         else:
             announce(f"grading {run.shown_name} after step {number}")
-            grade = known[submission] = asyncio.run(grade_run(run, number))
+            tell = partial(_tell, announce, run)
+            grade = known[submission] = asyncio.run(grade_run(run, number, tell))
         yield grade
+
+
+def _tell(announce: Callable[[str], None], run: RunDirectory, text: str) -> None:
+    announce(f"{run.shown_name}: {text}")
 
 
 def selected_steps(run: RunDirectory, text: str) -> list[int]:

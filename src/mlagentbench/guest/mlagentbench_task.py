@@ -29,6 +29,12 @@ MAX_RECORD = 2_000_000
 """Characters of one row of a table."""
 CONTROL_TOLERANCE = 0.05
 """Starter against starter: timed grading is repeated when the ratio is further from 1."""
+SPREAD_FACTOR = 2.0
+"""A submission whose times vary this many times as much as the control's is scored by its worse
+quartile."""
+USUAL_SPREAD = 0.5
+"""Less is never held against a submission: programs of a millisecond vary by up to this much on a
+calm machine, in which the control, as long as the starter, varies little."""
 
 
 class InvalidSubmission(Exception):
@@ -182,35 +188,68 @@ class Timings:
     control: list[float]
     """A second starter, in the same sitting: how far a ratio can be off without a reason."""
     sittings: int
+    own_noise: bool = False
+    """Whether rounds are calm without the submission, and never with it."""
+    busy: str = ""
+    """Why the machine was too busy to time anything, if it was timed anyway."""
 
 
 def read_timings(outputs: Path) -> Timings:
     values = json.loads((outputs / "timings.json").read_text(encoding="utf-8"))
-    return Timings(values["submission"], values["starter"], values["control"], values["sittings"])
+    return Timings(
+        values["submission"],
+        values["starter"],
+        values["control"],
+        values["sittings"],
+        values.get("own_noise", False),
+        values.get("busy", ""),
+    )
 
 
 def grade_timings(timings: Timings) -> Grade:
-    """The median ratio to the starter's time; beside it its spread and the control's ratio."""
-    ratios = sorted(
-        mine / its for mine, its in zip(timings.submission, timings.starter, strict=True)
-    )
-    control = statistics.median(
-        other / its for other, its in zip(timings.control, timings.starter, strict=True)
-    )
-    low, _, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    """The median ratio to the starter's time; beside it its spread and the control's ratio.
+
+    If the submission's own times vary, the worse quartile counts.
+    """
+    ratios = _ratios(timings.submission, timings.starter)
+    controls = _ratios(timings.control, timings.starter)
+    low, median, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    spread, usual = _relative_spread(ratios), _relative_spread(controls)
+    varies = spread > max(SPREAD_FACTOR * usual, USUAL_SPREAD)
     extra: dict[str, Any] = {
         "ratio_quartiles": [low, high],
         "pairs": len(ratios),
         "submission_seconds": statistics.median(timings.submission),
         "starter_seconds": statistics.median(timings.starter),
-        "control_ratio": control,
+        "control_ratio": statistics.median(controls),
+        "spread": spread,
+        "control_spread": usual,
         "sittings": timings.sittings,
     }
-    if abs(control - 1) > CONTROL_TOLERANCE:
+    if timings.busy:
+        extra |= {"busy": timings.busy, "warning": "timed on a busy machine, so not comparable"}
+        return Grade(median, extra)
+    if timings.own_noise:
+        extra["warning"] = "timed grading is calm without the submission, and never with it"
+    elif varies:
         extra["warning"] = (
-            f"control off by {100 * abs(control - 1):.1f} %: the machine was not calm"
+            f"the submission's times vary by {100 * spread:.0f} %, the starter's by "
+            f"{100 * usual:.0f} %"
         )
-    return Grade(statistics.median(ratios), extra)
+    if "warning" in extra:
+        extra["warning"] += f": its worse quartile counts, not its median of {median:.4g}"
+        return Grade(high, extra)
+    return Grade(median, extra)
+
+
+def _ratios(some: Sequence[float], others: Sequence[float]) -> list[float]:
+    return [one / other for one, other in zip(some, others, strict=True)]
+
+
+def _relative_spread(values: Sequence[float]) -> float:
+    """The distance of the quartiles, as a share of the median."""
+    low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+    return (high - low) / median
 
 
 def booleans(values: Sequence[str], column: str) -> list[bool]:

@@ -33,6 +33,7 @@ class LiveProgress:
         self.done = 0
         self.views: dict[Path, LiveRun] = {}
         """The running runs, by their directories: names may be the same."""
+        self._told: dict[Path, set[str]] = {}
         self._live = Live(
             console=console,
             get_renderable=self._table,
@@ -57,6 +58,16 @@ class LiveProgress:
         """Show what a run is doing."""
         if run.path in self.views:
             self.views[run.path].doing = doing
+
+    def tell(self, run: RunDirectory, waiting: str) -> None:
+        """Show what a run waits for, such as "REASON: 3 before it"; elsewhere than on a terminal,
+        print it once for each reason."""
+        self.show(run, waiting)
+        told = self._told.setdefault(run.path, set())
+        reason = waiting.partition(":")[0]
+        if not self.console.is_terminal and reason not in told:
+            self.say(f"{run.shown_name}: {waiting}")
+        told.add(reason)
 
     def end(self, run: RunDirectory, result: str) -> None:
         """Remove a run and print its result."""

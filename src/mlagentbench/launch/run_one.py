@@ -8,7 +8,7 @@ close_run         cleanup: stop whatever is still running
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -266,12 +266,16 @@ def grade_submission() -> Scorer:
             if batch.live is not None:
                 batch.live.show(run, "grading")
             result = read_run(run)
-            grade = result.grade or await grade_run(run)
+            grade = result.grade or await grade_run(run, announce=_announcer(run, batch.live))
         if batch.live is not None:
             batch.live.end(run, _grade_text(grade))
         return _as_score(result, grade)
 
     return score
+
+
+def _announcer(run: RunDirectory, live: LiveProgress | None) -> Callable[[str], None]:
+    return (lambda _text: None) if live is None else partial(live.tell, run)
 
 
 def _run_of_sample(state: TaskState) -> RunDirectory:

@@ -67,9 +67,23 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
     if any(grade.above_ceiling for grade in grades):
         marks.append("above the known ceiling")
     reasons = {grade.reason for grade in grades if grade.reason is not None}
-    warnings = {str(grade.extra["warning"]) for grade in grades if "warning" in grade.extra}
     of_runs = dict.fromkeys(mark for one in summaries for mark in one.marks)
-    return (*marks, *sorted(reasons), *sorted(warnings), *of_runs)
+    return (*marks, *sorted(reasons), *_warnings(summaries), *of_runs)
+
+
+def _warnings(summaries: Sequence[RunSummary]) -> list[str]:
+    """The graders' warnings, each with the numbers of its runs, unless it is about all of them."""
+    runs: dict[str, list[int]] = {}
+    for result in (one.result for one in summaries):
+        if result.grade is not None and "warning" in result.grade.extra:
+            warning = str(result.grade.extra["warning"])
+            runs.setdefault(warning, []).append(result.record.epoch)
+    marks = []
+    for warning, epochs in runs.items():
+        word = "run" if len(epochs) == 1 else "runs"
+        named = f"{word} {', '.join(map(str, sorted(epochs)))}: "
+        marks.append(warning if len(epochs) == len(summaries) > 1 else named + warning)
+    return sorted(marks)
 
 
 def other_roles(facts: Disclosure) -> dict[str, str]:

@@ -411,6 +411,10 @@ class BubblewrapSandbox:
         now = self._running().view.threads()
         return not now or stayed_at_rest(self._at_rest, now)
 
+    def processor_time(self) -> float:
+        """Seconds of processor time that the threads had used when they were last frozen."""
+        return sum(one.ran for one in self._at_rest.values()) / 1e9
+
     def thaw(self) -> None:
         signal_tree(self.identity.pid, signal.SIGCONT)
 
