@@ -60,7 +60,7 @@ def test_a_baseline_that_was_only_measured_is_named() -> None:
     [found] = all_comparisons(leaderboard)  # by success: single scores of these runs are not known
     assert found.measure == "success" and found.difference == 1.0
     assert found.tasks[0].runs == (3, 30) and found.p < 0.001
-    assert "measurements (house-price)" in found.note
+    assert "measured beforehand (house-price)" in found.note
 
 
 def test_other_conditions_are_named() -> None:

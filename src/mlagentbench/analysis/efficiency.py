@@ -84,4 +84,6 @@ def _tool_role(history: History) -> list[RoleUsage]:
     written = used.output_tokens - replies["output_tokens"]
     if read <= 0 and written <= 0:
         return []
-    return [RoleUsage(role=TOOL, input_tokens=read, output_tokens=written)]
+    spent = sum(reply.cost or 0.0 for reply in history.replies)
+    cost = None if used.cost is None else max(0.0, used.cost - spent)
+    return [RoleUsage(role=TOOL, input_tokens=read, output_tokens=written, cost=cost)]

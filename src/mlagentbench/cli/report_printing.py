@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mlagentbench.numeric.number_format import (
+    NOTHING,
     counted,
     interval_text,
     normalised_text,
@@ -23,6 +24,7 @@ from mlagentbench.report.report import WrittenReport
 from mlagentbench.report.report_data import Collection
 from mlagentbench.statistics.comparison import Comparison
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
+from mlagentbench.statistics.reference_rows import FROM_MEASURED
 from mlagentbench.terminal import Terminal, print_json, text_block
 from mlagentbench.untrusted_text import one_line, shown_path
 
@@ -72,8 +74,8 @@ def _print_tables(written: WrittenReport, console: Terminal) -> None:
         console.print(_table(leaderboard))
         for line in _primary_pairs(comparisons):
             console.print(line)
-        for mark in leaderboard.marks:
-            console.print(f"  {mark}", style="dim")
+        for note in leaderboard.notes:
+            console.print(f"  {note}", style="dim")
     if len(leaderboards) > MOST_LEADERBOARDS:
         console.print()
         more = counted(len(leaderboards) - MOST_LEADERBOARDS, "more table")
@@ -114,12 +116,14 @@ def _table(leaderboard: Leaderboard) -> Table:
 
 def _who(row: AgentStatistics) -> Text:
     names = [row.agent] if row.model == "none" else [row.agent, f"  {row.model}"]
+    if not row.was_run:
+        names.append(f"  {FROM_MEASURED}")
     return text_block("\n".join(map(one_line, names)))
 
 
 def _statistics(row: AgentStatistics) -> Iterator[str]:
     success = row.success
-    yield f"{row.runs - row.missing}/{row.runs}"
+    yield f"{row.runs - row.missing}/{row.runs}" if row.was_run else NOTHING
     yield f"{percent_text(success.mean, 0)} {percent_interval_text(success.on_these_tasks, 0)}"
     yield percent_text(row.paper_success.mean, 0)
     yield normalised_text(row.normalised.mean)

@@ -26,7 +26,7 @@ class Measure:
     """The title of a table in a paper."""
     explanation: str
     of_cell: Callable[[CellStatistics], Rate | Mean]
-    over_tasks: Callable[[AgentStatistics], SuiteMean] | None
+    over_tasks: Callable[[AgentStatistics], SuiteMean]
     published_percent: Callable[[PublishedRow], float] | None = None
     is_percent: bool = True
 
@@ -92,7 +92,7 @@ MEASURES = (
             "other data and other runs."
         ),
         of_cell=lambda cell: cell.paper_improvement,
-        over_tasks=None,
+        over_tasks=lambda row: row.paper_improvement,
         published_percent=lambda row: row.improvement_percent,
     ),
 )

@@ -1,8 +1,10 @@
 """Numbers published in the paper, for orientation beside our results."""
 
 import csv
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from importlib.resources import files
+from statistics import fmean
 
 from mlagentbench.records import Record
 
@@ -12,6 +14,8 @@ SOURCE = (
 )
 CAVEAT = "published, other data and rule: not comparable run by run"
 MEAN_ROW = "Average"
+OVER_SHOWN = "mean over the tasks shown"
+PAPERS_OWN = "the paper's mean over its 13 tasks"
 
 
 class PublishedRow(Record):
@@ -32,6 +36,43 @@ def published_rows() -> tuple[PublishedRow, ...]:
 def published_means() -> tuple[PublishedRow, ...]:
     """The paper's means over its tasks; their task is "Average"."""
     return tuple(row for row in _rows() if row.task == MEAN_ROW)
+
+
+class PublishedColumn(Record):
+    """What the paper reports of one model, beside a table of some tasks."""
+
+    model: str
+    by_task: dict[str, PublishedRow]
+    """Of the tasks shown, those that the paper has."""
+    over_shown: PublishedRow
+    """The mean over these tasks."""
+    papers_own: PublishedRow
+    """The mean that the paper prints, over all of its tasks."""
+
+
+def published_columns(
+    rows: Sequence[PublishedRow], tasks: Collection[str]
+) -> list[PublishedColumn]:
+    """A column for each model that the paper reports on these tasks."""
+    found: dict[str, dict[str, PublishedRow]] = defaultdict(dict)
+    for row in rows:
+        if row.task in tasks:
+            found[row.model][row.task] = row
+    means = {row.model: row for row in published_means()}
+    return [
+        PublishedColumn(
+            model=model,
+            by_task=by_task,
+            over_shown=PublishedRow(
+                model=model,
+                task=OVER_SHOWN,
+                success_percent=fmean(row.success_percent for row in by_task.values()),
+                improvement_percent=fmean(row.improvement_percent for row in by_task.values()),
+            ),
+            papers_own=means[model],
+        )
+        for model, by_task in found.items()
+    ]
 
 
 def _rows() -> Iterator[PublishedRow]:

@@ -67,6 +67,7 @@ class AgentStatistics(Record):
     cells: tuple[CellStatistics, ...]
     success: SuiteMean
     paper_success: SuiteMean
+    paper_improvement: SuiteMean
     normalised: SuiteMean
     valid: SuiteMean
     flagged: SuiteMean
@@ -98,6 +99,11 @@ class AgentStatistics(Record):
         """The agent with its model, in one line."""
         return agent_with_model(self.agent, self.model)
 
+    @property
+    def was_run(self) -> bool:
+        """Whether any of its statistics come from runs, and not all were measured beforehand."""
+        return not all(cell.from_measured for cell in self.cells)
+
 
 class Leaderboard(Record):
     """Rows that may be compared: they ran the same tasks under the same conditions."""
@@ -110,6 +116,22 @@ class Leaderboard(Record):
     rows: tuple[AgentStatistics, ...]
     marks: tuple[str, ...]
     """Differences between rows that a reader must see."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What every table of these rows says below them: the rows' marks, then its own."""
+        rows: dict[str, list[str]] = defaultdict(list)
+        for row in self.rows:
+            for mark in row.marks:
+                rows[mark].append(row.name)
+        every = len(self.rows) > 1
+        return (
+            *(
+                f"{'all' if every and len(names) == len(self.rows) else ', '.join(names)}: {mark}"
+                for mark, names in rows.items()
+            ),
+            *self.marks,
+        )
 
 
 def leaderboards(cells: Sequence[CellStatistics]) -> list[Leaderboard]:
@@ -276,6 +298,7 @@ def _row(row: _RowCells, tasks: int) -> AgentStatistics:
         cells=cells,
         success=suite_rate(cells, "success"),
         paper_success=suite_rate(cells, "paper_success"),
+        paper_improvement=suite_mean([cell.paper_improvement for cell in cells]),
         normalised=suite_mean([cell.normalised for cell in cells]),
         valid=suite_rate(cells, "valid"),
         flagged=suite_rate(cells, "flagged"),
@@ -369,15 +392,17 @@ def _row_marks(
         mark for mark in (ran[0].marks if ran else ()) if all(mark in cell.marks for cell in ran)
     ]
     marks = [*deviations, *everywhere]
-    measured = [cell.key.task for cell in cells if cell.from_measured]
+    measured = [cell for cell in cells if cell.from_measured]
     if measured:
-        marks.append(FROM_MEASURED if not ran else f"{FROM_MEASURED}: {', '.join(measured)}")
+        tasks_measured = ", ".join(cell.key.task for cell in measured)
+        marks.append(FROM_MEASURED if not ran else f"{FROM_MEASURED}: {tasks_measured}")
     marks += _flagged_marks(ran)
     if len(cells) < tasks:
         marks.append(f"on {len(cells)} of {tasks} tasks only")
-    uncounted = [cell.key.task for cell in ran if cell.success.rate is None]
-    if uncounted:
-        marks.append(f"no run with a known success: {', '.join(uncounted)}")
+    for said, group in (("no run with a known success", ran), ("success not measured", measured)):
+        unknown = [cell.key.task for cell in group if cell.success.rate is None]
+        if unknown:
+            marks.append(f"{said}: {', '.join(unknown)}")
     return tuple(dict.fromkeys(marks))
 
 

@@ -22,7 +22,8 @@ from mlagentbench.tasks.task import Task, load_task
 
 REFERENCE_AGENTS = ("nop", "baseline", "oracle")
 ALWAYS_SHOWN = ("nop", "baseline")
-FROM_MEASURED = "from the task's measurements"
+FROM_MEASURED = "measured beforehand"
+"""The mark of what was not run: it follows from the task's measurements."""
 NEVER = Rate(rate=0.0, interval=Interval(low=0.0, high=0.0))
 """The rate of something that cannot happen."""
 

@@ -117,6 +117,7 @@ AGENT_COLUMNS: Columns = (
     ("float", "success_if_missing_failed success_if_missing_succeeded"),
     ("float", "paper_success_mean paper_success_low paper_success_high"),
     ("float", "paper_success_if_missing_failed paper_success_if_missing_succeeded"),
+    ("float", "paper_improvement_mean paper_improvement_low paper_improvement_high"),
     ("float", "normalised_mean normalised_low normalised_high"),
     ("float", "normalised_low_over_tasks normalised_high_over_tasks valid_mean"),
     ("float", "flagged_mean flagged_low flagged_high"),

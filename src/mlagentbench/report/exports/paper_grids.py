@@ -3,16 +3,22 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mlagentbench.numeric.number_format import NOTHING, fixed
+from mlagentbench.numeric.number_format import NOTHING, counted, fixed
 from mlagentbench.report.measures import MEASURES, Measure
-from mlagentbench.report.published_results import CAVEAT, SOURCE, PublishedRow
+from mlagentbench.report.published_results import (
+    CAVEAT,
+    OVER_SHOWN,
+    PAPERS_OWN,
+    SOURCE,
+    PublishedRow,
+    published_columns,
+)
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.statistics.cells import Rate
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 
 GREYED = "*"
 """Marks a number with more than a tenth of its runs missing."""
-MEAN_OVER_TASKS = "mean over tasks"
 
 
 @dataclass(frozen=True)
@@ -43,11 +49,9 @@ def grids(data: ReportData) -> Iterator[Grid]:
         suffix = "" if len(data.leaderboards) == 1 else f"-{number}"
         for measure in MEASURES:
             yield _grid(leaderboard, measure, f"{measure.key}{suffix}")
+    yield _published(data, "published-success", "Success rate", lambda row: row.success_percent)
     yield _published(
-        data.published, "published-success", "Success rate", lambda row: row.success_percent
-    )
-    yield _published(
-        data.published, "published-improvement", "Improvement", lambda row: row.improvement_percent
+        data, "published-improvement", "Improvement", lambda row: row.improvement_percent
     )
 
 
@@ -59,7 +63,7 @@ def _grid(leaderboard: Leaderboard, measure: Measure, name: str) -> Grid:
     if len(leaderboard.tasks) > 1:
         means = tuple(_mean_over_tasks(row, measure) for row in leaderboard.rows)
         if set(means) != {NOTHING}:
-            lines.append(GridLine(MEAN_OVER_TASKS, means, is_summary=True))
+            lines.append(GridLine(OVER_SHOWN, means, is_summary=True))
     return Grid(
         name=name,
         title=f"{measure.caption} ({leaderboard.name})",
@@ -81,8 +85,6 @@ def _value(row: AgentStatistics, task: str, measure: Measure) -> str:
 
 
 def _mean_over_tasks(row: AgentStatistics, measure: Measure) -> str:
-    if measure.over_tasks is None:
-        return NOTHING
     suite = measure.over_tasks(row)
     return measure.with_interval(suite.mean, suite.on_these_tasks)
 
@@ -94,23 +96,30 @@ def _notes(leaderboard: Leaderboard, lines: Sequence[GridLine]) -> Iterator[str]
     )
     if any(GREYED in value for line in lines for value in line.values):
         yield f"{GREYED} more than a tenth of the runs are missing"
-    for row in leaderboard.rows:
-        yield from (f"{row.name}: {mark}" for mark in row.marks)
-    yield from leaderboard.marks
+    yield from leaderboard.notes
 
 
 def _published(
-    rows: Sequence[PublishedRow], name: str, title: str, percent: Callable[[PublishedRow], float]
+    data: ReportData, name: str, title: str, percent: Callable[[PublishedRow], float]
 ) -> Grid:
-    models = tuple(dict.fromkeys(row.model for row in rows))
-    percents = {(row.task, row.model): fixed(percent(row), 1) for row in rows}
+    """All tasks of the paper, the mean over those that the report has, and the paper's mean."""
+    tasks = list(dict.fromkeys(row.task for row in data.published))
+    columns = published_columns(data.published, tasks)
+    shown = {task for leaderboard in data.leaderboards for task in leaderboard.tasks}
+    ours = published_columns(data.published, shown)
+
+    def line(label: str, rows: Sequence[PublishedRow], *, is_summary: bool = False) -> GridLine:
+        return GridLine(label, tuple(fixed(percent(row), 1) for row in rows), is_summary)
+
+    lines = [line(task, [one.by_task[task] for one in columns]) for task in tasks]
+    if ours:
+        label = f"mean over {counted(len(ours[0].by_task), 'task')} of this report"
+        lines.append(line(label, [one.over_shown for one in ours], is_summary=True))
+    lines.append(line(PAPERS_OWN, [one.papers_own for one in columns], is_summary=True))
     return Grid(
         name=name,
         title=f"{title} in percent, as published",
-        columns=models,
-        lines=tuple(
-            GridLine(task, tuple(percents[task, model] for model in models))
-            for task in dict.fromkeys(row.task for row in rows)
-        ),
+        columns=tuple(one.model for one in columns),
+        lines=tuple(lines),
         notes=(CAVEAT, f"source: {SOURCE}"),
     )

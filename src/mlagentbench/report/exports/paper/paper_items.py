@@ -15,7 +15,12 @@ from mlagentbench.analysis.disclosures import limits_text
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.errors import UsageError
 from mlagentbench.numeric.intervals import Interval
-from mlagentbench.report.published_results import PublishedRow, published_means
+from mlagentbench.report.published_results import (
+    OVER_SHOWN,
+    PAPERS_OWN,
+    PublishedRow,
+    published_columns,
+)
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.report.site.series import mode_counts
 from mlagentbench.runs.failure_causes import cause_of
@@ -34,8 +39,6 @@ Source = Literal["runs", "measured", "published"]
 Drawing = Literal["bars", "stacked"]
 
 BASELINE = "baseline"
-OVER_TASKS = "mean over the tasks shown"
-PAPERS_OWN = "the paper's mean over its 13 tasks"
 PAPER_RUNS = 8
 PAPER_LIMITS = limits_text({"steps": 50, "time": 18000.0})
 LABELLED_TASK = "cifar10"
@@ -124,7 +127,7 @@ def paper_items(data: ReportData) -> Iterator[PaperItem]:
     for number, leaderboard in enumerate(data.leaderboards, start=1):
         suffix = "" if len(data.leaderboards) == 1 else f"-{number}"
         rows = sorted(filter(_is_shown, leaderboard.rows), key=_place)
-        notes = tuple(_deviations(leaderboard, rows))
+        notes = (*_deviations(leaderboard, rows), *leaderboard.notes)
         found = [
             *(_by_task(leaderboard, rows, data.published, measure) for measure in MEASURES),
             *_error_modes(leaderboard, data.collection.summaries),
@@ -178,7 +181,7 @@ def _over_tasks(
         interval=mean.on_these_tasks,
         runs=sum(measure.of_cell(cell).n for cell in cells),
         missing=sum(cell.missing for cell in cells),
-        is_summary=line == OVER_TASKS,
+        is_summary=line == OVER_SHOWN,
     )
 
 
@@ -190,14 +193,14 @@ def _by_task(
 ) -> PaperItem:
     """Tasks against agents with their models, then the published models."""
     values = [_of_cell(cell, row.name, measure) for row in rows for cell in row.cells]
-    values += [_over_tasks(row.cells, OVER_TASKS, row.name, measure) for row in rows]
+    values += [_over_tasks(row.cells, OVER_SHOWN, row.name, measure) for row in rows]
     notes = ["no published values"]
     if measure.published is not None:
         shown = [row for row in published if row.task in leaderboard.tasks]
         values += _published_by_line(shown, measure.published, lambda row: row.task)
         values += _published_means(shown, measure.published)
         notes = [shown[0].source] if shown else []
-    order = [*leaderboard.tasks, OVER_TASKS, PAPERS_OWN]
+    order = [*leaderboard.tasks, OVER_SHOWN, PAPERS_OWN]
     return PaperItem(
         name=f"{measure.key}-by-task",
         title=measure.title,
@@ -223,7 +226,7 @@ def _published_by_line(
             column=f"published: {model}",
             value=statistics.fmean(shares),
             source="published",
-            is_summary=line in (OVER_TASKS, PAPERS_OWN),
+            is_summary=line in (OVER_SHOWN, PAPERS_OWN),
         )
         for (line, model), shares in groups.items()
     ]
@@ -233,10 +236,10 @@ def _published_means(
     shown: Sequence[PublishedRow], percent: Callable[[PublishedRow], float]
 ) -> list[PaperValue]:
     """Over the tasks shown, and the paper's own over all of its tasks."""
-    if not shown:
-        return []
-    own = _published_by_line(published_means(), percent, lambda _: PAPERS_OWN)
-    return _published_by_line(shown, percent, lambda _: OVER_TASKS) + own
+    columns = published_columns(shown, {row.task for row in shown})
+    own = _published_by_line([one.papers_own for one in columns], percent, lambda _: PAPERS_OWN)
+    over_shown = [one.over_shown for one in columns]
+    return _published_by_line(over_shown, percent, lambda _: OVER_SHOWN) + own
 
 
 def _error_modes(leaderboard: Leaderboard, summaries: Sequence[RunSummary]) -> Iterator[PaperItem]:
@@ -337,8 +340,8 @@ def _log_ablation(leaderboard: Leaderboard, rows: Sequence[AgentStatistics]) -> 
             for row, how in zip(pair, ("no log", "log"), strict=True):
                 column = f"{row.model}, {measure.key}, {how}"
                 values += [_of_cell(cell, column, measure) for cell in row.cells]
-                values.append(_over_tasks(row.cells, OVER_TASKS, column, measure))
-    order = [*leaderboard.tasks, OVER_TASKS]
+                values.append(_over_tasks(row.cells, OVER_SHOWN, column, measure))
+    order = [*leaderboard.tasks, OVER_SHOWN]
     if values:
         columns = dict.fromkeys(one.column for one in values)
         yield PaperItem(
@@ -363,8 +366,6 @@ def _agents_compared(rows: Sequence[AgentStatistics]) -> Iterator[PaperItem]:
     agents = [row for row in rows if not row.is_reference_agent]
     if not agents:
         return
-    shared = set[str].intersection(*(set(row.marks) for row in agents))
-    marks = [f"{row.name}: {one}" for row in agents for one in row.marks if one not in shared]
     values = [
         _over_tasks(row.cells, row.name, measure.key, measure)
         for row in sorted(agents, key=lambda one: (one.model, one.agent))
@@ -375,7 +376,7 @@ def _agents_compared(rows: Sequence[AgentStatistics]) -> Iterator[PaperItem]:
         title="Agents compared, means over the tasks that each ran",
         head="agent",
         values=tuple(values),
-        notes=("no published values", *marks),
+        notes=("no published values",),
         drawn=(SUCCESS.key,),
     )
 

@@ -1,4 +1,4 @@
-"""What runs cost: time, steps, tokens and money, and what a success costs."""
+"""What counted runs cost: time, steps, tokens and money, and what a success costs."""
 
 import statistics
 from collections import defaultdict
@@ -12,6 +12,7 @@ from mlagentbench.report.report_data import ReportData
 from mlagentbench.report.site.charts import Drawing, drawing, trade_off_chart
 from mlagentbench.report.site.pages.overview_page import in_order, leaderboard_key
 from mlagentbench.report.site.series import TradeOff, by_agent, trade_offs
+from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.statistics.leaderboard import AgentStatistics
 
 TEMPLATE = "efficiency.html"
@@ -19,7 +20,7 @@ TEMPLATE = "efficiency.html"
 
 @dataclass(frozen=True)
 class TimeUse:
-    """Means over an agent's runs; None if unknown for any run."""
+    """Means over an agent's counted runs; None if unknown for any run."""
 
     name: str
     runs: int
@@ -32,7 +33,7 @@ class TimeUse:
 
 
 class RoleTokens(RoleUsage):
-    """What the model in a role used in all runs of an agent together."""
+    """What the model in a role used in all counted runs of an agent together."""
 
     name: str
 
@@ -43,6 +44,7 @@ class EfficiencyLeaderboard:
     name: str
     chart: Drawing | None
     rows: tuple[AgentStatistics, ...]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class EfficiencyView:
 
 
 def efficiency_view(data: ReportData) -> EfficiencyView:
-    groups = by_agent(data.collection.summaries)
+    summaries = data.collection.summaries
+    groups = by_agent(one for one in summaries if cause_of(one.result).verdict == "counts")
     leaderboards = []
     for number, leaderboard in enumerate(data.leaderboards, start=1):
         rows = in_order(leaderboard.rows)
@@ -64,6 +67,7 @@ def efficiency_view(data: ReportData) -> EfficiencyView:
                 name=leaderboard.name,
                 chart=_chart(points),
                 rows=rows,
+                notes=leaderboard.notes,
             )
         )
     return EfficiencyView(

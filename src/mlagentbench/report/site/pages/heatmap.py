@@ -9,10 +9,16 @@ from urllib.parse import urlencode
 from mlagentbench.numeric.intervals import MIN_FOR_T
 from mlagentbench.numeric.number_format import NOTHING, counted, percent_interval_text, percent_text
 from mlagentbench.report.measures import MEASURES, Measure
-from mlagentbench.report.published_results import PublishedRow, published_means
+from mlagentbench.report.published_results import (
+    OVER_SHOWN,
+    PAPERS_OWN,
+    PublishedRow,
+    published_columns,
+)
 from mlagentbench.report.site.heat_colours import heat_class
 from mlagentbench.statistics.cells import CellKey, CellStatistics, Mean, Rate
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
+from mlagentbench.statistics.reference_rows import FROM_MEASURED
 
 MOST_COLUMNS = 10
 """Columns that fit beside each other, also on paper."""
@@ -48,7 +54,6 @@ class HeatCell:
 @dataclass(frozen=True)
 class HeatRow:
     task: str
-    """Empty in the row of the means."""
     cells: tuple[HeatCell, ...]
 
 
@@ -58,11 +63,13 @@ class HeatPart:
 
     columns: tuple[Column, ...]
     rows: tuple[HeatRow, ...]
+    summaries: tuple[HeatRow, ...]
+    """The means: over the tasks shown, and the paper's own, which is over all of its tasks."""
 
 
 @dataclass(frozen=True)
 class HeatTable:
-    """One measure over all tasks and agents of a leaderboard; its last row has the means."""
+    """One measure over all tasks and agents of a leaderboard."""
 
     key: str
     title: str
@@ -78,43 +85,49 @@ def heat_tables(leaderboard: Leaderboard, published: Sequence[PublishedRow]) -> 
 def _heat_table(
     measure: Measure, leaderboard: Leaderboard, published: Sequence[PublishedRow]
 ) -> HeatTable:
-    rows_of_tasks = [row for row in published if row.task in leaderboard.tasks]
-    printed = {(row.task, row.model): row for row in rows_of_tasks if measure.published_percent}
-    models = list(dict.fromkeys(model for _, model in printed))
+    shown = published if measure.published_percent else ()
+    printed = published_columns(shown, leaderboard.tasks)
     columns = [_column(row) for row in leaderboard.rows]
-    columns += [Column(model, ("as published",), "published") for model in models]
-    printed_means = {row.model: row for row in published_means()}
+    columns += [Column(one.model, ("as published",), "published") for one in printed]
     rows = []
     for task in leaderboard.tasks:
         cells = [_cell(measure, row, task) for row in leaderboard.rows]
-        cells += [_published(measure, printed.get((task, model))) for model in models]
+        cells += [_published(measure, one.by_task.get(task)) for one in printed]
         rows.append(HeatRow(task, tuple(cells)))
     means = [_mean_cell(measure, row) for row in leaderboard.rows]
-    means += [_published(measure, printed_means.get(model)) for model in models]
+    means += [_published(measure, one.over_shown, len(one.by_task)) for one in printed]
+    ours = [HeatCell(None, "") for _ in leaderboard.rows]
+    own = [_published(measure, one.papers_own) for one in printed]
+    summaries = [HeatRow(OVER_SHOWN, tuple(means))]
+    if printed:
+        summaries.append(HeatRow(PAPERS_OWN, (*ours, *own)))
     return HeatTable(
         key=measure.key,
         title=measure.title,
         explained=measure.explanation,
-        parts=tuple(_parts(columns, [*rows, HeatRow("", tuple(means))])),
+        parts=tuple(_parts(columns, rows, summaries)),
     )
 
 
-def _parts(columns: Sequence[Column], rows: Sequence[HeatRow]) -> Iterator[HeatPart]:
+def _parts(
+    columns: Sequence[Column], rows: Sequence[HeatRow], summaries: Sequence[HeatRow]
+) -> Iterator[HeatPart]:
     """The columns in as few parts as fit a page, of about the same size."""
     parts = math.ceil(len(columns) / MOST_COLUMNS)
     size = math.ceil(len(columns) / max(1, parts))
     for start in range(0, len(columns), max(1, size)):
         part = slice(start, start + size)
         cells = tuple(HeatRow(row.task, row.cells[part]) for row in rows)
-        yield HeatPart(tuple(columns[part]), cells)
+        means = [HeatRow(row.task, row.cells[part]) for row in summaries]
+        known = tuple(row for row in means if any(cell.text for cell in row.cells))
+        yield HeatPart(tuple(columns[part]), cells, known)
 
 
 def _column(row: AgentStatistics) -> Column:
     name, _, settings = row.agent.partition("(")
     below = [settings.removesuffix(")"), "" if row.model == "none" else row.model]
     if row.is_reference_agent:
-        measured = row.cells and all(cell.from_measured for cell in row.cells)
-        below.append("measured, not run" if measured else "reference agent")
+        below.append("reference agent" if row.was_run else FROM_MEASURED)
     kind: ColumnKind = "reference-agent" if row.is_reference_agent else "agent"
     return Column(name, tuple(filter(None, below)), kind, row.name)
 
@@ -124,13 +137,12 @@ def _cell(measure: Measure, row: AgentStatistics, task: str) -> HeatCell:
     return HeatCell(None, NOTHING, title="not run") if found is None else _cell_of(measure, found)
 
 
-def _published(measure: Measure, row: PublishedRow | None) -> HeatCell:
+def _published(measure: Measure, row: PublishedRow | None, tasks: int | None = None) -> HeatCell:
     if row is None or measure.published_percent is None:
         return HeatCell(None, NOTHING, title="not published")
-    percent = measure.published_percent(row)
-    return HeatCell(
-        percent / 100, f"{percent_text(percent / 100)} %", shade=heat_class(percent / 100)
-    )
+    share = measure.published_percent(row) / 100
+    below = () if tasks is None else (counted(tasks, "task"),)
+    return HeatCell(share, f"{percent_text(share)} %", below, shade=heat_class(share))
 
 
 def _missing_lines(cell: CellStatistics, found: Rate | Mean) -> tuple[str, ...]:
@@ -171,14 +183,16 @@ def runs_filter(key: CellKey) -> str:
 def _lines_below(measure: Measure, cell: CellStatistics, found: Rate | Mean) -> Iterator[str]:
     if found.interval is not None:
         yield measure.interval(found.interval, 0)
-    if isinstance(found, Rate):
+    if cell.from_measured:
+        yield FROM_MEASURED
+    elif isinstance(found, Rate):
         yield f"{found.successes} of {found.n}"
     elif found.interval is not None or found.n >= MIN_FOR_T:
         yield f"n = {found.n}"
     elif found.n > 1:
         yield "points " + ", ".join(measure.text(point, 0) for point in found.points)
     else:
-        yield "1 run"
+        yield counted(found.n, "run")
     yield from _missing_lines(cell, found)
 
 
@@ -187,8 +201,6 @@ def _value_text(measure: Measure, value: float, places: int = 1) -> str:
 
 
 def _mean_cell(measure: Measure, row: AgentStatistics) -> HeatCell:
-    if measure.over_tasks is None:
-        return HeatCell(None, NOTHING, title=f"{row.agent}: not averaged over tasks")
     suite = measure.over_tasks(row)
     if suite.mean is None:
         return HeatCell(None, NOTHING)
