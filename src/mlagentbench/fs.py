@@ -1,7 +1,8 @@
-"""Files: atomic writes, appends, locks, scratch directories and reliable removal."""
+"""Files: atomic writes, appends, locks, files of others, scratch directories, reliable removal."""
 
 import errno
 import fcntl
+import json
 import os
 import stat
 import subprocess
@@ -9,7 +10,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
+from mlagentbench.errors import UsageError
+from mlagentbench.records import Json
+
+MAX_FILE = 512_000_000
+"""Bytes of a file in a run directory that is read whole."""
+MAX_JSON_DEPTH = 100
+MAX_DIGITS = 100
+"""Of an integer in JSON; a seed of 128 bits has 39."""
 SCRATCH = "mlagentbench-"
 """How the names of scratch directories begin; the pid of their process follows."""
 
@@ -93,6 +103,73 @@ def write_all(target: int, contents: bytes | memoryview) -> None:
     view = memoryview(contents)
     while view:
         view = view[os.write(target, view) :]
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file that others may have put there; UsageError unless it is a regular file.
+
+    Links are not followed: they could lead anywhere. Nothing is waited for.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(path, flags)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO):
+            raise
+        raise _not_regular(path, os.lstat(path).st_mode) from error
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        raise _not_regular(path, mode)
+    return os.fdopen(handle, "rb")
+
+
+def _not_regular(path: Path, mode: int) -> UsageError:
+    kinds = {
+        stat.S_IFDIR: "directory",
+        stat.S_IFLNK: "link",
+        stat.S_IFIFO: "named pipe",
+        stat.S_IFSOCK: "socket",
+    }
+    kind = kinds.get(stat.S_IFMT(mode), "device")
+    return UsageError(f"{path} is a {kind}; copy the file of that name from a backup")
+
+
+def read_regular(path: Path, most: int = MAX_FILE) -> bytes:
+    """The bytes of a file that others may have put there; UsageError if there are more."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        contents = b"" if size > most else file.read(most + 1)
+    if max(size, len(contents)) > most:
+        raise UsageError(f"{path} has {size:,} bytes, more than the {most:,} that are read")
+    return contents
+
+
+def parse_json(raw: bytes) -> Json:
+    """A JSON value that others wrote; ValueError unless it has bounds."""
+    try:
+        value = json.loads(raw, parse_int=_integer)
+    except RecursionError as error:
+        raise ValueError(f"nested more than {MAX_JSON_DEPTH} levels deep") from error
+    if raw.count(b"[") + raw.count(b"{") > MAX_JSON_DEPTH:
+        _require_depth(value)
+    return value
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits")
+    return int(digits)
+
+
+def _require_depth(value: Json) -> None:
+    level = [value]
+    for _depth in range(MAX_JSON_DEPTH):
+        lists = [one for one in level if isinstance(one, list)]
+        lists += [list(one.values()) for one in level if isinstance(one, dict)]
+        level = [value for one in lists for value in one]
+    if level:
+        raise ValueError(f"nested more than {MAX_JSON_DEPTH} levels deep")
 
 
 @contextmanager

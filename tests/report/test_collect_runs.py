@@ -375,10 +375,10 @@ def test_a_name_that_no_file_can_bear_is_cut(out: Path) -> None:
 
 
 def test_a_run_copied_to_another_number_of_its_cell_counts_once(out: Path) -> None:
-    """Copied by hand, or linked: it is no second run of the agent."""
+    """Copied by hand, it is no second run of the agent; a link could lead anywhere."""
     first = runs_of(out)[0].path
     shutil.copytree(first, first.parent / "7")
     (first.parent / "8").symlink_to(first)
     found = collect([out])
     assert len(found.runs) == 8
-    assert len(found.copies) == 2
+    assert [copy.path.rpartition("/")[2] for copy in found.copies] == ["7"]

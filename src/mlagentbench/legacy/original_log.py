@@ -25,6 +25,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from mlagentbench.errors import FailureCause, UsageError
+from mlagentbench.fs import parse_json, read_regular
 from mlagentbench.records import Json, Outcome, Record
 
 TASKS = {
@@ -171,7 +172,7 @@ def read_log(directory: Path) -> LegacyRun:
     trace_file = env_log / "trace.json"
     if not trace_file.is_file():
         raise UsageError("env_log has no trace.json: the run ended before its first step")
-    contents = trace_file.read_bytes()
+    contents = read_regular(trace_file)
     trace = _object(_parsed(contents, trace_file))
     steps = tuple(_steps(trace.get("steps")))
     if not steps:
@@ -279,7 +280,7 @@ def _settings(agent_log: Path) -> LegacySettings:
             states.append((int(named[1]), int(named[2]), path))
     for _step, _number_of_steps, path in sorted(states, reverse=True):
         try:
-            args = _object(_object(_parsed(path.read_bytes(), path)).get("args"))
+            args = _object(_object(_parsed(read_regular(path), path)).get("args"))
         except UsageError:
             continue
         return LegacySettings.model_validate(args)
@@ -289,8 +290,8 @@ def _settings(agent_log: Path) -> LegacySettings:
 def _parsed(contents: bytes, path: Path) -> Json:
     """The JSON value in a file; invalid Unicode is replaced."""
     try:
-        return _clean(json.loads(contents.decode("utf-8", "replace")))
-    except (ValueError, RecursionError) as error:
+        return _clean(parse_json(contents.decode("utf-8", "replace").encode()))
+    except ValueError as error:
         raise UsageError(f"{path.name} is damaged or cut off: {error}") from error
 
 
@@ -312,4 +313,4 @@ def _object(value: Json) -> dict[str, Json]:
 def _text(path: Path) -> str | None:
     if path.is_symlink() or not path.is_file():
         return None
-    return path.read_bytes().decode("utf-8", "replace")
+    return read_regular(path).decode("utf-8", "replace")

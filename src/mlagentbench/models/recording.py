@@ -23,14 +23,14 @@ from inspect_ai.model import StopReason
 from pydantic import Field, TypeAdapter, ValidationError
 
 from mlagentbench.errors import UsageError
-from mlagentbench.fs import write_atomically
+from mlagentbench.fs import parse_json, read_regular, write_atomically
 from mlagentbench.models.prompt_matching import normalised
 from mlagentbench.numeric.number_format import counted
-from mlagentbench.records import Disclosure, Json, Record, RunRecord, Tier, first_problem
+from mlagentbench.records import Disclosure, Json, Record, Tier, first_problem
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import ReplyLine, read_journal
 from mlagentbench.runs.objects.object_store import ObjectStore
-from mlagentbench.runs.results import SuiteOutcome, find_run
+from mlagentbench.runs.results import SuiteOutcome, find_run, read_record
 
 SHIPPED = Path(__file__).parents[1] / "recordings"
 """The recordings that come with the package; each says who answered."""
@@ -105,7 +105,7 @@ def record_replies(
     run: RunDirectory, lines: Sequence[ReplyLine], answered_by: str | None = None
 ) -> RecordedRun:
     """A recording of these replies of a run."""
-    record = RunRecord.model_validate_json(run.run_json.read_bytes())
+    record = read_record(run)
     facts = record.disclosure
     header = RecordingHeader(
         task=facts.task,
@@ -241,13 +241,13 @@ def read_recordings(path: Path) -> Recording:
 def read_recording(path: Path) -> Recording:
     """Read a recording; raises UsageError that names the wrong line."""
     try:
-        raw = path.read_bytes()
+        raw = read_regular(path)
     except OSError as error:
         raise UsageError(f"recording {path}: {error.strerror}") from error
     runs: list[RecordedRun] = []
     for number, line in enumerate(raw.splitlines(), start=1):
         try:
-            value = _LINE.validate_python(json.loads(line))
+            value = _LINE.validate_python(parse_json(line))
         except ValueError as error:
             reason = first_problem(error) if isinstance(error, ValidationError) else error
             raise UsageError(f"{path} is not a recording: line {number}: {reason}") from error

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlagentbench.analysis.run_summary import RunSummary, UnreadableRun
+from mlagentbench.fs import read_regular
 from mlagentbench.records import UNKNOWN
 from mlagentbench.report.cache import CachedRun, ReportCache, package_hash, unpacked
 from mlagentbench.report.find_runs import RunsPlace, find_places
@@ -206,4 +207,7 @@ def _is_copy(run: CollectedRun, other: CollectedRun) -> bool:
 
 
 def _contents(file: Path) -> bytes:
-    return file.read_bytes() if file.exists() else b""
+    try:
+        return read_regular(file)
+    except FileNotFoundError:
+        return b""

@@ -1,16 +1,14 @@
 """Find the run directories below the paths given on the command line."""
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.results import LEVELS, run_folders
 
 RUNS = "runs"
-LEVELS = 5
-"""TASK/TIER/AGENT/MODEL/EPOCH"""
 DEEPEST = 3
 """How many levels below a directory without runs are searched, to name others in the error."""
 
@@ -71,18 +69,9 @@ def _out_above(path: Path) -> Path | None:
 
 def _run_directories(runs: Path, top: Path) -> Iterator[Path]:
     """Directories at the depth of a run, at or below `top`, that contain a run's files."""
-    folders = [str(top)]
-    for _ in range(LEVELS - len(top.relative_to(runs).parts)):
-        folders = [entry.path for folder in folders for entry in _folders(folder)]
-    for folder in folders:
-        run = Path(folder)
+    for run in run_folders(top, LEVELS - len(top.relative_to(runs).parts)):
         if (run / "run.json").exists() or (run / "journal.jsonl").exists():
             yield run
-
-
-def _folders(folder: str) -> Iterator[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
-        yield from (entry for entry in entries if entry.is_dir())
 
 
 def _joined(first: RunsPlace, second: RunsPlace) -> RunsPlace:

@@ -1,6 +1,5 @@
 """Inspect's logs: its viewer for raw transcripts, and the viewer's static bundle."""
 
-import json
 import shutil
 import subprocess
 import sys
@@ -11,11 +10,13 @@ from io import StringIO
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
-from mlagentbench.fs import link, scratch_directory
+from mlagentbench.fs import link, open_regular, parse_json, scratch_directory
 from mlagentbench.report.report_data import UnreadableLog
 
 LOOPBACK = "127.0.0.1"
 BUNDLE = "logs"
+MAX_HEADER = 64_000_000
+"""Bytes of a log's header."""
 CUT_OFF = "cut off, damaged or still being written: not a complete zip file"
 
 
@@ -28,8 +29,13 @@ def log_files(out: Path) -> Iterator[Path]:
 def unreadable_logs(out: Path) -> Iterator[UnreadableLog]:
     """Logs that cannot be opened; checks only the end of each file, which is fast."""
     for log in log_files(out):
-        if not zipfile.is_zipfile(log):
-            yield UnreadableLog(path=str(log), reason=CUT_OFF)
+        try:
+            with open_regular(log) as file:
+                reason = "" if zipfile.is_zipfile(file) else CUT_OFF
+        except (UsageError, OSError) as error:
+            reason = str(error)
+        if reason:
+            yield UnreadableLog(path=str(log), reason=reason)
 
 
 def bundle_logs(outs: Sequence[Path], to: Path) -> str | None:
@@ -52,9 +58,11 @@ def bundle_logs(outs: Sequence[Path], to: Path) -> str | None:
 
 def _has_header(log: Path) -> bool:
     try:
-        with zipfile.ZipFile(log) as archive:
-            json.loads(archive.read("header.json"))
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError):
+        with open_regular(log) as file, zipfile.ZipFile(file) as archive:
+            if archive.getinfo("header.json").file_size > MAX_HEADER:
+                return False
+            parse_json(archive.read("header.json"))
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError, UsageError):
         return False
     return True
 

@@ -28,7 +28,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.fs import disk_trouble, fsync_directory, write_all
+from mlagentbench.fs import (
+    disk_trouble,
+    fsync_directory,
+    open_regular,
+    parse_json,
+    read_regular,
+    write_all,
+)
 from mlagentbench.records import Json
 from mlagentbench.runs.lease import Lease
 
@@ -49,6 +56,7 @@ _SEAL = re.compile(
     rb'(?:,"journal":"(?P<journal>[0-9a-f]{64})")?,"check":"(?P<check>[0-9a-f]{64})"\}\Z'
 )
 _LONGEST_SEAL = 512
+APPENDED = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class ChainBroken(UsageError):
@@ -86,8 +94,15 @@ def line_hash(raw: bytes) -> str:
 
 def first_hash(path: Path) -> str:
     """What the first line of a file follows: run.json beside it, or nothing where there is none."""
-    record = path.with_name(RECORD)
-    return line_hash(record.read_bytes() if record.exists() else b"")
+    return line_hash(_contents(path.with_name(RECORD)))
+
+
+def _contents(path: Path) -> bytes:
+    """The bytes of a file of a run; none for no file."""
+    try:
+        return read_regular(path)
+    except FileNotFoundError:
+        return b""
 
 
 def sealed(
@@ -107,8 +122,8 @@ def payload_of(raw: bytes) -> bytes:
     if seal is not None:
         return raw[: len(raw) - len(seal[0])] + b"}"
     try:
-        values = json.loads(raw)
-    except (ValueError, RecursionError):
+        values = parse_json(raw)
+    except ValueError:
         return raw
     if not isinstance(values, dict) or not SEAL & values.keys():
         return raw
@@ -144,9 +159,7 @@ class Accepted:
 
 def accepted_lines(path: Path) -> Accepted:
     """The lines of a file, without those that a former holder wrote after it had lost the run."""
-    if path.is_dir():
-        raise UsageError(f"{path} is a directory; copy the file of that name from a backup")
-    contents = path.read_bytes() if path.exists() else b""
+    contents = _contents(path)
     *lines, tail = contents.split(b"\n")
     kept = list(lines) if _of_one_holder(lines) else _without_stale(lines, first_hash(path))
     while tail and kept and _is_torn(kept[-1]):  # its next holder tore the line below it, too
@@ -195,8 +208,8 @@ def _is_torn(raw: bytes) -> bool:
     if _seal_of(raw) is not None:
         return False
     try:
-        json.loads(raw)
-    except (ValueError, RecursionError):
+        parse_json(raw)
+    except ValueError:
         return True
     return False
 
@@ -314,7 +327,7 @@ class ChainedFile:
         self.path = path
         self._lease = lease
         is_new = not path.exists()
-        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._handle = os.open(path, APPENDED, 0o644)
         try:
             if is_new:
                 fsync_directory(path.parent)
@@ -390,7 +403,7 @@ def append_line(
 def _synced_hash(journal: Path) -> str:
     """The hash of a journal's last line, which is on disk then: no crash takes it back."""
     if journal.exists():
-        with journal.open("rb") as file:
+        with open_regular(journal) as file:
             os.fdatasync(file.fileno())
     return last_hash(journal)
 

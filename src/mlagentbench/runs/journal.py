@@ -14,6 +14,7 @@ from typing import Annotated, Literal, Protocol, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 from mlagentbench.errors import UsageError
+from mlagentbench.fs import parse_json
 from mlagentbench.records import Action, Json, Observation, Outcome, Record, Step, Tier, Usage
 from mlagentbench.runs.hash_chain import (
     FORMAT,
@@ -364,8 +365,8 @@ def _parsed(read: Accepted, path: Path) -> list[AnyLine]:
     lines: list[AnyLine] = []
     for number, raw in enumerate(read.lines, start=1):
         try:
-            lines.append(_LINE.validate_python(_checked(json.loads(payload_of(raw)), path)))
-        except (ValueError, RecursionError) as error:
+            lines.append(_LINE.validate_python(_checked(parse_json(payload_of(raw)), path)))
+        except ValueError as error:
             reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
             raise UsageError(f"{path}, line {number}: the journal is damaged: {reason}") from error
     return lines

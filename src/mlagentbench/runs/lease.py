@@ -32,10 +32,12 @@ from typing import Annotated, Self
 from pydantic import Field, ValidationError
 
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.fs import create_exclusively, disk_trouble
+from mlagentbench.fs import create_exclusively, disk_trouble, read_regular
 from mlagentbench.records import Record
 
 FILE = re.compile(r"lease-(\d{6,})")
+MAX_LEASE = 1_000_000
+"""Bytes of a lease that are read."""
 WIDTH = 1024
 """Bytes of a lease file: it is renewed in place, and never becomes longer."""
 LOOKS_PER_RENEWAL = 4
@@ -347,7 +349,7 @@ def current_holder(directory: Path) -> Holder | None:
     """Who holds the lease of a directory, as far as its files tell; None when it is free."""
     while newest := _newest(directory):
         try:
-            contents = lease_file(directory, newest).read_bytes()
+            contents = read_regular(lease_file(directory, newest), MAX_LEASE)
             holder = Holder.model_validate_json(contents.rstrip(b" \n"))
         except FileNotFoundError:  # the next holder has tidied up
             continue

@@ -1,6 +1,5 @@
 """Read the results of runs: one result per run directory."""
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from mlagentbench.errors import UsageError
+from mlagentbench.fs import parse_json, read_regular
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import GradeRecord, Outcome, Record, RunRecord, Usage, first_problem
 from mlagentbench.runs.directory import RunDirectory
@@ -17,6 +17,10 @@ from mlagentbench.runs.hash_chain import accepted_lines, find_faults, payloads, 
 from mlagentbench.runs.journal import AnyLine, History, ReplyLine, read_lines
 from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
 
+MAX_RECORD = 16_000_000
+"""Bytes of a file that is not appended to."""
+LEVELS = 5
+"""TASK/TIER/AGENT/MODEL/EPOCH below runs/"""
 DEEPEST = 6
 """How far below a directory runs are looked for, to name one: so far they are below OUT."""
 
@@ -73,8 +77,22 @@ def collect(out: Path) -> list[RunResult]:
 
 
 def run_directories(out: Path) -> Iterator[RunDirectory]:
-    for file in sorted(out.glob("runs/*/*/*/*/*/run.json")):
-        yield RunDirectory(out, file.parent.relative_to(out))
+    for folder in sorted(run_folders(out / "runs", LEVELS)):
+        if (folder / "run.json").exists():
+            yield RunDirectory(out, folder.relative_to(out))
+
+
+def run_folders(top: Path, levels: int) -> Iterator[Path]:
+    """The directories so many levels below one; links could lead anywhere, and are not followed."""
+    folders = [str(top)] if top.is_dir() else []
+    for _ in range(levels):
+        folders = [entry.path for folder in folders for entry in _directories(folder)]
+    yield from map(Path, folders)
+
+
+def _directories(folder: str) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        yield from (entry for entry in entries if entry.is_dir(follow_symlinks=False))
 
 
 def find_run(path: Path) -> RunDirectory:
@@ -151,12 +169,19 @@ def read_files(run: RunDirectory, *, with_texts: bool = True) -> RunFiles:
         lines=lines,
         history=history,
         grades=tuple(read_grades(run)),
-        failure=run.failure.read_text() if run.failure.is_file() else None,
+        failure=_read_failure(run),
         texts_lost=texts_lost,
         ignored=accepted_lines(run.journal).ignored,
         torn=bool(lines) and _is_torn(run.journal),
         altered=_altered_files(run),
     )
+
+
+def _read_failure(run: RunDirectory) -> str | None:
+    try:
+        return read_regular(run.failure, MAX_RECORD).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return None
 
 
 def _altered_files(run: RunDirectory) -> tuple[str, ...]:
@@ -203,7 +228,7 @@ def _recorded(replies: Sequence[ReplyLine]) -> RecordedReplies | None:
 def read_record(run: RunDirectory) -> RunRecord:
     """What a run is; UsageError when its run.json is missing, damaged or of another format."""
     try:
-        values = json.loads(run.run_json.read_bytes())
+        values = parse_json(read_regular(run.run_json, MAX_RECORD))
         if isinstance(values, dict):
             require_format(run.path, values.get("v"))
         return RunRecord.model_validate(values)
@@ -211,7 +236,7 @@ def read_record(run: RunDirectory) -> RunRecord:
         raise UsageError(f"{run.run_json} is missing, so this run cannot be identified") from error
     except ValidationError as error:
         raise UsageError(f"{run.run_json}: not a run's record: {first_problem(error)}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UsageError(f"{run.run_json}: cut off or damaged, not JSON: {error}") from error
 
 

@@ -36,6 +36,7 @@ from mlagentbench.analysis.judge.rubric import (
     majority,
 )
 from mlagentbench.errors import MLAgentBenchError
+from mlagentbench.fs import read_regular
 from mlagentbench.models.provider_answers import overflow, provider_error, refuses, with_a_reply
 from mlagentbench.models.question import ReplyMetadata
 from mlagentbench.records import Record
@@ -243,7 +244,7 @@ def quote_problem(evidence: Evidence, shown: ShownJournal) -> str:
 
 def journal_hash(run: RunDirectory) -> str:
     """Tells whether a run was continued since it was judged."""
-    contents = run.journal.read_bytes() if run.journal.is_file() else b""
+    contents = read_regular(run.journal) if run.journal.exists() else b""
     return hashlib.sha256(contents).hexdigest()
 
 

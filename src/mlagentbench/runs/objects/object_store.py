@@ -21,11 +21,14 @@ from pathlib import Path
 from blake3 import blake3
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.fs import disk_trouble, write_all
+from mlagentbench.fs import MAX_FILE, disk_trouble, write_all
 from mlagentbench.runs.lease import process_is_gone, process_name
 
 FICLONE = 0x40049409
 CHUNK = 1 << 18
+MAX_OBJECT = 64_000_000_000
+"""Bytes of a stored file; more are not copied or verified."""
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 SMALL = 4 << 20
 BLOCK = 512
 """What stat counts in: a file with holes has fewer than its size."""
@@ -75,7 +78,7 @@ class ObjectStore:
 
     def read(self, digest: str, needed_for: str = "") -> bytes:
         """The bytes of an object; ObjectLost when they are not there, or not right."""
-        with self._opened(digest, needed_for) as source:
+        with self._opened(digest, needed_for, MAX_FILE) as source:
             contents = _read_all(source)
             self._require(digest, object_hash(contents), needed_for)
         return contents
@@ -102,15 +105,17 @@ class ObjectStore:
         self._sound.add(digest)
 
     @contextmanager
-    def _opened(self, digest: str, needed_for: str) -> Iterator[int]:
+    def _opened(self, digest: str, needed_for: str, most: int = MAX_OBJECT) -> Iterator[int]:
         path = self._place(digest)
         try:
-            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            handle = os.open(path, READ)
         except OSError as error:
             raise self._lost(path, error, needed_for) from error
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise ObjectLost(path, "is damaged: it is no file", needed_for)
+            if os.fstat(handle).st_size > most:
+                raise ObjectLost(path, "is damaged: it is too large", needed_for)
             yield handle
         except OSError as error:
             if error.errno != errno.EIO:

@@ -11,13 +11,15 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from mlagentbench.errors import MLAgentBenchError, RunFailed
 from mlagentbench.fs import disk_trouble
-from mlagentbench.runs.objects.object_store import ObjectStore, hash_file
+from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore, hash_file
 
 Kind = Literal["file", "directory", "link"]
+LISTING = "the listing of a directory in a snapshot"
+NO_LISTING = "is damaged: it is not a listing"
 _AS_JSON = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -80,8 +82,28 @@ def _stored_file(store: ObjectStore, path: Path, size: int) -> str:
 
 def read_tree(store: ObjectStore, digest: str) -> list[Entry]:
     """The entries of a directory."""
-    listing = store.read(digest, "the listing of a directory in a snapshot")
-    return [Entry(*json.loads(line)) for line in listing.splitlines()]
+    listing = store.read(digest, LISTING)
+    try:
+        entries = [Entry(*json.loads(line)) for line in listing.splitlines()]
+        if all(map(_is_entry, entries)):
+            return entries
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ObjectLost(store.path(digest), NO_LISTING, LISTING) from error
+    raise ObjectLost(store.path(digest), NO_LISTING, LISTING)
+
+
+def _is_entry(entry: Entry) -> bool:
+    """Whether it is one: a name that leads elsewhere is no name."""
+    name = entry.name
+    return (
+        isinstance(name, str)
+        and isinstance(entry.value, str)
+        and isinstance(entry.mode, int)
+        and entry.kind in get_args(Kind)
+        and name not in ("", ".", "..")
+        and "/" not in name
+        and "\0" not in name
+    )
 
 
 def entry_at(store: ObjectStore, snapshot: str, path: str) -> Entry | None:
@@ -99,11 +121,13 @@ def entry_at(store: ObjectStore, snapshot: str, path: str) -> Entry | None:
 
 def walk(store: ObjectStore, snapshot: str, below: str = "") -> Iterator[tuple[str, Entry]]:
     """Every path in a snapshot with its entry, directories before what is in them."""
-    for entry in read_tree(store, snapshot):
-        path = f"{below}{entry.name}"
+    ahead = [(below, entry) for entry in reversed(read_tree(store, snapshot))]
+    while ahead:
+        above, entry = ahead.pop()
+        path = f"{above}{entry.name}"
         yield path, entry
         if entry.kind == "directory":
-            yield from walk(store, entry.value, f"{path}/")
+            ahead += ((f"{path}/", one) for one in reversed(read_tree(store, entry.value)))
 
 
 def verify_snapshot(store: ObjectStore, snapshot: str | None) -> None:
@@ -113,22 +137,31 @@ def verify_snapshot(store: ObjectStore, snapshot: str | None) -> None:
             store.verify(entry.value, path)
 
 
-def changes(store: ObjectStore, before: str, after: str, below: str = "") -> Iterator[PathChange]:
+def changes(store: ObjectStore, before: str, after: str) -> Iterator[PathChange]:
     """What differs between two snapshots; reads only the directories that differ."""
+    ahead = _differing(store, before, after, "")
+    while ahead:
+        change = ahead.pop()
+        was_tree, now_tree = _tree_of(change.before), _tree_of(change.after)
+        modes = {entry.mode for entry in (change.before, change.after) if entry is not None}
+        if not (was_tree and now_tree) or len(modes) == 2:
+            yield change
+        ahead += _differing(store, was_tree, now_tree, f"{change.path}/")
+
+
+def _differing(store: ObjectStore, before: str, after: str, below: str) -> list[PathChange]:
+    """The entries that differ between two directories, the last one first."""
     if before == after:
-        return
+        return []
     old = {entry.name: entry for entry in read_tree(store, before)} if before else {}
     new = {entry.name: entry for entry in read_tree(store, after)} if after else {}
-    for name in sorted(old.keys() | new.keys()):
-        was, now = old.get(name), new.get(name)
-        if was == now:
-            continue
-        path = f"{below}{name}"
-        was_tree = was.value if was is not None and was.kind == "directory" else ""
-        now_tree = now.value if now is not None and now.kind == "directory" else ""
-        if not (was_tree and now_tree) or (was and now and was.mode != now.mode):
-            yield PathChange(path, was, now)
-        yield from changes(store, was_tree, now_tree, f"{path}/")
+    names = sorted(old.keys() | new.keys(), reverse=True)
+    found = (PathChange(f"{below}{name}", old.get(name), new.get(name)) for name in names)
+    return [change for change in found if change.before != change.after]
+
+
+def _tree_of(entry: Entry | None) -> str:
+    return entry.value if entry is not None and entry.kind == "directory" else ""
 
 
 def materialise(
