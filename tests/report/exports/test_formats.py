@@ -123,6 +123,16 @@ def test_latex_tables_fit_the_text_of_an_article(tmp_path: Path) -> None:
         assert row.model.split("/")[-1].replace("none", row.agent) in success
 
 
+@pytest.mark.filterwarnings("error:constrained_layout not applied")
+def test_plots_have_room_for_long_names(tmp_path: Path) -> None:
+    generate_paper_set(tmp_path / "out", epochs=1)
+    written = write_report(ReportRequest(directories=(tmp_path / "out",)))
+    files = write_exports(written.data, ["plots"], tmp_path)
+    assert {"success.svg", "profile.svg", "trade-off.svg", "error-modes.svg"} <= {
+        file.name for file in files
+    }
+
+
 def _plain(row: str) -> str:
     return re.sub(r"[{}$\\]", "", row)
 

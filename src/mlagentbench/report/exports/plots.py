@@ -6,6 +6,7 @@ fonts apply to it.
 
 import io
 import math
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,8 @@ SETTINGS: Any = {
     "legend.fontsize": 8,
     "figure.constrained_layout.use": True,
 }
+NAME_LETTERS, LEGEND_LETTERS = 36, 80
+"""The letters of a name that fit into one line, beside a plot and below it."""
 MOST_CURVES = 200
 """Runs of a task whose curves are drawn."""
 
@@ -98,17 +101,19 @@ def new_figure(width: float, height: float) -> "tuple[Figure, Axes]":
 
 
 def _heatmap(leaderboard: Leaderboard) -> "Figure":
-    """Success rates, tasks against agents, with the numbers in the cells."""
+    """Success rates, agents against tasks, with the numbers in the cells."""
     from matplotlib.patches import Rectangle
 
     rows = [row for row in leaderboard.rows if row.cells]
-    figure, axes = new_figure(1.6 + 1.1 * len(rows), 1.2 + 0.42 * len(leaderboard.tasks))
+    names = [wrapped(row.name, NAME_LETTERS) for row in rows]
+    tasks = leaderboard.tasks
+    figure, axes = new_figure(3.2 + 0.5 * len(tasks), 1.8 + 0.6 * len(rows))
     rates = [
         [
             next((cell.success.rate for cell in row.cells if cell.key.task == task), None)
-            for row in rows
+            for task in tasks
         ]
-        for task in leaderboard.tasks
+        for row in rows
     ]
     for y, line in enumerate(rates):
         for x, rate in enumerate(line):
@@ -116,11 +121,10 @@ def _heatmap(leaderboard: Leaderboard) -> "Figure":
             axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, color=ground, linewidth=0))
             text = percent_text(rate, 0)
             axes.text(x, y, text, ha="center", va="center", color=ink)
-    axes.set_xlim(-0.5, len(rows) - 0.5)
-    axes.set_ylim(len(leaderboard.tasks) - 0.5, -0.5)
-    names = [row.name.replace(" with ", "\n") for row in rows]
-    axes.set_xticks(range(len(rows)), names, rotation=30, ha="right")
-    axes.set_yticks(range(len(leaderboard.tasks)), leaderboard.tasks)
+    axes.set_xlim(-0.5, len(tasks) - 0.5)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xticks(range(len(tasks)), tasks, rotation=45, ha="right")
+    axes.set_yticks(range(len(rows)), names, fontsize=8)
     axes.set_title("success rate in %", loc="left", fontsize=9)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
@@ -176,9 +180,9 @@ def _draw_curve(axes: "Axes", curve: Curve, *style: str, **options: Any) -> None
 def _error_modes(summaries: Sequence[RunSummary]) -> "Figure":
     """Stacked bars: the first cause of each unsuccessful run, as a share of an agent's runs."""
     agents = [one for one in mode_counts(summaries) if one.unsuccessful]
-    figure, axes = new_figure(6.4, 1.5 + 0.35 * len(agents))
+    figure, axes = new_figure(7.4, 1.8 + 0.6 * len(agents))
     starts = [0.0 for _ in agents]
-    names = [agent.name for agent in agents]
+    names = [wrapped(agent.name, NAME_LETTERS) for agent in agents]
     for number, (mode, _) in enumerate(agents[0].first):
         shares = [dict(agent.first)[mode] / agent.runs for agent in agents]
         axes.barh(names, shares, left=starts, color=colour(number), label=mode, edgecolor="white")
@@ -214,10 +218,18 @@ def _scores(summaries: Sequence[RunSummary]) -> "Figure":
 
 
 def put_legend(figure: "Figure", axes: "Axes", columns: int = 2) -> None:
-    """Below the figure, where it covers nothing."""
+    """Below the figure, where it covers nothing; long names are below each other."""
     handles, names = axes.get_legend_handles_labels()
     lines = dict(zip(names, handles, strict=True))
-    figure.legend(lines.values(), lines.keys(), loc="outside lower left", ncols=columns)
+    if any(len(name) > NAME_LETTERS for name in lines):
+        columns = 1
+    texts = [wrapped(name, LEGEND_LETTERS) for name in lines]
+    figure.legend(lines.values(), texts, loc="outside lower left", ncols=columns)
+
+
+def wrapped(name: str, letters: int) -> str:
+    """A name in as many lines as it needs, of about so many letters."""
+    return "\n".join(textwrap.wrap(name, letters))
 
 
 def colour(number: int) -> str:

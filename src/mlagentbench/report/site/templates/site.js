@@ -52,11 +52,8 @@
       [...row.cells].forEach((cell, at) => { if (cell.tagName === "TD" && cell.colSpan === 1) cell.dataset.column = heads[at]; });
     }
   }
-  function words(node) {
-    const texts = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
-    const found = [];
-    while (texts.nextNode()) found.push(texts.currentNode.textContent);
-    return found.join("").replace(/\s+/g, " ").trim();
+  function words(head) {
+    return [...head.childNodes].map((one) => one.textContent.trim()).filter(Boolean).join(", ");
   }
 
   function openTarget() {
@@ -147,6 +144,7 @@
       if (name === "task") place.scope = "row";
       const shown = value === null ? "-" : name in data.shown ? data.shown[name][row.place] : String(value);
       if (numeric.has(name)) place.className = "n";
+      if (name === "agent" || name === "model") place.className = "long";
       if (typeof value === "number") place.dataset.value = String(value);
       if (name === "run") {
         const link = document.createElement("a");
