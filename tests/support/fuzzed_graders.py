@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -40,7 +41,20 @@ def fuzz(
 ) -> FuzzedGrader:
     """Grade the valid submission, and `count` damaged ones; the same every time if `same`."""
     case = CASES[task](scratch, python_env)
-    submissions: list[Submission] = [dict(case.outputs)]
+    waiting: list[Submission] = [dict(case.outputs)]
+    outcomes: list[tuple[list[str], float]] = []
+    faults: list[str] = []
+
+    def grade_waiting() -> None:
+        directory = scratch / f"from-{len(outcomes)}"
+        graded = grade_all(case, waiting, python_env, directory)
+        for submission, (found, seconds) in zip(waiting, graded, strict=True):
+            faults.extend(f"{text}\n{shown(case, submission)}" for text in found if is_fault(text))
+            if seconds > LONGEST:
+                faults.append(f"took {seconds:.1f} s\n{shown(case, submission)}")
+        outcomes.extend(graded)
+        waiting.clear()
+        shutil.rmtree(directory)
 
     @settings(
         max_examples=count,
@@ -52,22 +66,18 @@ def fuzz(
     )
     @given(damaged(case.outputs, case.fixed))
     def generate(submission: Submission) -> None:
-        submissions.append(submission)
+        waiting.append(submission)
+        if len(waiting) == AT_ONCE:
+            grade_waiting()
 
     generate()
-    scores = invalid = 0
-    slowest, faults = 0.0, list[str]()
-    for first in range(0, len(submissions), AT_ONCE):
-        some = submissions[first : first + AT_ONCE]
-        outcomes = grade_all(case, some, python_env, scratch / f"from-{first}")
-        for submission, (found, seconds) in zip(some, outcomes, strict=True):
-            scores += found[0] == "score"
-            invalid += found[0].startswith("invalid: ")
-            slowest = max(slowest, seconds)
-            faults += [f"{text}\n{shown(case, submission)}" for text in found if is_fault(text)]
-            if seconds > LONGEST:
-                faults.append(f"took {seconds:.1f} s\n{shown(case, submission)}")
-    return FuzzedGrader(scores, invalid, slowest, faults)
+    grade_waiting()
+    return FuzzedGrader(
+        scores=sum(found[0] == "score" for found, _ in outcomes),
+        invalid=sum(found[0].startswith("invalid: ") for found, _ in outcomes),
+        slowest=max(seconds for _, seconds in outcomes),
+        faults=faults,
+    )
 
 
 def is_fault(outcome: str) -> bool:

@@ -13,6 +13,7 @@ Draw = Callable[[st.SearchStrategy[Any]], Any]
 Submission = dict[str, bytes | str | None]
 """Contents by path; None is a directory, a text the target of a link."""
 
+MAX_BYTES = 3_000_000
 LONG_INTEGER = "9" * 5000
 CELLS = (
     "",
@@ -166,7 +167,7 @@ def _damage_file(draw: Draw, submission: Submission, name: str, contents: bytes)
     elif place == 2:
         submission[name] = draw(st.sampled_from(("/etc/passwd", "/data/private", "nowhere", name)))
     else:
-        submission[name] = draw(st.sampled_from(ways))(draw, name, contents)
+        submission[name] = draw(st.sampled_from(ways))(draw, name, contents)[:MAX_BYTES]
 
 
 def by_format(name: str, contents: bytes) -> Callable[[Draw, str, bytes], bytes]:
