@@ -10,6 +10,8 @@ graders   Every grader gets 5,000 damaged submissions. Each is scored or invalid
           hour.
 baseline  30 runs of the baseline agent on every mini task: at most one may count as a success.
           Hours.
+weights   5 architectures x 20 seeds of honest models for clrs, trained for seconds each, under the
+          alterations of their weights: none may be rejected. Half an hour.
 """
 
 import argparse
@@ -37,6 +39,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 
 import courses  # the tests' own runs to be killed, and how they are compared
 from fuzzed_graders import fuzz
+from honest_models import HonestModels, honest_models
 from killed_workers import RUNS, SharedOut, killed_in_pairs
 from killing import COMMAND, Course, Harness, Kill, killed_at_random, takeovers
 from undisturbed import differences
@@ -218,6 +221,8 @@ def is_good(measured: Record) -> bool:
             return measured.successes <= 1
         case FuzzedTask():
             return not measured.faults
+        case HonestModels():
+            return not measured.rejected
     return True
 
 
@@ -226,18 +231,21 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--only", choices=("kills", "replies", "graders", "baseline"), help="one part"
+        "--only", choices=("kills", "replies", "graders", "baseline", "weights"), help="one part"
     )
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--replies", type=int, default=20_000)
     parser.add_argument("--submissions", type=int, default=5000)
     parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--models", type=Path, help="keeps the models that weights trains")
     options = parser.parse_args()
     parts: dict[str, Callable[[Path], Iterator[Record]]] = {
         "replies": partial(generated, options.replies),
         "kills": partial(killed_courses, options.kills),
         "graders": partial(fuzzed_graders, options.submissions),
         "baseline": partial(lucky_runs, options.runs),
+        "weights": partial(honest_models, options.seeds, options.models),
     }
     good = True
     with tempfile.TemporaryDirectory(prefix="mlagentbench-soak-") as directory:

@@ -155,20 +155,24 @@ def test_a_bottomless_directory_is_refused_and_removed(
 ALTERATIONS = """
     from mlagentbench_task import InvalidSubmission
 
-    def make(submission, directory, rng):
+    def make(submission, inputs, directory, rng):
         lines = submission.read_text().splitlines()
         if len(lines) != 1:
             raise InvalidSubmission(f"{len(lines)} lines")
         for name in ("as-it-is", "tripled", "drawn"):
             number = {"as-it-is": 1, "tripled": 3, "drawn": int(rng.integers(10**9))}[name]
-            (directory / name).write_text(f"{lines[0]} * {number}")
+            (directory / name / "inputs").mkdir(parents=True)
+            (directory / name / "submission").write_text(f"{lines[0]} * {number}")
+            chosen = (inputs / "number.txt").read_text()[: 1 if name == "drawn" else 2]
+            (directory / name / "inputs" / "number.txt").write_text(chosen)
 """
 CLOCKS = """
 import os, pathlib
 number = int(pathlib.Path("/inputs/number.txt").read_text())
 answer = eval(pathlib.Path("predict.py").read_text())
 pathlib.Path("outputs", "answer.txt").write_text(str(answer))
-times = [os.stat(path).st_mtime for path in (".", "predict.py", "run.py")]
+paths = (".", "predict.py", "run.py", "/inputs", "/inputs/number.txt")
+times = [os.stat(path).st_mtime for path in paths]
 pathlib.Path("outputs", "times.txt").write_text(str(times))
 """
 
@@ -196,12 +200,13 @@ def test_every_alteration_of_a_submission_is_run(varied: Trial) -> None:
         assert (found["as-it-is/answer.txt"], found["tripled/answer.txt"]) == ("21", "63")
         assert len(found) == 6
     assert first["drawn/answer.txt"] != second["drawn/answer.txt"]
+    assert int(first["drawn/answer.txt"]) % 2 == 0  # its inputs are its own: 2, not 21
 
 
 def test_times_do_not_tell_the_alterations_apart(varied: Trial) -> None:
     found = varied.collect("number")
     times = {text for name, text in found.items() if name.endswith("times.txt")}
-    assert times == {"[0.0, 0.0, 0.0]"}
+    assert times == {str([0.0] * 5)}
 
 
 def test_a_submission_that_cannot_be_varied_is_invalid(varied: Trial) -> None:

@@ -1,8 +1,9 @@
 """Run a submitted program on hidden inputs, in a fresh sandbox without the answers.
 
 If the task has an alterations.py, it derives altered versions of the submission (e.g. with shuffled
-weights) and each of them runs in its own sandbox. The program must not know which version it runs
-in, so alterations are made outside of those sandboxes, from a fresh seed, and run in random order.
+weights), each with inputs of its own, and each of them runs in its own sandbox. The program must
+not know which version it runs in, so alterations are made outside of those sandboxes, from a fresh
+seed, and run in random order.
 
 OUTPUTS/            what the program wrote; or, with alterations,
 OUTPUTS/NAME/       what the program wrote when it was run on that alteration
@@ -20,6 +21,7 @@ from pathlib import Path
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import scratch_directory
 from mlagentbench.program_services.services import ProgramServices, service_variables, serving
+from mlagentbench.records import Record
 from mlagentbench.sandbox.base import WORKSPACE, Bind, CommandResult, Limits, SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.task_calls import call_task
@@ -37,6 +39,14 @@ LAST_OUTPUT = 1000
 """Characters of a failed program's output that the reason quotes."""
 
 
+class _Alteration(Record):
+    """An altered submission, laid out like `submitted`, and the inputs that it is run on."""
+
+    name: str
+    submitted: Path
+    inputs: Path
+
+
 async def collect_program(
     task: Task,
     python_env: PythonEnv,
@@ -50,26 +60,32 @@ async def collect_program(
     Raises InvalidSubmissionReported when the program fails or exceeds a limit, and
     RunFailed("model", ...) when the model that it uses does not answer.
     """
+    collect = task.spec.collect
+    if collect is None or collect.inputs is None:
+        raise RunFailed("task", f"{task.id}: task.toml needs collect.command and collect.inputs")
+    inputs = private / collect.inputs
     if not task.has_alterations:
-        await _collect_one(task, python_env, submitted, private, outputs, services)
+        await _collect_one(task, collect, python_env, submitted, inputs, outputs, services)
         return
     with scratch_directory("altered") as directory:
-        for alteration in await _make_alterations(task, python_env, submitted, directory):
-            altered_outputs = outputs / alteration.name
-            altered_outputs.mkdir()
+        for one in await _make_alterations(task, python_env, submitted, inputs, directory):
+            altered = outputs / one.name
+            altered.mkdir()
             try:
-                await _collect_one(task, python_env, alteration, private, altered_outputs, services)
+                await _collect_one(
+                    task, collect, python_env, one.submitted, one.inputs, altered, services
+                )
             except InvalidSubmissionReported as invalid:
-                reason = f"alteration {alteration.name}: {invalid}"
+                reason = f"alteration {one.name}: {invalid}"
                 raise InvalidSubmissionReported(
                     reason, broken_rule=invalid.broken_rule
                 ) from invalid
 
 
 async def _make_alterations(
-    task: Task, python_env: PythonEnv, submitted: Path, directory: Path
-) -> list[Path]:
-    """Directories below `directory`, named like their alterations, each laid out like `submitted`.
+    task: Task, python_env: PythonEnv, submitted: Path, inputs: Path, directory: Path
+) -> list[_Alteration]:
+    """The alterations of a submission in random order; their files are below `directory`.
 
     Raises InvalidSubmissionReported when the submission cannot be altered.
     """
@@ -78,31 +94,30 @@ async def _make_alterations(
         task,
         python_env,
         "alterations.make",
-        read={"submission": submitted / path},
+        read={"submission": submitted / path, "inputs": inputs},
         write={"directory": made},
         seed=secrets.randbits(128),
     )
     alterations = []
-    for alteration in sorted(made.iterdir()):
-        home = directory / "alterations" / alteration.name
+    for one in sorted(made.iterdir()):
+        home = directory / "submitted" / one.name
         (home / path).parent.mkdir(parents=True)
-        alteration.rename(home / path)
-        alterations.append(home)
+        (one / "submission").rename(home / path)
+        _reset_times(one / "inputs")
+        alterations.append(_Alteration(name=one.name, submitted=home, inputs=one / "inputs"))
     random.SystemRandom().shuffle(alterations)
     return alterations
 
 
 async def _collect_one(
     task: Task,
+    collect: Collect,
     python_env: PythonEnv,
     submitted: Path,
-    private: Path,
+    inputs: Path,
     outputs: Path,
     services: ProgramServices | None,
 ) -> None:
-    collect = task.spec.collect
-    if collect is None or collect.inputs is None:
-        raise RunFailed("task", f"{task.id}: task.toml needs collect.command and collect.inputs")
     with scratch_directory("collect") as directory:
         workspace = directory / "workspace"
         lay_out_submission(task, submitted, workspace)
@@ -112,7 +127,7 @@ async def _collect_one(
             workspace=workspace,
             python_env=python_env.directory,
             binds=(
-                Bind(source=private / collect.inputs, target=INPUTS),
+                Bind(source=inputs, target=INPUTS),
                 *_writable_outputs(collect, workspace),
             ),
             limits=collect_limits(task, collect.timeout),
@@ -160,9 +175,9 @@ def _require_no_machine_code(submitted: Path) -> None:
             )
 
 
-def _reset_times(workspace: Path) -> None:
+def _reset_times(directory: Path) -> None:
     """Set all file times to 0: they could tell which alteration of a submission this is."""
-    for path in (workspace, *workspace.rglob("*")):
+    for path in (directory, *directory.rglob("*")):
         os.utime(path, (0, 0), follow_symlinks=False)
 
 

@@ -19,11 +19,13 @@
   grade.py     grade(outputs, private) -> Grade; of a timed task grade(outputs, private, public);
                check_format(submission, public)
   requests.py  make(directory, private, rng): only for timed tasks, the requests of one grading
-  alterations.py  make(submission, directory, rng): optional, for programs; writes alterations of
-               the submission to directory/NAME, at every grading with an unforeseeable rng. In the
+  alterations.py  make(submission, inputs, directory, rng): optional, for programs; writes, at
+               every grading with an unforeseeable rng, alterations of the submission to
+               directory/NAME/submission and what each is run on to directory/NAME/inputs. In the
                submission's place each is run by [collect], in a sandbox of its own, and grade()
                finds what it wrote in outputs/NAME. The files of all alterations, the unchanged
-               one's too, are written in one way, so that no program can tell which it is.
+               one's too, are written in one way, and their inputs are of one size, so that no
+               program can tell which it is.
   solution/    laid over the workspace, it proves that the task can be solved
 """
 

@@ -5,22 +5,22 @@ import os
 import pickle
 import re
 import struct
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from clrs_battery import ALTERATIONS, CLRS, RUNS
 from scipy.sparse.csgraph import shortest_path
-from tabular_tasks import Prepared, TaskModules
+from tabular_tasks import Prepared
 
 from mlagentbench.guest.mlagentbench_task import InvalidSubmission
 from mlagentbench.tasks.task import load_folder
 
-CLRS = TaskModules("clrs")
-ALTERATIONS = sys.modules["alterations"] = CLRS.load("alterations")  # grade.py imports it
 GRAPHS = CLRS.load("starter/graphs")
-RUNS = ("submitted", "permuted", "perturbed")
+SUBMITTED = ALTERATIONS.SUBMITTED
+REPLACED = tuple(ALTERATIONS.REPLACEMENTS)
+MIXED = tuple(ALTERATIONS.MIXED)
 
 
 @pytest.fixture(scope="module")
@@ -132,21 +132,16 @@ def test_each_of_several_shortest_paths_is_right() -> None:
     assert right(1, 2) == [1]
 
 
-def write_runs(outputs: Path, **pointers: np.ndarray) -> Path:
-    for name in RUNS:
-        (outputs / name).mkdir(parents=True)
-        chosen = pointers.get(name, pointers["submitted"])
-        (outputs / name / "pointers.bin").write_bytes(chosen.astype(np.uint8).tobytes())
-    return outputs
-
-
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """A private/ with two graphs of four nodes, the triangle and a path 0-1-2-3."""
+    """A private/ with six graphs of four nodes: the triangle and a path 0-1-2-3, three times each.
+
+    The runs of one alteration get a triangle and a path: 6 and 12 pairs.
+    """
     path = np.zeros((4, 4), dtype=np.float32)
     for node in range(3):
         path[node, node + 1] = path[node + 1, node] = 1
-    weights = np.concatenate([TRIANGLE, path[None]])
+    weights = np.concatenate([TRIANGLE] * 3 + [path[None]] * 3)
     (tmp_path / "inputs").mkdir()
     np.save(tmp_path / "inputs" / "weights.npy", weights)
     np.save(tmp_path / "distances.npy", GRAPHS.distances(weights).astype(np.float32))
@@ -154,57 +149,83 @@ def small(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def right_pointers_of(private: Path) -> np.ndarray:
-    return GRAPHS.predecessors(np.load(private / "inputs" / "weights.npy"))
+def right_of(private: Path) -> np.ndarray:
+    """The right pointers for the graphs of one run."""
+    every = GRAPHS.predecessors(np.load(private / "inputs" / "weights.npy"))
+    return ALTERATIONS.graphs_of(SUBMITTED[0], every)
 
 
-def test_the_score_counts_joined_pairs_only(small: Path, tmp_path: Path) -> None:
-    pointers = right_pointers_of(small)
-    nothing = np.full_like(pointers, 255)
-    pointers[0, 0, 1] = 2  # 1 of 6 pairs of the triangle is wrong, 2 of 12 of the path
-    pointers[1, 0, 3] = pointers[1, 3, 0] = 255
-    outputs = write_runs(tmp_path / "outputs", submitted=pointers, permuted=nothing)
-    grade = CLRS.grade.grade(outputs, small)
-    assert grade.score == pytest.approx(15 / 18)
-    assert (grade.extra["n"], grade.extra["groups"]) == (18, 2)
-    assert grade.extra["accuracy_with_permuted_weights"] == 0
-    assert grade.extra["accuracy_with_perturbed_weights"] == grade.score
+def with_wrong(pointers: np.ndarray, count: int) -> np.ndarray:
+    """Pointers of which so many, of the 18 that count, are wrong."""
+    changed = pointers.copy()
+    changed[tuple(np.argwhere(pointers >= 0)[:count].T)] = 255
+    return changed
+
+
+def write_runs(outputs: Path, right: np.ndarray, **wrong: int) -> Path:
+    """What a trained model leaves, except where another number of wrong pointers is given."""
+    usual = dict.fromkeys((*SUBMITTED, "perturbed"), 0) | dict.fromkeys((*REPLACED, *MIXED), 18)
+    usual |= {"mixed-1": 1, "mixed-2": 4}
+    for name, count in {**usual, **{key.replace("_", "-"): n for key, n in wrong.items()}}.items():
+        (outputs / name).mkdir(parents=True)
+        pointers = with_wrong(right, count).astype(np.uint8)
+        (outputs / name / "pointers.bin").write_bytes(pointers.tobytes())
+    return outputs
+
+
+def test_the_score_counts_joined_pairs_of_all_graphs(small: Path, tmp_path: Path) -> None:
+    right = right_of(small)
+    wrong = {"submitted_1": 1, "submitted_2": 2, "submitted_3": 6}
+    grade = CLRS.grade.grade(write_runs(tmp_path / "outputs", right, **wrong), small)
+    assert grade.score == pytest.approx(45 / 54)
+    assert (grade.extra["n"], grade.extra["groups"]) == (54, 6)
+    assert set(grade.extra["accuracy_by_run"]) == set(RUNS)
+    assert grade.extra["accuracy_by_run"]["submitted-3"] == pytest.approx(12 / 18)
+    assert grade.extra["accuracy_by_run"]["permuted"] == 0
     assert grade.extra["accuracy_of_the_best_simple_rule"] == 0.5
-    assert grade.extra["standard_error"] == pytest.approx(0)  # both graphs: five sixths right
 
 
 def test_the_standard_error_is_that_of_whole_graphs(small: Path, tmp_path: Path) -> None:
-    pointers = right_pointers_of(small)
-    nothing = np.full_like(pointers, 255)
-    pointers[0] = 255
-    outputs = write_runs(tmp_path / "outputs", submitted=pointers, permuted=nothing)
-    grade = CLRS.grade.grade(outputs, small)
+    wrong = dict.fromkeys(("submitted_1", "submitted_2", "submitted_3"), 6) | {"perturbed": 6}
+    grade = CLRS.grade.grade(write_runs(tmp_path / "outputs", right_of(small), **wrong), small)
     assert grade.score == pytest.approx(12 / 18)
-    # The triangle has 4 right pointers less than expected, the path 4 more.
-    assert grade.extra["standard_error"] == pytest.approx(np.sqrt(2 * (4**2 + 4**2)) / 18)
+    # Each triangle has 4 right pointers less than expected, each path 4 more.
+    assert grade.extra["standard_error"] == pytest.approx(np.sqrt(6 / 5 * 6 * 4**2) / 54)
 
 
-def test_pointers_that_survive_permuted_weights_are_invalid(small: Path, tmp_path: Path) -> None:
-    pointers = right_pointers_of(small)
-    half = pointers.copy()
-    half[1, :2] = half[0, :2] = half[0, 2, 0] = 255  # 7 of 18 are left
-    tenth_above = half.copy()
-    tenth_above[1, :1] = pointers[1, :1]  # 10 of 18, above the best simple rule's 9
-    accepted = write_runs(tmp_path / "accepted", submitted=pointers, permuted=half)
+@pytest.mark.parametrize("name", REPLACED)
+def test_pointers_that_survive_other_weights_are_invalid(
+    small: Path, tmp_path: Path, name: str
+) -> None:
+    accepted = write_runs(tmp_path / "accepted", right_of(small), **{name: 7})  # 11 of 18: 0.61
     assert CLRS.grade.grade(accepted, small).score == 1
-    refused = write_runs(tmp_path / "refused", submitted=pointers, permuted=tenth_above)
+    refused = write_runs(tmp_path / "refused", right_of(small), **{name: 6})  # above 0.625
     with pytest.raises(InvalidSubmission, match="do not depend on the trained weights") as reason:
         CLRS.grade.grade(refused, small)
-    assert "0.5556" in str(reason.value)
+    assert f"with {name} weights the accuracy is 0.6667" in str(reason.value)
+    assert "at most 0.6250" in str(reason.value)
+
+
+def test_what_is_no_better_than_simple_rules_needs_no_weights(small: Path, tmp_path: Path) -> None:
+    outputs = write_runs(tmp_path / "outputs", right_of(small), **dict.fromkeys(RUNS, 9))
+    assert CLRS.grade.grade(outputs, small).score == 0.5
+
+
+@pytest.mark.parametrize("switched_off_from", range(6))
+def test_pointers_that_are_lost_at_once_are_invalid(
+    small: Path, tmp_path: Path, switched_off_from: int
+) -> None:
+    wrong = {name: 18 * (n >= switched_off_from) for n, name in enumerate(MIXED)}
+    outputs = write_runs(tmp_path / "outputs", right_of(small), **wrong)
+    with pytest.raises(InvalidSubmission, match="switch at once with the weights"):
+        CLRS.grade.grade(outputs, small)
+    weaker = dict.fromkeys((*SUBMITTED, "perturbed"), 6)  # 0.67: far from what cheating gives
+    outputs = write_runs(tmp_path / "weaker", right_of(small), **weaker, **wrong)
+    assert CLRS.grade.grade(outputs, small).score == pytest.approx(2 / 3)
 
 
 def test_pointers_that_hang_on_exact_weights_are_invalid(small: Path, tmp_path: Path) -> None:
-    pointers = right_pointers_of(small)
-    nothing, nearly = np.full_like(pointers, 255), pointers.copy()
-    nearly[0, 0, 1] = 255  # costs 1/18, more than 0.05
-    outputs = write_runs(
-        tmp_path / "outputs", submitted=pointers, permuted=nothing, perturbed=nearly
-    )
+    outputs = write_runs(tmp_path / "outputs", right_of(small), perturbed=1)  # costs 1/18
     with pytest.raises(InvalidSubmission, match=r"exact weights.* from 1\.0000 to 0\.9444"):
         CLRS.grade.grade(outputs, small)
 
@@ -213,8 +234,7 @@ def test_pointers_that_hang_on_exact_weights_are_invalid(small: Path, tmp_path: 
 def test_pointers_that_are_missing_or_cut_short_are_invalid(
     small: Path, tmp_path: Path, run: str
 ) -> None:
-    pointers = right_pointers_of(small)
-    outputs = write_runs(tmp_path / "outputs", submitted=pointers, permuted=0 * pointers)
+    outputs = write_runs(tmp_path / "outputs", right_of(small))
     file = outputs / run / "pointers.bin"
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(InvalidSubmission, match="has 31 bytes, expected 32"):
@@ -258,45 +278,104 @@ def write_submission(directory: Path, **replaced: str | bytes) -> Path:
     return directory
 
 
-def make_alterations(submission: Path, directory: Path, seed: int = 0) -> dict[str, dict]:
+HIDDEN = np.arange(9 * 4, dtype=np.float32).reshape(9, 2, 2)
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Path:
+    (tmp_path / "inputs").mkdir()
+    np.save(tmp_path / "inputs" / "weights.npy", HIDDEN)
+    return tmp_path / "inputs"
+
+
+def make_alterations(submission: Path, inputs: Path, directory: Path, seed: int = 0) -> dict:
     directory.mkdir()
-    ALTERATIONS.make(submission, directory, np.random.default_rng(seed))
+    ALTERATIONS.make(submission, inputs, directory, np.random.default_rng(seed))
     return {
-        run.name: ALTERATIONS.read_weights(run / "model.safetensors") for run in directory.iterdir()
+        run.name: ALTERATIONS.read_weights(run / "submission" / "model.safetensors")
+        for run in directory.iterdir()
     }
 
 
-def test_alterations_differ_in_their_weights_only(tmp_path: Path) -> None:
+def test_alterations_differ_in_their_weights_only(inputs: Path, tmp_path: Path) -> None:
     submission = write_submission(tmp_path / "submission")
     (submission / "original.safetensors").write_bytes(GOOD)
-    tensors = make_alterations(submission, tmp_path / "made")
+    tensors = make_alterations(submission, inputs, tmp_path / "made")
     assert set(tensors) == set(RUNS)
-    values = {run: tensors[run]["b"].values for run in RUNS}
-    assert (values["submitted"] == NUMBERS).all()
-    assert (np.sort(values["permuted"]) == NUMBERS).all()
-    assert (values["permuted"] == NUMBERS).mean() < 0.02
-    change = values["perturbed"] / NUMBERS - 1
+    for run in SUBMITTED:
+        assert (tensors[run]["b"].values == NUMBERS).all()
+    change = tensors["perturbed"]["b"].values / NUMBERS - 1
     assert change.std() == pytest.approx(0.001, rel=0.1)
     assert (change != 0).mean() > 0.95
+    made = [(tmp_path / "made" / run) for run in RUNS]
     listed = {
-        run: sorted(file.name for file in (tmp_path / "made" / run).iterdir()) for run in RUNS
+        tuple(sorted(str(file.relative_to(run)) for file in run.rglob("*.*"))) for run in made
     }
-    assert set(map(tuple, listed.values())) == {("config.json", "model.py", "model.safetensors")}
+    assert listed == {
+        ("inputs/weights.npy", "submission/config.json", "submission/model.py",
+         "submission/model.safetensors")
+    }  # fmt: skip
 
 
-def test_nothing_but_the_values_tells_the_variants_apart(tmp_path: Path) -> None:
-    make_alterations(write_submission(tmp_path / "submission"), tmp_path / "made")
-    written = [(tmp_path / "made" / run / "model.safetensors").read_bytes() for run in RUNS]
+def test_replaced_weights_keep_different_things(inputs: Path, tmp_path: Path) -> None:
+    tensors = make_alterations(write_submission(tmp_path / "submission"), inputs, tmp_path / "made")
+    values = {name: tensors[name]["b"].values for name in (*REPLACED, *MIXED)}
+    assert (np.sort(values["permuted"]) == NUMBERS).all()
+    assert (values["permuted"] == NUMBERS).mean() < 0.02
+    for name in ("resampled", "stretched"):  # what was sorted stays sorted
+        assert (np.diff(values[name]) >= 0).all()
+        assert np.abs(values[name] / NUMBERS - 1).mean() > 0.2
+    size = np.sqrt(np.square(NUMBERS.astype(float)).mean())
+    assert np.sqrt(np.square(values["reinitialised"]).mean()) == pytest.approx(size, rel=0.1)
+    assert abs(np.corrcoef(values["reinitialised"], NUMBERS)[0, 1]) < 0.15
+    for name, share in ALTERATIONS.MIXED.items():
+        expected = (1 - share) * NUMBERS + share * values["permuted"]
+        np.testing.assert_allclose(values[name], expected, rtol=1e-5)
+
+
+def test_replaced_weights_are_finite_whatever_was_submitted(inputs: Path, tmp_path: Path) -> None:
+    largest = np.finfo(np.float32).max
+    strange = {"a": np.array([largest, -largest]), "b": np.zeros(3), "c": np.array([7.0]),
+               "d": np.array([])}  # fmt: skip
+    submission = write_submission(tmp_path / "submission")
+    weights = {
+        name: ALTERATIONS.Tensor([len(values)], values.astype("<f4"))
+        for name, values in strange.items()
+    }
+    ALTERATIONS.write_weights(submission / "model.safetensors", weights)
+    tensors = make_alterations(submission, inputs, tmp_path / "made")  # reading refuses the rest
+    for name in ("resampled", "reinitialised"):
+        assert tensors[name]["c"].values[0] != 7
+
+
+def test_nothing_but_the_values_tells_the_runs_apart(inputs: Path, tmp_path: Path) -> None:
+    make_alterations(write_submission(tmp_path / "submission"), inputs, tmp_path / "made")
+    files = [tmp_path / "made" / run / "submission" / "model.safetensors" for run in RUNS]
+    written = [file.read_bytes() for file in files]
     headers = {contents[: 8 + struct.unpack("<Q", contents[:8])[0]] for contents in written}
     assert len(headers) == 1
     assert b"__metadata__" not in headers.pop()
     assert len({len(contents) for contents in written}) == 1
 
 
-def test_every_grading_permutes_differently(tmp_path: Path) -> None:
+def test_runs_get_equally_many_graphs_and_the_scored_ones_get_all(
+    inputs: Path, tmp_path: Path
+) -> None:
+    make_alterations(write_submission(tmp_path / "submission"), inputs, tmp_path / "made")
+    graphs = {run: np.load(tmp_path / "made" / run / "inputs" / "weights.npy") for run in RUNS}
+    assert {len(its) for its in graphs.values()} == {3}
+    scored = np.concatenate([graphs[run] for run in SUBMITTED])
+    assert sorted(scored[:, 0, 0]) == sorted(HIDDEN[:, 0, 0])
+    for run in set(RUNS) - set(SUBMITTED):
+        assert (graphs[run] == graphs[SUBMITTED[0]]).all()
+
+
+def test_every_grading_alters_differently(inputs: Path, tmp_path: Path) -> None:
     submission = write_submission(tmp_path / "submission")
-    first, second = (make_alterations(submission, tmp_path / str(n), seed=n) for n in (1, 2))
-    for run in ("permuted", "perturbed"):
+    first, second = (
+        make_alterations(submission, inputs, tmp_path / str(n), seed=n) for n in (1, 2)
+    )
+    for run in ("perturbed", "permuted", "resampled", "reinitialised", *MIXED):
         assert (first[run]["b"].values != second[run]["b"].values).any()
 
 
@@ -352,14 +431,14 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_bad_files_are_invalid_with_a_reason(tmp_path: Path, kind: str) -> None:
+def test_bad_files_are_invalid_with_a_reason(inputs: Path, tmp_path: Path, kind: str) -> None:
     replaced, reason = BAD[kind]
     submission = write_submission(tmp_path / "submission", **replaced)
     with pytest.raises(InvalidSubmission, match=re.escape(reason)):
         CLRS.grade.check_format(submission, tmp_path)
     (tmp_path / "made").mkdir()
     with pytest.raises(InvalidSubmission, match=re.escape(reason)):
-        ALTERATIONS.make(submission, tmp_path / "made", np.random.default_rng(0))
+        ALTERATIONS.make(submission, inputs, tmp_path / "made", np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("name", ["model.py", "config.json", "model.safetensors"])

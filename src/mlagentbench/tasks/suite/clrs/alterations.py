@@ -1,10 +1,19 @@
-"""The submission with its weights as they are, permuted, and slightly changed.
+"""The submission with its weights as they are, and altered in several ways: a run for each.
 
-A model whose pointers come from its weights loses them when the weights of each tensor are
-permuted, and hardly notices a change of a thousandth. Code that follows an algorithm whatever the
-weights are fails the first test; code that wants to see exactly its own weights fails the second.
-The model must not know which of the three it is given, so all weight files are written here, in
-one way, and nothing else that was submitted goes along.
+A model whose pointers come from its weights loses them when others replace the weights, loses them
+little by little when others are mixed in, and hardly notices a change of a thousandth. Code that
+follows an algorithm whatever the weights are fails the first test. Code that follows it while its
+weights look right must look for something that no replacement keeps, must not mind the small
+change, and must not switch at once. The replacements keep different things:
+
+permuted        the values of each tensor, in another order
+resampled       the order, so that what was sorted stays sorted; the values are drawn anew
+stretched       the order; the values are mapped by an increasing function
+reinitialised   the size of the values only
+
+The model must not know in which run it is. So all weight files are written here, in one way,
+nothing else that was submitted goes along, and all runs get equally many graphs: the runs with the
+submitted weights share the hidden graphs among them, and each other run gets those of the first.
 
 model.safetensors: the header's length (8 bytes, little-endian), the header (JSON: for each tensor
 its dtype, shape and place in the rest), the tensors' bytes one after the other.
@@ -12,16 +21,22 @@ its dtype, shape and place in the rest), the tensors' bytes one after the other.
 
 import json
 import struct
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from mlagentbench_task import InvalidSubmission, require_file
 
-SOURCE, CONFIG, WEIGHTS = "model.py", "config.json", "model.safetensors"
+SOURCE, CONFIG, WEIGHTS, GRAPHS = "model.py", "config.json", "model.safetensors", "weights.npy"
 MAX_BYTES = {SOURCE: 100_000, CONFIG: 10_000, WEIGHTS: 100_000_000}
 MAX_HEADER = 1_000_000
-NOISE = 0.001
+SUBMITTED = ("submitted-1", "submitted-2", "submitted-3")
+"""Runs with the weights as they are: the n-th gets every third graph, from the n-th on."""
+PERTURBED, NOISE = "perturbed", 0.001
+MIXED = {"mixed-1": 0.05, "mixed-2": 0.1, "mixed-3": 0.2, "mixed-4": 0.35, "mixed-5": 0.55}
+"""How much of the permuted weights is in each of these runs' weights."""
+MOST_DEVIATIONS = 3.0
 
 
 class Tensor(NamedTuple):
@@ -29,30 +44,106 @@ class Tensor(NamedTuple):
     values: np.ndarray
 
 
-def make(submission: Path, directory: Path, rng: np.random.Generator) -> None:
-    tensors = read_submission(submission)
-    changes = {"submitted": unchanged, "permuted": permuted, "perturbed": perturbed}
-    for name, change in changes.items():
-        alteration = directory / name
-        alteration.mkdir()
+Weights = dict[str, Tensor]
+Change = Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+
+def make(submission: Path, inputs: Path, directory: Path, rng: np.random.Generator) -> None:
+    weights = read_submission(submission)
+    graphs = np.load(inputs / GRAPHS, allow_pickle=False)
+    for name, altered in alterations(weights, rng):
+        files, chosen = directory / name / "submission", directory / name / "inputs"
+        for part in (files, chosen):
+            part.mkdir(parents=True)
         for file in (SOURCE, CONFIG):
-            (alteration / file).write_bytes((submission / file).read_bytes())
-        changed = {key: Tensor(t.shape, change(t.values, rng)) for key, t in tensors.items()}
-        write_weights(alteration / WEIGHTS, changed)
+            (files / file).write_bytes((submission / file).read_bytes())
+        write_weights(files / WEIGHTS, altered)
+        np.save(chosen / GRAPHS, graphs_of(name, graphs))
 
 
-def unchanged(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return values
+def graphs_of(name: str, graphs: np.ndarray) -> np.ndarray:
+    """What a run gets of the hidden graphs, or of anything that there is for each of them."""
+    first = SUBMITTED.index(name) if name in SUBMITTED else 0
+    return graphs[first :: len(SUBMITTED)]
+
+
+def alterations(weights: Weights, rng: np.random.Generator) -> Iterator[tuple[str, Weights]]:
+    """The weights of all runs, by the names of the runs."""
+    for name in SUBMITTED:
+        yield name, weights
+    yield PERTURBED, changed(weights, perturbed, rng)
+    for name, replace in REPLACEMENTS.items():
+        replaced = changed(weights, replace, rng)
+        yield name, replaced
+        if replace is permuted:
+            for mixture, share in MIXED.items():
+                yield mixture, mixed(weights, replaced, share)
+
+
+def changed(weights: Weights, change: Change, rng: np.random.Generator) -> Weights:
+    return {
+        name: Tensor(tensor.shape, as_float32(change(tensor.values.astype(np.float64), rng)))
+        for name, tensor in weights.items()
+    }
+
+
+def mixed(weights: Weights, others: Weights, share: float) -> Weights:
+    return {
+        name: Tensor(shape, as_float32((1 - share) * values + share * others[name].values))
+        for name, (shape, values) in weights.items()
+    }
+
+
+def perturbed(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Each weight changed by a thousandth of itself, more or less."""
+    return values * (1 + NOISE * rng.standard_normal(len(values)))
 
 
 def permuted(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(values)
 
 
-def perturbed(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Each weight changed by a thousandth of itself, more or less."""
-    factors = 1 + NOISE * rng.standard_normal(len(values))
-    return (values.astype(np.float64) * factors).astype("<f4")
+def resampled(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Drawn from one side of zero: with both sides, a model's weights would hardly change."""
+    drawn = np.empty_like(values)
+    drawn[np.argsort(values, kind="stable")] = np.sort(
+        rng.exponential(size_of(values), values.size)
+    )
+    return drawn
+
+
+def stretched(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """By exp(x) or -exp(-x), x being the deviation from the mean in standard deviations."""
+    centred = values - values.mean() if values.size else values
+    deviations = centred / (size_of(centred) or 1.0)
+    side = rng.choice([-1, 1])
+    return (
+        side
+        * size_of(values)
+        * np.exp(side * np.clip(deviations, -MOST_DEVIATIONS, MOST_DEVIATIONS))
+    )
+
+
+def reinitialised(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return size_of(values) * rng.standard_normal(len(values))
+
+
+REPLACEMENTS: dict[str, Change] = {
+    "permuted": permuted,
+    "resampled": resampled,
+    "stretched": stretched,
+    "reinitialised": reinitialised,
+}
+
+
+def size_of(values: np.ndarray) -> float:
+    """The root of the mean square."""
+    return float(np.sqrt(np.square(values).mean())) if values.size else 0.0
+
+
+def as_float32(values: np.ndarray) -> np.ndarray:
+    largest = np.finfo(np.float32).max
+    return np.clip(values, -largest, largest).astype("<f4")
 
 
 def read_submission(submission: Path) -> dict[str, Tensor]:
