@@ -140,6 +140,10 @@ class GradeRecord(BarComparison):
     """What grading used, which is not part of the run's usage."""
 
 
+UnenforcedBy = Literal["journal", "no"]
+"""What tells whether a rule was kept: only a reader of the journal can, or nothing does."""
+
+
 class Disclosure(Record):
     """What a reader must know to assess or repeat a result."""
 
@@ -178,6 +182,8 @@ class Disclosure(Record):
     python_env: str
     python_packages: dict[str, str] = {}
     """The Python and packages of the virtual environment; empty if they were not recorded."""
+    unenforced_rules: dict[str, UnenforcedBy] = {}
+    """The task's rules that a submission can break and still be graded."""
     hardware: dict[str, Json]
     packages: dict[str, str]
 

@@ -73,6 +73,7 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
         "interactive": True,
         "primary": ("react with a/b", "tree with a/b"),
         "python_env": "34" * 32,
+        "unenforced_rules": {"test images are not labelled by hand": "journal"},
         "hardware": {"cores": 4},
         "python_packages": {"numpy": "2.4"},
         "packages": {"python": "3.12"},
@@ -85,6 +86,15 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
     assert not any(line.doubt for line in disclosure_lines(usual))
 
 
+def test_rules_that_nothing_enforces_are_named() -> None:
+    rules = {"no hand labels": "journal", "no hidden algorithm": "no", "no lookup": "journal"}
+    assert lines_of(made_record(unenforced_rules=rules))["unenforced rules"].value == (
+        "nothing enforces: no hidden algorithm; "
+        "only the journal can tell: no hand labels, no lookup"
+    )
+    assert lines_of(made_record())["unenforced rules"].value == "none"
+
+
 @pytest.mark.parametrize(
     ("label", "different"),
     [
@@ -94,6 +104,7 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
         ("isolation", {"isolation": "none"}),
         ("network", {"network": True}),
         ("human help", {"interactive": True}),
+        ("unenforced rules", {"unenforced_rules": {"no algorithm is coded by hand": "no"}}),
         ("hardware", {"hardware": {}}),
         ("limits", {"limits": {}}),
         ("initial limits", {"first_limits": {"steps": 5}}),

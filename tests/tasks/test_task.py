@@ -40,6 +40,13 @@ def test_reads_a_folder(folder: Path) -> None:
     assert task.generated and task.problem == "Predict y."
 
 
+def test_rules_that_a_submission_can_break_and_still_be_graded(folder: Path) -> None:
+    rules = {"a": "limit", "b": "grader", "c": "sandbox", "d": "journal", "e": "no"}
+    table = "".join(f'"{rule}" = "{by}"\n' for rule, by in rules.items())
+    (folder / "task.toml").write_text(f"{VALID}\n[rules]\n{table}")
+    assert load_folder(folder).spec.unenforced_rules == {"d": "journal", "e": "no"}
+
+
 def test_seeds_are_fixed_and_apart(folder: Path) -> None:
     task = load_folder(folder)
     seeds = [task.run_seed(1), task.run_seed(2), task.public_seed("mini"), task.public_seed("full")]

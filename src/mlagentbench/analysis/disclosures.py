@@ -103,6 +103,18 @@ def _python_packages(run: RunRecord) -> str:
     return f"Python {python}, {len(packages)} packages" if packages else "not recorded"
 
 
+def unenforced_text(run: RunRecord) -> str:
+    """The rules that may have been broken, whatever the score is."""
+    rules = run.disclosure.unenforced_rules
+    told = {"no": "nothing enforces", "journal": "only the journal can tell"}
+    parts = [
+        f"{text}: {', '.join(found)}"
+        for by, text in told.items()
+        if (found := [rule for rule in rules if rules[rule] == by])
+    ]
+    return "; ".join(parts) or "none"
+
+
 def _origin(run: RunRecord) -> str:
     if run.origin == "legacy":
         return "imported from the original's logs"
@@ -172,6 +184,12 @@ FACTS = (
     Fact(
         "primary comparison",
         lambda run: " : ".join(run.disclosure.primary or ("none",)),
+    ),
+    Fact(
+        "unenforced rules",
+        unenforced_text,
+        lambda run: "no" in run.disclosure.unenforced_rules.values(),
+        of_task=True,
     ),
     Fact("virtual environment", lambda run: short_hash(run.disclosure.python_env), of_task=True),
     Fact("packages in the virtual environment", _python_packages, of_task=True),

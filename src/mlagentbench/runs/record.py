@@ -63,6 +63,7 @@ def disclose(
         primary=primary,
         python_env=python_env.hash,
         python_packages=python_env.versions,
+        unenforced_rules=task.spec.unenforced_rules,
         hardware=hardware(),
         packages=packages(),
     )

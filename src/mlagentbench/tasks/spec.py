@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from mlagentbench.records import MachineCode, Record, Tier
+from mlagentbench.records import MachineCode, Record, Tier, UnenforcedBy
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "KB": 1e3, "MB": 1e6, "GB": 1e9}
 
@@ -272,12 +272,18 @@ class TaskSpec(Record):
     resources: Resources = Resources()
     python: PythonNeeds
     read_only: ReadOnly = ReadOnly()
-    rules: dict[str, Literal["limit", "grader", "sandbox", "journal", "no"]] = {}
+    rules: dict[str, Literal["limit", "grader", "sandbox"] | UnenforcedBy] = {}
+    """What enforces each rule: a limit, the grader, the sandbox, or one of UnenforcedBy."""
     sources: tuple[Source, ...]
     measured: dict[Tier, Measured] = {}
     renamed: Renamed | None = None
     variant_of: str | None = None
     """The original task of a renamed variant."""
+
+    @property
+    def unenforced_rules(self) -> dict[str, UnenforcedBy]:
+        """The rules that a submission can break and still be graded."""
+        return {rule: by for rule, by in self.rules.items() if by == "journal" or by == "no"}
 
     @model_validator(mode="after")
     def _kind_fits(self) -> "TaskSpec":

@@ -83,6 +83,21 @@ def test_a_run_at_a_glance_fits_80_columns(tmp_path: Path) -> None:
     assert len(steps) == sum(line[:4].strip().isdecimal() for line in table.splitlines())
 
 
+def test_rules_that_nothing_enforces_are_named_in_every_form(tmp_path: Path) -> None:
+    record = made_record(unenforced_rules={"no algorithm is coded by hand": "no"})
+    grade = GradeRecord(step=0, valid=True, score=0.9)
+    run = write_run(tmp_path / "out", record, list(made_lines(READ)), grade)
+    named = "nothing enforces: no algorithm is coded by hand"
+    assert f"unenforced rules: {named}\n" in typed("runs", "show", run.path)
+    shown = json.loads(typed("runs", "show", run.path, "--json"))["summary"]["result"]["record"]
+    assert shown["disclosure"]["unenforced_rules"] == {"no algorithm is coded by hand": "no"}
+    typed("report", tmp_path / "out", "--csv", "--to", tmp_path / "report")
+    tables = [file.read_text() for file in (tmp_path / "report").rglob("runs.csv")]
+    assert [named in table for table in tables] == [True]
+    pages = [file.read_text() for file in (tmp_path / "report").rglob("*.html")]
+    assert any(named in page for page in pages)
+
+
 def test_it_is_readable_on_a_narrow_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from mlagentbench.analysis.analyse import summarise
+from mlagentbench.analysis.disclosures import unenforced_text
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.cli.runs.change_printing import print_blocks, print_change, results_of
 from mlagentbench.errors import UsageError
@@ -128,6 +129,8 @@ def run_header(summary: RunSummary) -> Iterator[str]:
     if efficiency.cost is not None:
         used.append(dollars_text(efficiency.cost))
     yield f"used: {', '.join(used)}"
+    if facts.unenforced_rules:
+        yield f"unenforced rules: {unenforced_text(result.record)}"
     yield from (f"note: {mark}" for mark in summary.marks)
 
 

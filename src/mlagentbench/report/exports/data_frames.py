@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from mlagentbench.analysis.disclosures import unenforced_text
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.records import Json, Record
 from mlagentbench.report.report_data import ReportData
@@ -71,7 +72,7 @@ RUN_COLUMNS: Columns = (
     ("str", "first_cause"),
     ("int", "first_valid_step best_step"),
     ("float", "regression validation_gap"),
-    ("str", "marks"),
+    ("str", "unenforced_rules marks"),
 )
 CELL_COLUMNS: Columns = (
     ("str", "task agent model tier"),
@@ -212,6 +213,7 @@ def run_rows(data: ReportData) -> Iterator[Row]:
             "best_step": process.best.step if process.best else None,
             "regression": process.regression,
             "validation_gap": process.validation_gap,
+            "unenforced_rules": unenforced_text(result.record),
             "marks": "; ".join(summary.marks),
         }
 
