@@ -152,6 +152,17 @@ def test_a_bottomless_directory_is_refused_and_removed(
     assert not list(scratch.iterdir())
 
 
+@pytest.mark.slow
+def test_more_files_than_a_program_needs_are_refused(trial: Trial) -> None:
+    program = """
+        from pathlib import Path
+        for number in range(10_001):
+            Path("outputs", str(number)).touch()
+    """
+    with pytest.raises(InvalidSubmissionReported, match="more than 10,000 files"):
+        trial.collect(program)
+
+
 ALTERATIONS = """
     from mlagentbench_task import InvalidSubmission
 

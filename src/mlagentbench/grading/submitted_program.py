@@ -35,6 +35,8 @@ ELF_HEADER = re.compile(rb"\x7fELF[\x01\x02][\x01\x02]\x01")
 INPUTS = "/inputs"
 OUTPUTS = "outputs"
 MAX_DEPTH = 100
+MAX_FILES = 10_000
+"""Files and directories among a program's outputs; the tasks' programs write a handful."""
 LAST_OUTPUT = 1000
 """Characters of a failed program's output that the reason quotes."""
 
@@ -196,11 +198,14 @@ def _copy_regular_files(source: Path, target: Path, max_bytes: float) -> None:
     """Copy a program's outputs, in which it may have left links, devices or anything else."""
     if source.is_symlink() or not source.is_dir():
         raise InvalidSubmissionReported(f"{source.name} is not a directory any more")
-    total = 0
+    total = count = 0
     for folder, directories, names in os.walk(source, followlinks=False):
         here = Path(folder)
         if len(here.relative_to(source).parts) > MAX_DEPTH:
             raise InvalidSubmissionReported(f"nested deeper than {MAX_DEPTH} directories")
+        count += len(directories) + len(names)
+        if count > MAX_FILES:
+            raise InvalidSubmissionReported(f"the outputs are more than {MAX_FILES:,} files")
         for name in directories + names:
             status = (here / name).lstat()
             relative = (here / name).relative_to(source)
