@@ -17,7 +17,7 @@ help:
 	@echo "make test    all tests: about 20 minutes on 2 cores"
 	@echo "make hooks   run lint and types before every commit"
 	@echo "make bench   measure speed and memory as ratios: about 15 minutes; ONLY=\"steps storage\" measures parts"
-	@echo "make soak    tests with many repetitions: hours; ONLY=kills: up to an hour, ONLY=weights: half an hour, ONLY=replies or graders: minutes"
+	@echo "make soak    tests with many repetitions: hours; ONLY=kills: up to an hour, ONLY=weights: half an hour, ONLY=cheats: a quarter of an hour, ONLY=replies or graders: minutes"
 	@echo "make format  format the code"
 	@echo "make clean   remove the venv and caches"
 

@@ -12,6 +12,8 @@ baseline  30 runs of the baseline agent on every mini task: at most one may coun
           Hours.
 weights   5 architectures x 20 seeds of honest models for clrs, trained for seconds each, under the
           alterations of their weights: none may be rejected. Half an hour.
+cheats    Submissions to every task that do no honest work (tests/redteam/cheats/), through the real
+          grading on mini data: none may reach the bar. A quarter of an hour on an idle machine.
 """
 
 import argparse
@@ -36,8 +38,10 @@ from mlagentbench.tasks.python_env.env import ensure_python_env
 from mlagentbench.tasks.task import load_task, task_folders
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "redteam"))
 
 import courses  # the tests' own runs to be killed, and how they are compared
+from cheats.runner import CheatOutcome, cheat_outcomes
 from fuzzed_graders import fuzz
 from honest_models import HonestModels, honest_models
 from killed_workers import RUNS, SharedOut, killed_in_pairs
@@ -58,6 +62,7 @@ IN_THE_MIDDLE = (
     ("end line", 2), ("outcome line", 1), ("grading", 1), ("grade line", 1),
 )  # fmt: skip
 """What one run is killed in, one after the other."""
+PARTS = ("kills", "replies", "graders", "baseline", "weights", "cheats")
 
 
 class LuckyRuns(Record):
@@ -223,6 +228,8 @@ def is_good(measured: Record) -> bool:
             return not measured.faults
         case HonestModels():
             return not measured.rejected
+        case CheatOutcome():
+            return not measured.reached_bar
     return True
 
 
@@ -230,9 +237,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--only", choices=("kills", "replies", "graders", "baseline", "weights"), help="one part"
-    )
+    parser.add_argument("--only", choices=PARTS, help="one part")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--replies", type=int, default=20_000)
     parser.add_argument("--submissions", type=int, default=5000)
@@ -246,6 +251,7 @@ def main() -> None:
         "graders": partial(fuzzed_graders, options.submissions),
         "baseline": partial(lucky_runs, options.runs),
         "weights": partial(honest_models, options.seeds, options.models),
+        "cheats": cheat_outcomes,
     }
     good = True
     with tempfile.TemporaryDirectory(prefix="mlagentbench-soak-") as directory:
