@@ -61,6 +61,9 @@ def test_answers_would_reach_the_bar(with_shared_home: Path, tmp_path: Path) -> 
     """That no cheat reaches it says something only if the right answers do."""
     task = load_task("house-price")
     ready = ensure_ready(task, "mini", call=call_task)
-    answers = (ready.data.private / "ceiling.csv").read_text()
-    outcome = try_cheat(task, ready, lambda _: {"submission.csv": answers}, tmp_path)
+    copied = (ready.data.private / "ceiling.csv").read_text()
+    _canary, answers = copied.split("\n", maxsplit=1)
+    found_out = try_cheat(task, ready, lambda _: {"submission.csv": copied}, tmp_path / "copied")
+    assert found_out.reason is not None and "canary" in found_out.reason
+    outcome = try_cheat(task, ready, lambda _: {"submission.csv": answers}, tmp_path / "answers")
     assert outcome.reached_bar and outcome.reason is None
