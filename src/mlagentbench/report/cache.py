@@ -6,6 +6,7 @@ directory nothing is cached.
 """
 
 import hashlib
+import os
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +32,7 @@ PACKAGE = Path(__file__).parents[1]
 HASHED = {".py", ".toml", ".json", ".csv", ".md", ".html", ".css", ".js"}
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
-_TABLE = "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, entry BLOB NOT NULL)"
+_TABLE = "CREATE TABLE IF NOT EXISTS entries (key BLOB PRIMARY KEY, entry BLOB NOT NULL)"
 
 
 @cache
@@ -79,33 +80,38 @@ def unpacked(kind: type[R], entry: bytes | None) -> R | None:
 
 
 class ReportCache:
-    """Cached bytes by key. Where the cache cannot be used it is empty and stores nothing."""
+    """Cached bytes by key; a path may be one, so any bytes may.
+
+    Where the cache cannot be used it is empty and stores nothing.
+    """
 
     def __init__(self, name: str) -> None:
         digest = hashlib.sha256(name.encode()).hexdigest()[:32]
         try:
-            self._file: Path | None = report_cache_dir() / f"{digest}.v1.sqlite"
+            self._file: Path | None = report_cache_dir() / f"{digest}.v2.sqlite"
         except UsageError:
             self._file = None
 
     def load_runs(self) -> dict[str, CachedRun]:
         """All entries by path, without those that cannot be read."""
         rows = self._do(lambda database: list(database.execute("SELECT * FROM entries"))) or []
-        found = ((path, unpacked(CachedRun, entry)) for path, entry in rows)
+        found = ((os.fsdecode(path), unpacked(CachedRun, entry)) for path, entry in rows)
         return {path: run for path, run in found if run is not None}
 
     def get(self, key: str) -> bytes | None:
         select = "SELECT entry FROM entries WHERE key = ?"
-        found = self._do(lambda database: database.execute(select, (key,)).fetchone())
+        found = self._do(lambda database: database.execute(select, (os.fsencode(key),)).fetchone())
         return None if found is None else bytes(found[0])
 
     def store(self, entries: Iterable[tuple[str, bytes]]) -> None:
         insert = "INSERT OR REPLACE INTO entries VALUES (?, ?)"
-        self._do(lambda database: database.executemany(insert, entries))
+        rows = [(os.fsencode(key), entry) for key, entry in entries]
+        self._do(lambda database: database.executemany(insert, rows))
 
     def forget(self, keys: Iterable[str]) -> None:
         delete = "DELETE FROM entries WHERE key = ?"
-        self._do(lambda database: database.executemany(delete, ((key,) for key in keys)))
+        rows = [(os.fsencode(key),) for key in keys]
+        self._do(lambda database: database.executemany(delete, rows))
 
     def _do(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
         """Work on the database in one transaction; None where there is no database."""

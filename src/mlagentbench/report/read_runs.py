@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from pydantic_core import PydanticSerializationError
+
 from mlagentbench.analysis.analyse import summarise
 from mlagentbench.analysis.evidence import task_texts
 from mlagentbench.analysis.judge.judge import current_judgements
@@ -43,30 +45,41 @@ def read_runs(jobs: Sequence[ReadJob]) -> Iterator[bytes]:
 
 def _read(job: ReadJob) -> bytes:
     """Summarise a run; an error becomes the entry of this run and does not affect the others."""
-    run = RunDirectory(Path(job.out), Path(job.path))
     try:
-        summary = summarise(run, job.label)
+        return packed(_entry(job))
     except UsageError as error:
         return _unreadable(job, str(error))
     except OSError as error:
         return _unreadable(job, f"{error.filename}: {error.strerror}")
+    except PydanticSerializationError:
+        return _unreadable(
+            job, "its name or a text in its files is not valid Unicode; copy it again"
+        )
     except Exception as error:  # noqa: BLE001 a run that breaks our analysis must not hide the rest
         return _unreadable(job, f"the analysis failed (a bug in mlagentbench): {error!r}")
+
+
+def _entry(job: ReadJob) -> CachedRun:
+    run = RunDirectory(Path(job.out), Path(job.path))
+    summary = summarise(run, job.label)
     record = summary.result.record
-    entry = CachedRun(
+    return CachedRun(
         fingerprint=job.fingerprint,
         task_path=record.task_path,
         task_version=record.disclosure.task_version,
         task_words=words_hash(record.task_path, record.disclosure.task_version),
         summary=summary,
-        judgements=tuple(current_judgements(run)) if run.judgements.is_file() else (),
+        judgements=tuple(current_judgements(run)) if run.judgements.exists() else (),
     )
-    return packed(entry)
 
 
 def _unreadable(job: ReadJob, reason: str) -> bytes:
-    unreadable = UnreadableRun(out=job.label, path=job.path, reason=reason)
+    unreadable = UnreadableRun(out=job.label, path=_encodable(job.path), reason=_encodable(reason))
     return packed(CachedRun(fingerprint=job.fingerprint, unreadable=unreadable))
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 @lru_cache(maxsize=256)

@@ -105,6 +105,31 @@ def test_the_report_lists_it_and_has_the_other_run(
     assert f"\n{'1 run' if must_fail else '2 runs'}, " in shown, shown
 
 
+def test_the_report_lists_a_run_whose_texts_cannot_be_encoded(
+    runs: list[RunDirectory], typed: Typed
+) -> None:
+    good, bad = runs
+    values = json.loads(bad.run_json.read_bytes())
+    values["disclosure"]["model"] = "half a \ud800"
+    bad.run_json.write_text(json.dumps(values))
+    code, shown = typed("report", good.out, "--to", good.out / "site")
+    assert code == 1 and "\n1 run, " in shown, shown
+    assert (
+        f"not read: {bad.relative}: its name or a text in its files is not valid Unicode" in shown
+    )
+
+
+def test_the_report_lists_a_run_whose_name_cannot_be_encoded(
+    runs: list[RunDirectory], typed: Typed
+) -> None:
+    good, bad = runs
+    bad.path.rename(bad.path.with_name("half a \udcff"))
+    for _ in ("read", "from the cache"):
+        code, shown = typed("report", good.out, "--to", good.out / "site")
+        assert code == 1 and "\n1 run, " in shown, shown
+        assert f"not read: {bad.relative.parent}/half a \\udcff: its name or" in shown
+
+
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_other_commands_say_what_is_wrong(
     runs: list[RunDirectory], typed: Typed, kind: str, tmp_path: Path
