@@ -165,8 +165,8 @@ class Disclosure(Record):
     """The hash of the recorded replies, if a recording answers."""
     sandbox: str
     isolation: str
-    machine_code: MachineCode | None = None
-    """None if grading executes no submission, or if that is not known."""
+    machine_code: MachineCode | Literal["none"] | None = None
+    """"none" if grading executes no submission; None if that is not known."""
     tools: tuple[str, ...] | None = None
     """Compilers and language runtimes besides Python; None if all of the machine were visible."""
     network: bool = False

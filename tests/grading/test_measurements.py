@@ -30,7 +30,7 @@ def test_concerns_name_what_is_wrong() -> None:
         ACCURACY, "-", {}, runs(0.4, 0.6, seconds=11), runs(0.8, seconds=26), ceiling=0.7
     )
     noisy, high, slow_starter, slow_solution, beyond = concerns(ACCURACY, "mini", measured)
-    assert "standard deviation is 47% of the distance" in noisy
+    assert "standard deviation is 47 % of the distance" in noisy
     assert "puts the bar at" in high
     assert "starter takes 11.0 s" in slow_starter and "solution takes 26.0 s" in slow_solution
     assert "reference 0.8 is better than the ceiling 0.7" in beyond

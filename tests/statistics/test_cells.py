@@ -170,8 +170,20 @@ def test_success_is_shown_with_flagged_runs_as_failures() -> None:
     [leaderboard] = leaderboards([cell])
     [row] = [one for one in leaderboard.rows if not one.is_reference_agent]
     assert row.flagged.mean == 0.75 and row.unflagged_success.mean == 0.25
-    assert any("3 of 4 runs flagged" in mark and "success 25%" in mark for mark in row.marks)
+    assert any(": 3 of 4 runs; success 25 %" in mark for mark in row.marks)
     assert "detectors could read 10 of 12 actions" in row.marks
+
+
+def test_the_mark_of_flagged_runs_rounds_half_up() -> None:
+    attempt = ProcessReport(
+        findings=(Finding(kind="boundary", steps=(1,), detail="looks", level="answers"),)
+    )
+    scores = [0.9, *[0.1] * 7]
+    runs = [run(epoch, graded(score)) for epoch, score in enumerate(scores, start=1)]
+    runs[-1] = runs[-1].model_copy(update={"process": attempt})
+    [leaderboard] = leaderboards(cell_statistics(runs))
+    [row] = [one for one in leaderboard.rows if not one.is_reference_agent]
+    assert any(": 1 of 8 runs; success 13 % if" in mark for mark in row.marks), row.marks
 
 
 def test_a_warning_names_the_runs_that_it_is_about() -> None:

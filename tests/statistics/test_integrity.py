@@ -122,10 +122,10 @@ def test_what_limits_trust_is_in_doubt(label: str, different: dict[str, Any]) ->
 @pytest.mark.parametrize(
     ("different", "text"),
     [
-        ({}, "none; submissions are not executed"),
+        ({"machine_code": "none"}, "none; submissions are not executed"),
         ({"machine_code": "any"}, "any; nothing prevents compiled code"),
         ({"machine_code": "installed"}, "only that of Python and the installed libraries"),
-        ({"origin": "legacy"}, "unknown"),
+        ({"machine_code": None}, "unknown"),
     ],
 )
 def test_what_submissions_could_execute_is_said(different: dict[str, Any], text: str) -> None:

@@ -18,6 +18,7 @@ FACTS: dict[str, Any] = {
     "model": "openai/small",
     "sandbox": "bubblewrap",
     "isolation": "bubblewrap: user namespace",
+    "machine_code": "none",
     "limits": {"steps": 50, "time": 18000.0, "tokens": None, "cost": None},
     "python_env": "cd" * 32,
     "hardware": {"cores": 2, "memory_gb": 8.0, "processor": "P", "speed_probe": 3.1},

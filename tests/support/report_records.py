@@ -158,6 +158,7 @@ def made_record(task: MadeTask, agent: MadeAgent, epoch: int) -> RunRecord:
             answered_by="model" if agent.tokens else "nobody",
             sandbox="bubblewrap",
             isolation="bubblewrap: separate uid",
+            machine_code="none",
             limits={"steps": 50, "time": 18000.0, "tokens": None, "cost": None},
             python_env=hashlib.sha256(b"env").hexdigest(),
             hardware={"cores": 2, "memory_gb": 25.3, "system": "Linux", "speed_probe": 3.17},

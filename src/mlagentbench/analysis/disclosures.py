@@ -57,12 +57,11 @@ def first_limits_text(limits: Mapping[str, Json] | None) -> str:
 
 def _machine_code(run: RunRecord) -> str:
     """Which machine code submissions could execute when they were graded."""
-    if run.origin == "legacy":
-        return UNKNOWN
     texts = {
         "any": "any; nothing prevents compiled code",
         "installed": "only that of Python and the installed libraries",
-        None: "none; submissions are not executed",
+        "none": "none; submissions are not executed",
+        None: UNKNOWN,
     }
     return texts[run.disclosure.machine_code]
 

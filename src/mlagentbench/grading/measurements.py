@@ -24,6 +24,7 @@ from mlagentbench.grading.success import (
     on_scale,
 )
 from mlagentbench.numeric.intervals import noise_factor
+from mlagentbench.numeric.number_format import percent_text
 from mlagentbench.records import Record, Tier
 from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, StarterMeasurements
 
@@ -128,14 +129,14 @@ def concerns(metric: Metric, tier: Tier, measured: Measured) -> list[str]:
     share = spread_on_scale(metric, starter) / distance
     if share > MAX_SPREAD:
         found.append(
-            f"the starter's standard deviation is {share:.0%} of the distance from floor to "
-            f"reference; it should be at most {MAX_SPREAD:.0%}"
+            f"the starter's standard deviation is {percent_text(share, 0)} % of the distance from "
+            f"floor to reference; it should be at most {percent_text(MAX_SPREAD, 0)} %"
         )
     bar = (on_scale(metric, measured.bar) - on_scale(metric, floor)) / distance
     if bar > 1 - ROOM:
         found.append(
-            f"the starter's noise puts the bar at {bar:.0%} of the distance from floor to "
-            "reference; even the solution would rarely reach it"
+            f"the starter's noise puts the bar at {percent_text(bar, 0)} % of the distance from "
+            "floor to reference; even the solution would rarely reach it"
         )
     if tier == "mini":
         for name, seconds in (("starter", starter.seconds), ("solution", reference.seconds)):

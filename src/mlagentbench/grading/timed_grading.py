@@ -47,6 +47,7 @@ from mlagentbench.grading.submitted_program import (
 )
 from mlagentbench.guest.mlagentbench_task import CONTROL_TOLERANCE
 from mlagentbench.home import queued
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
 from mlagentbench.sandbox.base import WORKSPACE, Bind, SandboxSpec
 from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
@@ -174,7 +175,7 @@ class TimedGrading:
         async with self._turn():
             alone = await self._round(count + 1, self.task.starter)
             if alone.trouble:
-                times = "1 round" if count == 1 else f"{count} rounds"
+                times = counted(count, "round")
                 raise MachineBusy(
                     "harness",
                     f"{self.task.id}: the machine was too busy to time the submission in {times} "

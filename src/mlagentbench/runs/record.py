@@ -54,7 +54,7 @@ def disclose(
         recording=recording,
         sandbox=sandbox,
         isolation=isolation,
-        machine_code=None if task.spec.collect is None else task.spec.collect.machine_code,
+        machine_code="none" if task.spec.collect is None else task.spec.collect.machine_code,
         tools=tools,
         limits=limits.model_dump(),
         feedback=feedback,

@@ -21,6 +21,7 @@ from mlagentbench.numeric.intervals import (
     stratified_rate_interval,
     stratum_of,
 )
+from mlagentbench.numeric.number_format import counted, percent_text
 from mlagentbench.records import Record
 from mlagentbench.runs.failure_causes import GREYED_ABOVE
 from mlagentbench.statistics.cell_marks import agent_with_model
@@ -409,18 +410,18 @@ def _row_marks(
 def _flagged_marks(cells: Sequence[CellStatistics]) -> list[str]:
     """Attempts to reach answers, and how much of the runs detectors could not read."""
     marks = []
-    flagged, counted = (
-        sum(getattr(cell.flagged, name) for cell in cells) for name in ("successes", "n")
-    )
+    flagged, n = (sum(getattr(cell.flagged, name) for cell in cells) for name in ("successes", "n"))
     if flagged:
         rate = suite_rate(cells, "unflagged_success").mean
-        as_failures = "" if rate is None else f"; success {rate:.0%} if they count as failures"
+        success = f"{percent_text(rate, 0)} %"
+        as_failures = "" if rate is None else f"; success {success} if they count as failures"
         marks.append(
-            f"{flagged} of {counted} runs flagged for attempts to reach answers{as_failures}"
+            f"flagged for attempts to reach answers: {flagged} of {counted(n, 'run')}{as_failures}"
         )
     visible = in_all(cell.visible for cell in cells)
     if visible.seen < visible.total:
-        marks.append(f"detectors could read {visible.seen:,} of {visible.total:,} actions")
+        of_all = counted(visible.total, "action")
+        marks.append(f"detectors could read {visible.seen:,} of {of_all}")
     return marks
 
 

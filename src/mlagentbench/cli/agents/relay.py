@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from mlagentbench.cli.options import ModelArguments, RoleOption
+from mlagentbench.numeric.number_format import counted
 
 MailboxOption = Annotated[
     Path, typer.Option("--mailbox", metavar="DIR", help="Directory of the mailbox.")
@@ -48,4 +49,4 @@ def relay(
         once=once,
         say=tell,
     )
-    tell(f"{answered} requests answered")
+    tell(f"{counted(answered, 'request')} answered")
