@@ -105,7 +105,7 @@ def test_a_primary_pair_is_named_before_the_runs() -> None:
     )
     with pytest.raises(UsageError, match=r"--primary react:tree: .* of: react with mlagentbench"):
         SuiteRequest.read(**two, primary="react:tree")
-    with pytest.raises(UsageError, match="two different agents of: none"):
+    with pytest.raises(UsageError, match="--primary nop:baseline: all agents are reference"):
         SuiteRequest.read(**OPTIONS, primary="nop:baseline")
 
 

@@ -241,7 +241,7 @@ def read_recordings(path: Path) -> Recording:
 def read_recording(path: Path) -> Recording:
     """Read a recording; raises UsageError that names the wrong line."""
     try:
-        raw = read_regular(path)
+        raw = read_regular(path.resolve())  # the user names it, so it may be a link
     except OSError as error:
         raise UsageError(f"recording {path}: {error.strerror}") from error
     runs: list[RecordedRun] = []

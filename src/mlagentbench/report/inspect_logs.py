@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
@@ -62,7 +63,9 @@ def _has_header(log: Path) -> bool:
             if archive.getinfo("header.json").file_size > MAX_HEADER:
                 return False
             parse_json(archive.read("header.json"))
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError, UsageError):
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, OSError, UsageError):
+        return False
+    except RuntimeError:  # it is encrypted, or compressed by an unknown method
         return False
     return True
 

@@ -33,7 +33,9 @@ def find_pair(text: str, rows: Sequence[tuple[str, str]]) -> Pair | None:
 def no_such_pair(text: str, rows: Iterable[tuple[str, str]]) -> str:
     """Why A:B names no pair, and what can be named."""
     known = "; ".join(dict.fromkeys(agent_with_model(*row) for row in rows))
-    return f"--primary {text}: expected A:B, two different agents of: {known or 'none'}"
+    if not known:
+        return f"--primary {text}: all agents are reference agents, which are no part of a pair"
+    return f"--primary {text}: expected A:B, two different agents of: {known}"
 
 
 def _names(rows: Sequence[tuple[str, str]]) -> dict[str, str]:

@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from generated_runs import generate_runs
 from mlagentbench.cli import main
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import MAX_FILE, parse_json, read_regular
+from mlagentbench.models.recording import SHIPPED, read_recording
+from mlagentbench.report.inspect_logs import bundle_logs
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import Entry, changes, put_tree, read_tree, walk
@@ -235,3 +238,28 @@ def test_bounds_of_json_and_files(tmp_path: Path) -> None:
     assert read_regular(file, 5) == b"12345"
     with pytest.raises(UsageError, match="more than the 4 that are read"):
         read_regular(file, 4)
+
+
+@pytest.mark.parametrize("damage", ["compressed wrongly", "encrypted", "unknown method"])
+def test_a_damaged_log_is_left_out_of_the_bundle(tmp_path: Path, damage: str) -> None:
+    log = tmp_path / "logs" / "a.eval"
+    log.parent.mkdir()
+    with zipfile.ZipFile(log, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", "{}")
+    raw = bytearray(log.read_bytes())
+    listed = raw.index(b"PK\x01\x02")
+    if damage == "compressed wrongly":
+        start = raw.index(b"header.json") + len("header.json")
+        raw[start : start + 4] = b"\xff" * 4
+    elif damage == "encrypted":
+        raw[6] = raw[listed + 8] = 1
+    else:
+        raw[8] = raw[listed + 10] = 99
+    log.write_bytes(raw)
+    assert bundle_logs([tmp_path], tmp_path / "site") is None
+
+
+def test_a_recording_may_be_named_by_a_link(tmp_path: Path) -> None:
+    shipped = sorted(SHIPPED.glob("*.jsonl"))[0]
+    (tmp_path / "link.jsonl").symlink_to(shipped)
+    assert read_recording(tmp_path / "link.jsonl") == read_recording(shipped)

@@ -105,8 +105,8 @@ def require_commands() -> None:
     if missing:
         raise UsageError(
             f"every sandbox has the command{'s'[: len(missing) > 1]} {', '.join(missing)}, which "
-            f"this machine lacks; install: apt-get install {_BASIC_PACKAGES} (dnf and pacman have "
-            "the same names)"
+            f"this machine lacks; install: apt-get install {_BASIC_PACKAGES} (with dnf also: which "
+            "glibc-common; with pacman also: which, and inetutils instead of hostname)"
         )
 
 
