@@ -301,6 +301,17 @@ def test_a_copied_run_counts_once_and_the_one_that_came_further_counts(out: Path
     assert said.same_as == str(copy / earlier.relative)
 
 
+def test_an_altered_copy_does_not_replace_the_run(out: Path) -> None:
+    run = runs_of(out)[0]
+    copy = run.path.parent / "7"
+    shutil.copytree(run.path, copy)
+    grade = (copy / "grades.jsonl").read_text()
+    (copy / "grades.jsonl").write_text(grade + grade.replace('"valid":true', '"valid":false'))
+    collection = collect([out])
+    assert [one.path.rpartition("/")[2] for one in collection.copies] == ["7"]
+    assert not any(one.summary.altered for one in collection.runs)
+
+
 def test_other_runs_in_the_same_place_of_another_directory_count(out: Path) -> None:
     other = out.parent / "other"
     generate_runs(other, epochs=2, tasks=2, agents=2, seed=1)

@@ -190,12 +190,13 @@ def _copies(runs: Sequence[CollectedRun]) -> Iterator[tuple[Path, Path]]:
             yield run.directory, original.directory
 
 
-def _progress(run: CollectedRun) -> tuple[int, int]:
+def _progress(run: CollectedRun) -> tuple[int, bool, int]:
+    """How far a run got; of two that got equally far, one that was altered got less far."""
     sizes = [
         file.stat().st_size if file.exists() else 0
         for file in (run.directory / "journal.jsonl", run.directory / "grades.jsonl")
     ]
-    return sizes[0], sizes[1]
+    return sizes[0], not run.summary.altered, sizes[1]
 
 
 def _is_copy(run: CollectedRun, other: CollectedRun) -> bool:
