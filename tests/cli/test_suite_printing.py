@@ -109,7 +109,7 @@ def test_what_a_reader_must_know_is_noted() -> None:
         "feedback validation:3",
         "1 of 2 missing: not graded",
         "above the known ceiling",
-        "control off by 9.0 %",
+        "run 1: control off by 9.0 %",
     }
 
 
