@@ -185,6 +185,8 @@ pathlib.Path("outputs", "answer.txt").write_text(str(answer))
 paths = (".", "predict.py", "run.py", "/inputs", "/inputs/number.txt")
 times = [os.stat(path).st_mtime for path in paths]
 pathlib.Path("outputs", "times.txt").write_text(str(times))
+mounts = pathlib.Path("/proc/self/mountinfo").read_text()
+pathlib.Path("outputs", "mounts.txt").write_text(mounts)
 """
 
 
@@ -209,7 +211,7 @@ def test_every_alteration_of_a_submission_is_run(varied: Trial) -> None:
     second = varied.collect("number")
     for found in (first, second):
         assert (found["as-it-is/answer.txt"], found["tripled/answer.txt"]) == ("21", "63")
-        assert len(found) == 6
+        assert len(found) == 9
     assert first["drawn/answer.txt"] != second["drawn/answer.txt"]
     assert int(first["drawn/answer.txt"]) % 2 == 0  # its inputs are its own: 2, not 21
 
@@ -218,6 +220,15 @@ def test_times_do_not_tell_the_alterations_apart(varied: Trial) -> None:
     found = varied.collect("number")
     times = {text for name, text in found.items() if name.endswith("times.txt")}
     assert times == {str([0.0] * 5)}
+
+
+def test_mounts_do_not_tell_the_alterations_apart(varied: Trial) -> None:
+    """The kernel shows every process from which directories its mounts come."""
+    found = varied.collect("number")
+    for name in ("as-it-is", "tripled", "drawn"):
+        mounts = found[f"{name}/mounts.txt"]
+        assert "/inputs " in mounts
+        assert name not in mounts
 
 
 def test_a_submission_that_cannot_be_varied_is_invalid(varied: Trial) -> None:

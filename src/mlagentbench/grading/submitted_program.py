@@ -3,7 +3,8 @@
 If the task has an alterations.py, it derives altered versions of the submission (e.g. with shuffled
 weights), each with inputs of its own, and each of them runs in its own sandbox. The program must
 not know which version it runs in, so alterations are made outside of those sandboxes, from a fresh
-seed, and run in random order.
+seed, and run in random order. What a run gets is copied for it, because a program can see the paths,
+inodes and times of what its sandbox shows it.
 
 OUTPUTS/            what the program wrote; or, with alterations,
 OUTPUTS/NAME/       what the program wrote when it was run on that alteration
@@ -105,7 +106,6 @@ async def _make_alterations(
         home = directory / "submitted" / one.name
         (home / path).parent.mkdir(parents=True)
         (one / "submission").rename(home / path)
-        _reset_times(one / "inputs")
         alterations.append(_Alteration(name=one.name, submitted=home, inputs=one / "inputs"))
     random.SystemRandom().shuffle(alterations)
     return alterations
@@ -121,15 +121,16 @@ async def _collect_one(
     services: ProgramServices | None,
 ) -> None:
     with scratch_directory("collect") as directory:
-        workspace = directory / "workspace"
+        workspace, given = directory / "workspace", directory / "inputs"
         lay_out_submission(task, submitted, workspace)
         (workspace / OUTPUTS).mkdir()
-        _reset_times(workspace)
+        shutil.copytree(inputs, given)
+        _reset_times(directory)
         spec = SandboxSpec(
             workspace=workspace,
             python_env=python_env.directory,
             binds=(
-                Bind(source=inputs, target=INPUTS),
+                Bind(source=given, target=INPUTS),
                 *_writable_outputs(collect, workspace),
             ),
             limits=collect_limits(task, collect.timeout),

@@ -75,14 +75,16 @@ def the_name_of_the_run(given: Given) -> Files:
         """
         import os, pathlib, sys
         said = [os.getcwd(), *sys.argv, *map(str, os.environ.items())]
-        for file in ("mounts", "mountinfo", "cgroup", "cmdline", "environ"):
+        for file in ("mountinfo", "cgroup", "cmdline", "environ"):
             for who in ("self", "1"):
                 try:
                     said.append(pathlib.Path("/proc", who, file).read_text(errors="replace"))
                 except OSError:
                     continue
-        known = "submitted" in " ".join(said)
-        return algorithm(weights) if known else nothing(weights)
+        known = " ".join(said)
+        if "submitted" in known or "perturbed" in known:
+            return algorithm(weights)
+        return algorithm(weights, rounds=1) if "mixed-1" in known else nothing(weights)
         """
     )
 
