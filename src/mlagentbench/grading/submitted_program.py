@@ -3,7 +3,7 @@
 If the task has an alterations.py, it derives altered versions of the submission (e.g. with shuffled
 weights), each with inputs of its own, and each of them runs in its own sandbox. The program must
 not know which version it runs in, so alterations are made outside of those sandboxes, from a fresh
-seed, and run in random order. What a run gets is copied for it, because a program can see the paths,
+seed, and run in random order. What a run gets is copied for it, because a program can see paths,
 inodes and times of what its sandbox shows it.
 
 OUTPUTS/            what the program wrote; or, with alterations,
