@@ -91,6 +91,9 @@ def _report_directory(to: Path) -> Path:
         raise UsageError(f"--to {to}: is a file; name a directory for the report")
     if to.is_dir() and any(to.iterdir()) and not (to / MANIFEST).is_file():
         raise UsageError(f"--to {to}: holds other files; name a new or empty directory")
+    link = next((path for path in to.rglob("*") if path.is_symlink()), None)
+    if link is not None:
+        raise UsageError(f"--to {to}: {link} is a link; remove it, or name a new directory")
     if not (to / MANIFEST).is_file():
         # An interrupted report can then be written again to the same directory.
         write_atomically(to / MANIFEST, b"{}")

@@ -17,6 +17,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.fs import MAX_FILE, parse_json, read_regular
 from mlagentbench.models.recording import SHIPPED, read_recording
 from mlagentbench.report.inspect_logs import bundle_logs
+from mlagentbench.report.site.build import MANIFEST
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import Entry, changes, put_tree, read_tree, walk
@@ -263,3 +264,21 @@ def test_a_recording_may_be_named_by_a_link(tmp_path: Path) -> None:
     shipped = sorted(SHIPPED.glob("*.jsonl"))[0]
     (tmp_path / "link.jsonl").symlink_to(shipped)
     assert read_recording(tmp_path / "link.jsonl") == read_recording(shipped)
+
+
+def test_a_report_that_others_made_reaches_no_file_elsewhere(
+    runs: list[RunDirectory], typed: Typed, tmp_path: Path
+) -> None:
+    """The default place of a report is in the directory of the runs."""
+    out, mine = runs[0].out, tmp_path / "mine.html"
+    assert typed("report", out)[0] == 0
+    mine.write_text("mine")
+    (out / "report" / MANIFEST).write_text(json.dumps({"../../../mine": "0"}))
+    assert typed("report", out)[0] == 0
+    assert mine.read_text() == "mine"
+    page = next((out / "report" / "runs").glob("*.html"))
+    page.unlink()
+    page.symlink_to(mine)
+    code, shown = typed("report", out)
+    assert code == 2 and f"{page} is a link; remove it" in shown
+    assert mine.read_text() == "mine"

@@ -16,7 +16,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlagentbench.fs import write_atomically
+from mlagentbench.errors import UsageError
+from mlagentbench.fs import parse_json, read_regular, write_atomically
 from mlagentbench.report.cache import package_hash
 from mlagentbench.report.report_data import CollectedRun, ReportData
 from mlagentbench.report.site import rendering
@@ -131,9 +132,11 @@ def _page_fingerprint(one: CollectedRun, family: Family | None, frame: Frame) ->
 def _read_manifest(file: Path) -> dict[str, str]:
     """The fingerprint of each page; empty when unknown, so that all pages are written again."""
     try:
-        found = json.loads(file.read_bytes())
-    except (OSError, ValueError):
+        found = parse_json(read_regular(file))
+    except (OSError, ValueError, UsageError):
         return {}
     if not isinstance(found, dict):
         return {}
-    return {name: value for name, value in found.items() if isinstance(value, str)}
+    # A page that is gone is removed by its name, which must not lead elsewhere.
+    known = ((name, value) for name, value in found.items() if isinstance(value, str))
+    return {name: value for name, value in known if "/" not in name and "\0" not in name}
