@@ -18,8 +18,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import anyio.to_thread
+
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.grading.hidden_canary import require_no_canary
+from mlagentbench.grading.forbidden_contents import require_no_canary
 from mlagentbench.grading.known_good_outputs import known_good_outputs
 from mlagentbench.grading.submitted_program import collect_program, fresh_directory
 from mlagentbench.grading.success import compare_with_bar
@@ -229,7 +231,7 @@ async def score_submission(
             await call_grader(task, data, python_env, known_good)
 
     try:
-        require_no_canary(submitted)
+        await anyio.to_thread.run_sync(require_no_canary, submitted)
         if task.spec.kind == "timed":
             fresh_directory(outputs)
             await collect_timed(task, data, python_env, submitted, outputs, announce)

@@ -12,7 +12,6 @@ OUTPUTS/NAME/       what the program wrote when it was run on that alteration
 
 import os
 import random
-import re
 import secrets
 import shlex
 import shutil
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import scratch_directory
+from mlagentbench.grading.forbidden_contents import require_no_machine_code
 from mlagentbench.program_services.services import ProgramServices, service_variables, serving
 from mlagentbench.records import Record
 from mlagentbench.sandbox.base import WORKSPACE, Bind, CommandResult, Limits, SandboxSpec
@@ -31,8 +31,6 @@ from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import Collect
 from mlagentbench.tasks.task import Task
 
-ELF_HEADER = re.compile(rb"\x7fELF[\x01\x02][\x01\x02]\x01")
-"""Its magic number, class, byte order and version."""
 INPUTS = "/inputs"
 OUTPUTS = "outputs"
 MAX_DEPTH = 100
@@ -158,7 +156,7 @@ def _writable_outputs(collect: Collect, workspace: Path) -> tuple[Bind, ...]:
 def lay_out_submission(task: Task, submitted: Path, workspace: Path) -> None:
     """Lay out a fresh workspace: the submitted files and the task's read-only files."""
     if task.spec.collect is not None and task.spec.collect.machine_code == "installed":
-        _require_no_machine_code(submitted)
+        require_no_machine_code(submitted)
     shutil.copytree(submitted, workspace)
     for name in task.spec.read_only.paths:
         source, target = task.starter / name, workspace / name
@@ -166,16 +164,6 @@ def lay_out_submission(task: Task, submitted: Path, workspace: Path) -> None:
             shutil.copytree(source, target, dirs_exist_ok=True)
         else:
             shutil.copyfile(source, target)
-
-
-def _require_no_machine_code(submitted: Path) -> None:
-    """Refuse ELF files, also inside other files; the sandbox would not execute them anyway."""
-    for file in sorted(submitted.rglob("*")):
-        if file.is_file() and not file.is_symlink() and ELF_HEADER.search(file.read_bytes()):
-            raise InvalidSubmissionReported(
-                f"{file.relative_to(submitted)} contains compiled code (an ELF file), which this "
-                "task does not allow; submit source code only"
-            )
 
 
 def _reset_times(directory: Path) -> None:

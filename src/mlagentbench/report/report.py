@@ -52,7 +52,7 @@ def write_report(request: ReportRequest, progress: Progress | None = None) -> Wr
     """Collect the runs, compute their statistics, write or update the report."""
     require_formats(request.formats)
     collection = collect(request.directories, progress)
-    to = _report_directory(request.to or collection.outs[0] / "report")
+    to = _report_directory(request.to or _own_directory(collection.outs[0]))
     bundle = bundle_logs(collection.outs, to) if request.bundle else None
     data = report_data(collection, this_command(), bundle, request.primary)
     index = build_site(data, to)
@@ -83,6 +83,13 @@ def report_data(
         command=command,
         logs_bundle=bundle,
     )
+
+
+def _own_directory(out: Path) -> Path:
+    """Where the report of an OUT is by default; runs of others may bring a link in its place."""
+    if (out / "report").is_symlink():
+        raise UsageError(f"{out / 'report'} is a link; remove it, or name a directory with --to")
+    return out / "report"
 
 
 def _report_directory(to: Path) -> Path:

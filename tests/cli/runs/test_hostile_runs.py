@@ -282,3 +282,10 @@ def test_a_report_that_others_made_reaches_no_file_elsewhere(
     code, shown = typed("report", out)
     assert code == 2 and f"{page} is a link; remove it" in shown
     assert mine.read_text() == "mine"
+    shutil.rmtree(out / "report")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (out / "report").symlink_to(elsewhere)
+    code, shown = typed("report", out)
+    assert code == 2 and "report is a link; remove it" in shown
+    assert not list(elsewhere.iterdir())

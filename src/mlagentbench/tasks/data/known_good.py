@@ -83,10 +83,12 @@ async def hold_accountable(
     except TaskCodeFailed as failure:
         try:
             await known_good()
-        except (RunFailed, InvalidSubmissionReported) as other:
+        except (RunFailed, InvalidSubmissionReported, OSError) as other:
             raise RunFailed(
                 failure.cause,
-                f"{failure.detail}\nThe same call on a known-good submission: {other}",
+                f"{failure.detail}\nThe same call on a known-good submission: {other}\n"
+                "If it is damaged, prepare the data again: delete their directory, and run: "
+                "mlagentbench tasks prepare TASK",
             ) from failure
     try:
         return await attempt()

@@ -1,4 +1,4 @@
-"""The canary of hidden files in a submission makes a run invalid, and nothing else says it."""
+"""What no submission may contain; tests of machine code are with those of submitted programs."""
 
 import asyncio
 from pathlib import Path
@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 from number_task import write_number_task
 
+from mlagentbench.grading.forbidden_contents import CHUNK, require_no_canary
 from mlagentbench.grading.grade import score_submission
 from mlagentbench.guest.mlagentbench_task import CANARY, CANARY_LINE
 from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.make_ready import Ready, ensure_ready
 from mlagentbench.tasks.suites import load_suite
 from mlagentbench.tasks.task import Task, load_task
@@ -59,6 +61,17 @@ def test_a_grader_names_a_broken_rule(
     (submitted / "submission.csv").write_text("id,y\n")
     scored = asyncio.run(score_submission(task, made.data, made.python_env, submitted))
     assert (scored.reason, scored.broken_rule) == ("the weights are decoration", True)
+
+
+def test_the_canary_is_found_wherever_it_is_in_a_large_file(tmp_path: Path) -> None:
+    line = CANARY_LINE.encode()
+    for before in (0, CHUNK - 40, 2 * CHUNK - len(line), 3 * CHUNK + 5):
+        (tmp_path / "weights.bin").write_bytes(b"x" * before + line + b"x" * CHUNK)
+        with pytest.raises(InvalidSubmissionReported, match="contains the canary"):
+            require_no_canary(tmp_path)
+    (tmp_path / "weights.bin").write_bytes(b"x" * 3 * CHUNK + line[:-1])
+    (tmp_path / "link").symlink_to("/dev/zero")
+    require_no_canary(tmp_path)
 
 
 @pytest.mark.parametrize("name", load_suite("v1").tasks)
