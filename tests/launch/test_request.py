@@ -103,6 +103,8 @@ def test_a_primary_pair_is_named_before_the_runs() -> None:
         "research(retrieval=true) with mlagentbench/mailbox",
         "react with mlagentbench/mailbox",
     )
+    with pytest.raises(UsageError, match="--primary: is empty"):
+        SuiteRequest.read(**two, primary="")
     with pytest.raises(UsageError, match=r"--primary react:tree: .* of: react with mlagentbench"):
         SuiteRequest.read(**two, primary="react:tree")
     with pytest.raises(UsageError, match="--primary nop:baseline: all agents are reference"):

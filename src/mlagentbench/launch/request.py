@@ -197,6 +197,8 @@ class SuiteRequest(Record):
     @classmethod
     def read(cls, *, preset: str | None = None, **options: Any) -> "SuiteRequest":
         """Read the options of `run`; a UsageError names a wrong one."""
+        if options.get("primary") == "":
+            raise UsageError("--primary: is empty; expected A:B, two of the agents")
         given = {name: value for name, value in options.items() if value not in (None, "")}
         if preset is not None:
             given = PRESETS.find(preset, f"--preset {preset}").filled(given)
