@@ -222,10 +222,15 @@ def make_scratch_directory(what: str) -> Path:
 
 def remove_tree(directory: Path) -> None:
     """Remove a directory of any depth, even parts that are closed to their owner."""
-    remove = ["rm", "-rf", "--", str(directory)]
-    if subprocess.run(remove, capture_output=True).returncode != 0:
-        subprocess.run(["chmod", "-R", "u+rwx", "--", str(directory)], capture_output=True)
-        subprocess.run(remove, capture_output=True)
+    found = {"PATH": f"{os.environ.get('PATH', '')}{os.pathsep}{os.defpath}"}
+
+    def run(*command: str) -> bool:
+        done = subprocess.run([*command, "--", str(directory)], capture_output=True, env=found)
+        return done.returncode == 0
+
+    if not run("rm", "-rf"):
+        run("chmod", "-R", "u+rwx")
+        run("rm", "-rf")
 
 
 def chown_tree(uid: int, root: Path) -> None:

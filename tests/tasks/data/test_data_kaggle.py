@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import stat
 import sys
 from pathlib import Path
@@ -51,11 +50,9 @@ NO_NETWORK = (
 
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The place of a `kaggle` on PATH, which else has only what removes scratch directories."""
+    """The place of a `kaggle` on PATH; nothing else of PATH can be found."""
     directory = tmp_path / "bin"
     directory.mkdir()
-    for name in ("rm", "chmod"):
-        (directory / name).symlink_to(str(shutil.which(name)))
     monkeypatch.setenv("PATH", str(directory))
     return directory / "kaggle"
 
