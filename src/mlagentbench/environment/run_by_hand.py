@@ -17,7 +17,7 @@ from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.program_services.services import ROLE, run_services
 from mlagentbench.records import Tier
 from mlagentbench.runs.record import disclose, find_or_create_run
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import require_prepared

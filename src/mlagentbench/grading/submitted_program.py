@@ -24,7 +24,7 @@ from mlagentbench.grading.forbidden_contents import require_no_machine_code
 from mlagentbench.program_services.services import ProgramServices, service_variables, serving
 from mlagentbench.records import Record
 from mlagentbench.sandbox.base import WORKSPACE, Bind, CommandResult, Limits, SandboxSpec
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.python_env.env import PythonEnv

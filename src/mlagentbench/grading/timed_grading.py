@@ -50,8 +50,8 @@ from mlagentbench.home import queued
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
 from mlagentbench.sandbox.base import WORKSPACE, Bind, SandboxSpec
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
-from mlagentbench.sandbox.bwrap.session import ProcessEnded, SandboxProcess
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.executor.session import ProcessEnded, SandboxProcess
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.preparation import PreparedData

@@ -30,8 +30,8 @@ from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import SCRATCH, make_scratch_directory, remove_tree
 from mlagentbench.inspect_private import prerequisite_error
 from mlagentbench.sandbox.base import WORKSPACE, CommandResult, SandboxSpec
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 
 _USERS = (None, "agent", "1000")
 _KILLED = 137

@@ -7,7 +7,7 @@ from pathlib import Path
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import scratch_directory
 from mlagentbench.sandbox.base import SandboxSpec
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.conformance import ConformanceResult, check_sandbox
 from mlagentbench.sandbox.inspect_adapter import InspectSandbox
 

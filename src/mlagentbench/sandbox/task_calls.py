@@ -21,7 +21,7 @@ from mlagentbench.sandbox.base import (
     Limits,
     SandboxSpec,
 )
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported, TaskCodeFailed
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task

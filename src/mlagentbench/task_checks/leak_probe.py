@@ -8,7 +8,7 @@ from mlagentbench.fs import scratch_directory
 from mlagentbench.guest import GUEST
 from mlagentbench.records import Record
 from mlagentbench.sandbox.base import Bind, Limits, SandboxSpec
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.task_checks.data_tables import ANSWERS, read_answers
 from mlagentbench.task_checks.verdicts import SIGMAS, Check, CheckResult
 from mlagentbench.tasks.data.preparation import PreparedData

@@ -23,7 +23,7 @@ from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshots import Snapshots
 from mlagentbench.sandbox.base import CommandResult
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv

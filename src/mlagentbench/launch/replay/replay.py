@@ -44,7 +44,7 @@ from mlagentbench.runs.machine_facts import hardware, packages
 from mlagentbench.runs.objects.object_store import JoinedObjects
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import find_run, read_grades
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
 from mlagentbench.tasks.python_env.env import PythonEnv, python_env_with_hash
 

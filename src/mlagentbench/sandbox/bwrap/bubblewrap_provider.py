@@ -46,7 +46,7 @@ class BubblewrapProvider(SandboxProvider):
 
     def kill_leftover(self, written: bytes) -> None:
         from mlagentbench.sandbox.base import Identity
-        from mlagentbench.sandbox.bwrap.guardian_client import kill_if_alive
+        from mlagentbench.sandbox.executor.guardian_client import kill_if_alive
 
         kill_if_alive(Identity.model_validate_json(written))
 

@@ -10,12 +10,7 @@ from pathlib import Path
 
 from mlagentbench.sandbox.base import WORKSPACE, SandboxSpec
 from mlagentbench.sandbox.bwrap.visible.host_view import STARTERS, Places, host_view
-
-HOME = "/home/agent"
-EXECUTOR = "/run/executor.py"
-LAUNCHER = "/run/program_launcher.py"
-TMPFS_PLACES = ("/tmp", "/var/tmp", "/dev/shm", HOME)
-MIN_VAR_TMP = 64_000_000
+from mlagentbench.sandbox.executor.places import EXECUTOR, HOME, TMPFS_PLACES, tmpfs_size
 
 ETC_FILES = {
     "/etc/passwd": (
@@ -101,8 +96,7 @@ class Layout:
             self._places.made.add(Path(place))
 
     def _tmpfs(self, place: str) -> list[str]:
-        size = self.spec.limits.tmp_size
-        size = max(size, MIN_VAR_TMP) if place == "/var/tmp" else size
+        size = tmpfs_size(place, self.spec.limits.tmp_size)
         return ["--size", str(size), "--perms", "1777", "--tmpfs", place]
 
     def _workspace(self) -> Iterator[str]:

@@ -5,7 +5,7 @@ from inspect_ai.util import sandbox as inspect_sandbox
 from mlagentbench.fs import write_atomically
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.sandbox.base import LoopbackServer, SandboxSpec
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.inspect_provider import BubblewrapSandboxEnvironment
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from mlagentbench.records import Record
 from mlagentbench.sandbox.base import CommandResult, LimitHit, LimitName, Limits
-from mlagentbench.sandbox.bwrap.layout import TMPFS_PLACES
+from mlagentbench.sandbox.executor.places import TMPFS_PLACES
 
 PERIOD = 0.1
 FIRST_WALK = 0.5
