@@ -55,6 +55,8 @@ class SandboxSpec(Record):
     env: dict[str, str] = {}
     limits: Limits = Limits()
     gpus: bool = False
+    cores: tuple[int, ...] = ()
+    """The ids of the cores that are visible; empty: all."""
     machine_code: MachineCode = "any"
     """With "installed" the workspace is read-only, and commands are Python programs that can start
     no other."""

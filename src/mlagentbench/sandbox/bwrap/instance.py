@@ -40,6 +40,7 @@ class Instance(ExecutorInstance):
         self.pid = started.pid
         self._process = started.handle
         self._inside: int | None = None
+        self.executor: int
         self._end_with(started.handle)
 
     @property
@@ -69,7 +70,7 @@ class Instance(ExecutorInstance):
             async with asyncio.timeout(START_TIMEOUT):
                 await instance._wait_until_ready(errors, info)
                 if layout.spec.machine_code == "installed":
-                    await _forbid_new_machine_code(instance.view.pid, layout.spec)
+                    await _forbid_new_machine_code(instance.executor, layout.spec)
         except BaseException as error:
             with anyio.CancelScope(shield=True):
                 await instance.kill()
@@ -95,6 +96,7 @@ class Instance(ExecutorInstance):
             raise explain_failure(said)
         self._inside = json.loads(os.read(info, 1 << 16))["child-pid"]
         identity = identify(self._inside)
+        self.executor = executor
         try:
             self.view = SandboxView(executor)
         except OSError as error:
