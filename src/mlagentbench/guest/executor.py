@@ -1,11 +1,11 @@
 """The executor runs commands in the sandbox (`python -I -S`, standard library only).
 
 Its first argument is the descriptor of the control socket, whose other end the harness has, or the
-path of the socket to connect to; then come the hard limits and the writable places besides the workspace. Each message on the socket
-carries the descriptors of one request: a socket for this request, then the command's stdin, stdout
-and stderr. A supervisor that was forked in advance serves it, so requests are independent, and
-closing the request's socket ends it. A request and its answers are frames: four bytes of length,
-then the payload.
+path of the socket to connect to; then come the hard limits and the writable places besides the
+workspace. Each message on the socket carries the descriptors of one request: a socket for this
+request, then the command's stdin, stdout and stderr. A supervisor that was forked in advance serves
+it, so requests are independent, and closing the request's socket ends it. A request and its answers
+are frames: four bytes of length, then the payload.
 
 Commands share the executor's uid. They can kill it (the harness then starts a new sandbox), stop it
 and change what its children inherit (detected when the command has ended). Since the executor is

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from mlagentbench.agents.custom_agent import is_file, load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo, find_agent
@@ -31,13 +31,13 @@ from mlagentbench.models.model_choice import (
 )
 from mlagentbench.program_services.services import with_tool_role
 from mlagentbench.records import Json, Pair, Record, Tier
-from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
+from mlagentbench.sandbox.sandbox_registry import SANDBOXES, default_sandbox
 from mlagentbench.statistics.cell_marks import agent_text
 from mlagentbench.statistics.primary_pair import find_pair, no_such_pair
 from mlagentbench.statistics.reference_rows import REFERENCE_AGENTS
 from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.make_ready import Ready
-from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages
+from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages, PythonEnvs
 from mlagentbench.tasks.spec import TaskSpec
 from mlagentbench.tasks.suites import Variant, chosen_tasks, in_variants
 from mlagentbench.tasks.task import load_task
@@ -63,7 +63,9 @@ class RunSettings(Record):
     mini_seed: MiniSeed = "public"
     feedback: Annotated[str, AfterValidator(_feedback)] = "none"
     protocol: Protocol = "ours"
-    sandbox: Annotated[str, AfterValidator(_sandbox)] = DEFAULT_SANDBOX
+    sandbox: Annotated[str, AfterValidator(_sandbox)] = Field(default_factory=default_sandbox)
+    image: str | None = None
+    """The base image of the sandbox; None for its default, or if it uses none."""
     budget: BudgetLimits = BudgetLimits()
     """The limits that were asked for; read_settings reads them from max_NAME."""
     interactive: bool = False
@@ -76,6 +78,10 @@ class RunSettings(Record):
         steps = PAPER_STEPS if paper else spec.limits.steps
         seconds = PAPER_SECONDS if paper else spec.limits.time
         return BudgetLimits(steps=steps, time=seconds).with_amounts(self.budget)
+
+    def python_envs(self) -> PythonEnvs:
+        """Where the virtual environments of such runs are."""
+        return SANDBOXES[self.sandbox].python_envs(self.image)
 
     def feedback_calls(self) -> int:
         """How often Validate Submission may report the metric."""
@@ -225,6 +231,8 @@ class SuiteRequest(Record):
         **settings: Any,
     ) -> "SuiteRequest":
         chosen = read_settings(settings, option_of=lambda name: f"--{name.replace('_', '-')}")
+        image = SANDBOXES[chosen.sandbox].base_image(chosen.image)
+        chosen = chosen.model_copy(update={"image": image})
         for limit, _ in chosen.budget.items():
             if limit.needs_prices and prices is None:
                 raise UsageError(

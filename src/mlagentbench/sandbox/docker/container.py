@@ -20,6 +20,7 @@ from anyio import to_thread
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import chown_tree, scratch_directory
 from mlagentbench.guest import GUEST
+from mlagentbench.records import Record
 from mlagentbench.sandbox.base import SandboxSpec
 from mlagentbench.sandbox.docker.container_engine import ContainerEngine
 from mlagentbench.sandbox.docker.container_options import ContainerOptions, etc_files
@@ -35,9 +36,16 @@ from mlagentbench.sandbox.executor.places import ENVIRONMENT, EXECUTOR, LAUNCHER
 from mlagentbench.sandbox.executor.seccomp import sandbox_filter
 
 _CONTROL = "/run/control"
+_FILTER = "/run/filter"
 _PROGRAMS = {EXECUTOR: GUEST / "executor.py", LAUNCHER: GUEST / "program_launcher.py"}
 _EXTRA = 0.2
 """Seconds between looks at whether a container that is starting has ended."""
+
+
+class LeftContainer(Record):
+    """`sandbox.json`: the container that a killed harness may have left behind."""
+
+    container: str
 
 
 class Container(ExecutorInstance):
@@ -52,6 +60,10 @@ class Container(ExecutorInstance):
     def name(self) -> str:
         return f"container {self.container}"
 
+    @property
+    def leftover(self) -> Record:
+        return LeftContainer(container=self.container)
+
     @classmethod
     async def start(
         cls, engine: ContainerEngine, image: str, spec: SandboxSpec, uid: int | None
@@ -62,8 +74,8 @@ class Container(ExecutorInstance):
         name = f"mlagentbench-{os.getpid()}-{secrets.token_hex(4)}"
         options = ContainerOptions(spec, name, *user)
         with scratch_directory("container") as directory, socket.socket(socket.AF_UNIX) as listener:
-            files = _write_files(directory, listener, user)
-            command = _executor_command(spec, own_uid=uid is not None)
+            files = _write_files(directory, listener, user, spec)
+            command = _executor_command(spec, own_uid=uid is not None, filtered=_FILTER in files)
             call = ["--entrypoint", command[0], image, *command[1:]]
             try:
                 async with asyncio.timeout(START_TIMEOUT):
@@ -106,17 +118,17 @@ class Container(ExecutorInstance):
 
 
 def _write_files(
-    directory: Path, listener: socket.socket, user: tuple[int, int]
+    directory: Path, listener: socket.socket, user: tuple[int, int], spec: SandboxSpec
 ) -> dict[str, Path]:
     """The files that a container gets from the harness, by their places in it."""
-    files = {}
-    for place, program in _PROGRAMS.items():
-        files[place] = directory / program.name
-        files[place].write_bytes(program.read_bytes())
-    for place, text in etc_files(*user).items():
-        files[place] = directory / Path(place).name
-        files[place].write_text(text, encoding="ascii")
-    for file in files.values():
+    contents = {place: program.read_text() for place, program in _PROGRAMS.items()}
+    contents |= etc_files(*user)
+    refused = sandbox_filter(spec.machine_code)
+    if refused is not None:
+        contents[_FILTER] = refused.hex()
+    files = {place: directory / Path(place).name for place in contents}
+    for place, file in files.items():
+        file.write_text(contents[place], encoding="utf-8")
         file.chmod(0o444)
     files[_CONTROL] = directory / "control"
     listener.bind(str(files[_CONTROL]))
@@ -127,15 +139,16 @@ def _write_files(
     return files
 
 
-def _executor_command(spec: SandboxSpec, *, own_uid: bool) -> list[str]:
+def _executor_command(spec: SandboxSpec, *, own_uid: bool, filtered: bool) -> list[str]:
     """The executor, behind a filter of system calls that is added to the engine's own."""
-    python = [f"{ENVIRONMENT}/bin/python3", "-I", "-S", "-B"]
     limits = hard_limits(spec.limits, own_uid=own_uid)
     if not own_uid:
         limits.pop("NPROC", None)  # it would count our user's processes on the host, too
-    executor = [EXECUTOR, _CONTROL, json.dumps(limits), *TMPFS_PLACES]
-    refused = sandbox_filter(spec.machine_code)
-    return [*python, *(() if refused is None else (LAUNCHER, refused.hex())), *executor]
+    return [
+        *(f"{ENVIRONMENT}/bin/python3", "-I", "-S", "-B"),
+        *((LAUNCHER, _FILTER) if filtered else ()),
+        *(EXECUTOR, _CONTROL, json.dumps(limits), *TMPFS_PLACES),
+    ]
 
 
 async def _accepted(listener: socket.socket, engine: ContainerEngine, name: str) -> socket.socket:

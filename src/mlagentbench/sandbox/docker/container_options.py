@@ -102,7 +102,6 @@ def _noexec(bind: Bind) -> tuple[str, str]:
         f"volume-opt=o={options}",
         f"volume-opt=device={bind.source}",
         "volume-nocopy",
-        *(() if bind.writable else ("readonly",)),
     )
 
 

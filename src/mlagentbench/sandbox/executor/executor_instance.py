@@ -8,6 +8,7 @@ import struct
 from abc import ABC, abstractmethod
 
 from mlagentbench.errors import RunFailed
+from mlagentbench.records import Record
 from mlagentbench.sandbox.base import Identity
 from mlagentbench.sandbox.executor.limits import SandboxView
 
@@ -59,6 +60,11 @@ class ExecutorInstance(ABC):
     @abstractmethod
     def name(self) -> str:
         """What does not die, in an error."""
+
+    @property
+    def leftover(self) -> Record:
+        """What a later harness needs to end this, if this one is killed: `sandbox.json`."""
+        return self.identity
 
     @abstractmethod
     def send_kill(self) -> None:

@@ -24,7 +24,7 @@ import psutil
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import chown_tree, make_accessible
-from mlagentbench.records import Json
+from mlagentbench.records import Json, Record
 from mlagentbench.sandbox.base import (
     WORKSPACE,
     CommandResult,
@@ -95,6 +95,11 @@ class ExecutorSandbox(ABC):
     def identity(self) -> Identity:
         """Identifies the processes of this sandbox, so that a later harness can end them."""
         return self._running().identity
+
+    @property
+    def leftover(self) -> Record:
+        """What a later harness needs to end this sandbox, if this one is killed."""
+        return self._running().leftover
 
     # Life
 
