@@ -131,6 +131,7 @@ def _write_files(
         file.write_text(contents[place], encoding="utf-8")
         file.chmod(0o444)
     files[_CONTROL] = directory / "control"
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # connections inherit it
     listener.bind(str(files[_CONTROL]))
     listener.listen(1)
     listener.setblocking(False)
@@ -167,5 +168,4 @@ async def _accepted(listener: socket.socket, engine: ContainerEngine, name: str)
     finally:
         accepting.cancel()
     control.setblocking(False)
-    control.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
     return control

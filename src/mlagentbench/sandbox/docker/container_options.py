@@ -80,7 +80,7 @@ class ContainerOptions:
             yield from _bind(Bind(source=source, target=target))
         workspace = Bind(source=self.spec.workspace, target=WORKSPACE, writable=not is_closed)
         for bind in (workspace, *self.spec.binds):
-            yield from _noexec(bind) if is_closed else _bind(bind)
+            yield from _noexec(bind) if is_closed and bind.source.is_dir() else _bind(bind)
 
 
 def _bind(bind: Bind) -> tuple[str, str]:
@@ -91,7 +91,8 @@ def _bind(bind: Bind) -> tuple[str, str]:
 def _noexec(bind: Bind) -> tuple[str, str]:
     """A bind from which nothing can be executed: only anonymous volumes can be mounted so.
 
-    They are removed with the container.
+    They are removed with the container. They are directories; a bind that is a file comes from the
+    task, never from a submission.
     """
     options = "bind,noexec,nosuid,nodev" if bind.writable else "bind,noexec,nosuid,nodev,ro"
     return _mount(
