@@ -302,7 +302,7 @@ class Server:
                 limits=collect_limits(task, self._collect.timeout),
                 machine_code=self._collect.machine_code,
                 tools=task.spec.resources.tools,
-            )
+            ).in_slot()
         )
         self._process: SandboxProcess
         self._answered = 0
