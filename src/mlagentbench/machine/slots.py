@@ -21,7 +21,7 @@ from typing import Self
 
 from mlagentbench.machine.allocation import Allocation, allocation
 from mlagentbench.machine.gpus import Gpu
-from mlagentbench.machine.ledger import MAX_NAME, SlotClaim, LedgerEntry, Ledger, Need, Slot
+from mlagentbench.machine.ledger import MAX_NAME, Ledger, LedgerEntry, Need, Slot, SlotClaim
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
 
