@@ -21,6 +21,7 @@ from mlagentbench.cli.options import (
     TierOption,
     engine_option,
     limit_options,
+    read_jobs,
 )
 
 if TYPE_CHECKING:
@@ -95,6 +96,10 @@ ModelsOption = Annotated[
         help="Inspect model names, separated by commas.",
     ),
 ]
+GpusOption = Annotated[
+    int | None,
+    typer.Option("--gpus", metavar="N", min=0, help="GPUs of each run (default: the task's)."),
+]
 MaxRetries = Annotated[
     int | None,
     typer.Option(
@@ -131,7 +136,8 @@ def run(
     mini_seed: SeedOption = "public",
     runs: RunsOption = None,
     out: OutOption = Path("results"),
-    jobs: Jobs = 1,
+    jobs: Jobs = "1",
+    gpus: GpusOption = None,
     feedback: FeedbackOption = "none",
     protocol: ProtocolOption = None,
     primary: PrimaryOption = None,
@@ -161,7 +167,8 @@ def run(
         models=models,
         runs=runs,
         out=out,
-        jobs=jobs,
+        jobs=read_jobs(jobs),
+        gpus=gpus,
         roles=role or [],
         model_arguments=model_argument or [],
         prices=prices,

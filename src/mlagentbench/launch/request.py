@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from mlagentbench.agents.custom_agent import is_file, load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo, find_agent
@@ -21,6 +21,7 @@ from mlagentbench.launch.presets.preset import (
     Protocol,
 )
 from mlagentbench.limit_table import LIMITS, BudgetLimits, read_limits
+from mlagentbench.machine.ledger import Need
 from mlagentbench.models.model_check import read_prices
 from mlagentbench.models.model_choice import (
     NO_MODEL,
@@ -66,6 +67,8 @@ class RunSettings(Record):
     sandbox: Annotated[str, AfterValidator(_sandbox)] = DEFAULT_SANDBOX
     budget: BudgetLimits = BudgetLimits()
     """The limits that were asked for; read_settings reads them from max_NAME."""
+    gpus: Annotated[int | None, Field(ge=0)] = None
+    """GPUs of each run instead of what its task asks for."""
     interactive: bool = False
     primary: Pair | None = None
     """The comparison that the runs are made for."""
@@ -76,6 +79,10 @@ class RunSettings(Record):
         steps = PAPER_STEPS if paper else spec.limits.steps
         seconds = PAPER_SECONDS if paper else spec.limits.time
         return BudgetLimits(steps=steps, time=seconds).with_amounts(self.budget)
+
+    def need(self, spec: TaskSpec) -> Need:
+        """The cores, memory and GPUs of a run of this task."""
+        return spec.resources.need(self.gpus)
 
     def feedback_calls(self) -> int:
         """How often Validate Submission may report the metric."""
@@ -186,7 +193,8 @@ class SuiteRequest(Record):
     settings: RunSettings
     runs: int
     out: Path
-    jobs: int
+    jobs: int | None
+    """The most runs at once; None: as many as there are slots for."""
     engine: str = DEFAULT_ENGINE
     roles: dict[str, str] = {}
     model_arguments: dict[str, Json] = {}
@@ -199,7 +207,11 @@ class SuiteRequest(Record):
         """Read the options of `run`; a UsageError names a wrong one."""
         if options.get("primary") == "":
             raise UsageError("--primary: is empty; expected A:B, two of the agents")
-        given = {name: value for name, value in options.items() if value not in (None, "")}
+        given = {
+            name: value
+            for name, value in options.items()
+            if value not in (None, "") or name == "jobs"  # None: as many as there are slots for
+        }
         if preset is not None:
             given = PRESETS.find(preset, f"--preset {preset}").filled(given)
         return cls._read(**given)
@@ -215,7 +227,7 @@ class SuiteRequest(Record):
         models: str = NO_MODEL,
         runs: int | None = None,
         out: Path,
-        jobs: int = 1,
+        jobs: int | None = 1,
         engine: str = DEFAULT_ENGINE,
         roles: Sequence[str] = (),
         model_arguments: Sequence[str] = (),
@@ -230,9 +242,9 @@ class SuiteRequest(Record):
                 raise UsageError(
                     f"{limit.option} needs the models' prices: --prices FILE (see docs/models.md)"
                 )
-        if chosen.interactive and jobs > 1:
+        if chosen.interactive and jobs != 1:
             raise UsageError(
-                f"--interactive with --jobs {jobs}: a person answers one run at a time"
+                f"--interactive with --jobs {jobs or 'auto'}: a person answers one run at a time"
             )
         choices, model_names = parse_agents(agents), split_list(models)
         if not choices:

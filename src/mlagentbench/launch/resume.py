@@ -62,7 +62,7 @@ class ResumeOptions(Record):
     agent: str | None = None
     model_arguments: dict[str, Json] = {}
     prices: Path | None = None
-    jobs: int = 1
+    jobs: int | None = 1
     engine: str = DEFAULT_ENGINE
 
     @classmethod
@@ -72,7 +72,7 @@ class ResumeOptions(Record):
         model_arguments: Sequence[str] = (),
         agent: str | None = None,
         prices: Path | None = None,
-        jobs: int = 1,
+        jobs: int | None = 1,
         engine: str = DEFAULT_ENGINE,
         **limits: Json,
     ) -> "ResumeOptions":
@@ -226,6 +226,7 @@ def settings_of(run: RunDirectory, record: RunRecord, raised: BudgetLimits) -> R
         feedback=facts.feedback,
         protocol="paper" if facts.protocol == "paper" else "ours",
         sandbox=facts.sandbox,
+        gpus=facts.gpus,
         interactive=facts.interactive,
         budget=limits,
     )

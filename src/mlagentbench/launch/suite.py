@@ -19,6 +19,7 @@ from mlagentbench.launch.request import (
     prices_of,
     roles_of,
 )
+from mlagentbench.machine.allocation import allocation
 from mlagentbench.models.model_check import require_model
 from mlagentbench.models.model_choice import (
     choose,
@@ -120,6 +121,8 @@ def check_requirements(request: SuiteRequest, console: Terminal) -> None:
         raise UsageError("--interactive needs a terminal")
     if request.settings.interactive and not ENGINES[request.engine].at_terminal:
         raise UsageError(f"--interactive: runs of --engine {request.engine} cannot ask you")
+    if request.settings.gpus and ENGINES[request.engine].at_terminal:
+        _check_gpus(request.settings.gpus)
     for cell in request.cells:
         cell.agent.info.solver(**cell.agent.settings)
         if cell.info.in_sandbox:
@@ -132,6 +135,12 @@ def check_requirements(request: SuiteRequest, console: Terminal) -> None:
     require_known_arguments(request.model_arguments, models_of(request))
     for name in sorted(models_of(request)):
         require_model(choose(name, request.model_arguments))
+
+
+def _check_gpus(asked: int) -> None:
+    there = len(allocation().gpus)
+    if there < asked:
+        raise UsageError(f"--gpus {asked}: there are {counted(there, 'GPU')} here; ask for fewer")
 
 
 def _check_in_sandbox_agent(agent: str, settings: RunSettings) -> None:

@@ -30,7 +30,8 @@ class EngineOptions:
     """What every engine is made with: where runs are, how many at once, and where to say so."""
 
     out: Path
-    jobs: int
+    jobs: int | None
+    """None: as many as there are slots for."""
     console: "Terminal"
 
 
