@@ -5,6 +5,7 @@ no part of the plan, nor of a run's directory: the same command with a higher ca
 same runs.
 """
 
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from pydantic import Field, ValidationError
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import read_regular, write_atomically
 from mlagentbench.records import Record
+from mlagentbench.tasks.spec import parse_seconds
 
 FILE = "limits.json"
 DEFAULT_OUTAGE = 24 * 3600.0
@@ -97,6 +99,23 @@ def provider_of(model: str) -> str:
 def file_name(provider: str) -> str:
     """A provider's name as that of a file."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", provider)
+
+
+def read_shared_limits(
+    spend: float | None, rates: Sequence[str], outage: str | None, models: Sequence[str]
+) -> PlanLimits:
+    """Read --max-spend, --max-rate and --max-outage; a UsageError names a wrong one."""
+    if spend is not None and not 0 < spend < math.inf:
+        raise UsageError(f"--max-spend {spend:g}: give dollars above 0")
+    try:
+        seconds = DEFAULT_OUTAGE if outage is None else parse_outage(outage)
+    except ValueError as error:
+        raise UsageError(f"--max-outage {outage}: {error}") from error
+    return PlanLimits(spend=spend, rates=parse_rates(rates, models), outage=seconds)
+
+
+def parse_outage(text: str) -> float:
+    return 0.0 if text.strip() == "0" else parse_seconds(text)
 
 
 def parse_rates(texts: Sequence[str], models: Sequence[str]) -> dict[str, int]:
