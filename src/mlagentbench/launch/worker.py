@@ -45,7 +45,8 @@ LOOK_AROUND = 1.0
 class WorkerPlace(Record):
     """Where a worker is, for the journals of its runs and for `jobs status`."""
 
-    engine: str
+    engine: str = ""
+    """Empty for a worker that a person or a foreign scheduler has started."""
     job: str = ""
     """The scheduler's id of it, as 12_3."""
     node: str = ""
@@ -53,9 +54,11 @@ class WorkerPlace(Record):
 
     @property
     def described(self) -> str:
-        job = f" job {self.job}" if self.job else ""
-        node = f" on {self.node}" if self.node else ""
-        return f"{self.engine}{job}{node}, worker {self.worker}"
+        """Such as "slurm job 12_3 on n2, worker host-4711"."""
+        job = f"job {self.job}" if self.job else ""
+        node = f"on {self.node}" if self.node else ""
+        place = " ".join(filter(None, (self.engine, job, node)))
+        return ", ".join(filter(None, (place, f"worker {self.worker}")))
 
 
 class WorkerOptions(Record):

@@ -29,9 +29,7 @@ def work(out: OutArgument, jobs: Jobs = 1, time: TimeOption = None) -> None:
     from mlagentbench.terminal import Terminal
 
     console, top = Terminal(), out.absolute()
-    options = WorkerOptions(
-        jobs=jobs, seconds=seconds_of(time, "--time"), place=WorkerPlace(engine="worker")
-    )
+    options = WorkerOptions(jobs=jobs, seconds=seconds_of(time, "--time"), place=WorkerPlace())
     plan_state(top)
     end = work_on_plans(top, options, console)
     if end.time_is_up:
