@@ -87,12 +87,10 @@ def run_all(
 ) -> SuiteOutcome:
     folder = write_number_task(tmp_path)
     (tmp_path / "asking.py").write_text(AGENT)
-    agent = agent.replace("stubborn", f"{tmp_path / 'asking.py'}:stubborn")
     (tmp_path / "prices.json").write_text(json.dumps({WIRE.model: PRICES}))
-    own = str(tmp_path / "asking.py")
     given = {"runs": 1, "jobs": 1, "prices": tmp_path / "prices.json", **options}
     request = SuiteRequest.read(
-        tasks=str(folder), agents=agent if own in agent else agent.replace("asking", own),
+        tasks=str(folder), agents=f"{tmp_path / 'asking.py'}:{agent}",
         models=WIRE.model, out=tmp_path / "out", roles=[], **given,
     )  # fmt: skip
     return run_suite(request, console or Terminal(file=StringIO()))

@@ -12,6 +12,7 @@ from pathlib import Path
 from mlagentbench.environment.run_context import RunContext
 from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.launch.plan import PlanFile, RunRequest
+from mlagentbench.models.sharing.shared_calls import RunShare
 from mlagentbench.runs.lease import LeaseWatch
 
 
@@ -41,6 +42,8 @@ class Batch:
         """Whether no further run is to begin."""
         self.open: dict[str, RunContext] = {}
         """The runs in progress, by their sample's uuid."""
+        self.shares: dict[str, RunShare | None] = {}
+        """What the samples share with the other runs of their plan, by their uuid."""
         self.left_alone: set[str] = set()
         """The uuids of samples whose runs other processes work on, or have finished."""
 

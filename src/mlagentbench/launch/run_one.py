@@ -45,7 +45,12 @@ from mlagentbench.launch.request import RunSettings
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.model_choice import model_names
 from mlagentbench.models.sharing.plan_share import plan_share
-from mlagentbench.models.sharing.shared_calls import join_plan, require_not_interrupted
+from mlagentbench.models.sharing.shared_calls import (
+    RunShare,
+    join_plan,
+    require_not_interrupted,
+    use_share,
+)
 from mlagentbench.program_services.services import run_services, tool_model_name
 from mlagentbench.records import GradeRecord, Outcome
 from mlagentbench.runs.directory import HeldRun, RunDirectory
@@ -79,6 +84,7 @@ def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
         if request is None or out is None:
             chosen = RunSettings.model_validate(settings)
             request, out = await request_of_inspect(task_path, chosen, state.epoch)
+        batch.shares[state.uuid] = _join_plan(batch)
         if batch.is_stopping or _has_to_wait(batch) or _is_done_elsewhere(request, batch):
             batch.left_alone.add(state.uuid)
             state.completed = True
@@ -106,11 +112,15 @@ def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
     return solve
 
 
-def _has_to_wait(batch: Batch) -> bool:
-    """Make the sample's model calls those of its plan; says whether the plan's money is spent."""
+def _join_plan(batch: Batch) -> RunShare | None:
+    """Make the sample's model calls those of its plan, if it has one."""
     directory = None if batch.plan is None else batch.plan.directory
-    join_plan(directory, None if batch.live is None else batch.live.say)
-    return directory is not None and plan_share(directory).spent_out() is not None
+    return join_plan(directory, None if batch.live is None else batch.live.say)
+
+
+def _has_to_wait(batch: Batch) -> bool:
+    """Whether the money for all runs of the plan is spent."""
+    return batch.plan is not None and plan_share(batch.plan.directory).spent_out() is not None
 
 
 def _is_done_elsewhere(request: RunRequest, batch: Batch) -> bool:
@@ -282,6 +292,7 @@ def grade_submission() -> Scorer:
         batch = current_batch()
         if state.uuid in batch.left_alone:
             return None
+        use_share(batch.shares.get(state.uuid))
         context = batch.open.pop(state.uuid, None)
         run = await _hold(_run_of_sample(state), batch) if context is None else context.run
         if run is None:

@@ -35,15 +35,20 @@ class RunShare:
 _CURRENT: ContextVar[RunShare | None] = ContextVar("mlagentbench_share", default=None)
 
 
-def join_plan(directory: Path | None, say: Callable[[str], None] | None = None) -> None:
+def join_plan(directory: Path | None, say: Callable[[str], None] | None = None) -> RunShare | None:
     """Make all model calls of the running sample those of a plan; None for a run without one."""
     if directory is None:
-        _CURRENT.set(None)
-        return
+        return use_share(None)
     around_model_calls(_call)
     share = plan_share(directory)
     share.say = say
-    _CURRENT.set(RunShare(share))
+    return use_share(RunShare(share))
+
+
+def use_share(run: RunShare | None) -> RunShare | None:
+    """The same for code of a run that does not inherit it, such as a scorer."""
+    _CURRENT.set(run)
+    return run
 
 
 def require_not_interrupted() -> None:
