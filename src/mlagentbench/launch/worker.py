@@ -35,6 +35,8 @@ from mlagentbench.terminal import Terminal
 CHUNK_SECONDS = 30.0
 """How long a chunk is meant to take."""
 LARGEST_CHUNK = 64
+QUICKEST = 0.05
+"""Seconds that a run takes at least, for the size of the next chunk."""
 ATTEMPTS = 3
 """How often a worker begins a run that ends neither well nor with a failure, as one that it lost
 to another worker."""
@@ -138,15 +140,29 @@ class Worker:
         return WorkerEnd(time_is_up=stopping.time_is_up, done=len(self._begun))
 
     def _work(self, stopping: "_Stopping") -> None:
-        while True:
-            runs = self._open_runs()
-            free = [run for run in runs if self._is_free(run)]
-            if free:
-                self._execute(self._chunk(free), stopping)
-            elif any(run.run not in self._left_alone for run in runs):
-                time.sleep(self._watch.pause)
-            else:
-                return
+        is_over = False
+        while not is_over:
+            try:
+                is_over = self._next(stopping)
+            except KeyboardInterrupt:
+                if not stopping.was_cancelled:
+                    raise
+                stopping.was_cancelled = False
+                self._console.print("the plan was cancelled")
+
+    def _next(self, stopping: "_Stopping") -> bool:
+        """Execute a chunk, or wait for others; returns whether nothing is left to do."""
+        runs = self._open_runs()
+        free = [run for run in runs if self._is_free(run)]
+        if free:
+            chunk = self._chunk(free)
+            with stopping.if_cancelled(chunk[0].file):
+                self._execute(chunk)
+        elif any(run.run not in self._left_alone for run in runs):
+            time.sleep(self._watch.pause)
+        else:
+            return True
+        return False
 
     # What there is to do
 
@@ -209,21 +225,12 @@ class Worker:
 
     # Doing it
 
-    def _execute(self, chunk: Sequence[PlannedRun], stopping: "_Stopping") -> None:
-        file = chunk[0].file
-        requests = [run.request for run in chunk]
+    def _execute(self, chunk: Sequence[PlannedRun]) -> None:
         for run in chunk:
             self._begun[run.run] = self._begun.get(run.run, 0) + 1
         started = time.monotonic()
-        with stopping.if_cancelled(file):
-            try:
-                done = self._evaluation.run(requests, file)
-            except KeyboardInterrupt:
-                if not stopping.was_cancelled:
-                    raise
-                self._console.print(f"plan {file.hash} was cancelled")
-                return
-        self._pace = max(0.05, (time.monotonic() - started) / max(1, done))
+        done = self._evaluation.run([run.request for run in chunk], chunk[0].file)
+        self._pace = max(QUICKEST, (time.monotonic() - started) / max(1, done))
 
 
 class _Stopping:
@@ -251,7 +258,7 @@ class _Stopping:
     @contextmanager
     def if_cancelled(self, file: PlanFile) -> Iterator[None]:
         """Stop what is done meanwhile if this plan is cancelled."""
-        self.was_cancelled, self._file = False, file
+        self._file = file
         try:
             yield
         finally:

@@ -12,6 +12,6 @@ def cancel(out: OutArgument) -> None:
       mlagentbench jobs cancel results
     """
     from mlagentbench.launch.cancel import cancel_plans
-    from mlagentbench.terminal import say
+    from mlagentbench.terminal import tell
 
-    cancel_plans(out.absolute(), say)
+    cancel_plans(out.absolute(), tell)
