@@ -107,7 +107,34 @@ MaxRetries = Annotated[
         metavar="N",
         min=0,
         rich_help_panel=MODELS_PANEL,
-        help="Retries per model call (default 11, about 81 min with backoff).",
+        help="Retries of a call that the provider turned away as too many (default 11).",
+    ),
+]
+MaxSpend = Annotated[
+    float | None,
+    typer.Option(
+        "--max-spend",
+        metavar="DOLLARS",
+        rich_help_panel=MODELS_PANEL,
+        help="For all runs together; run again with more to continue. Needs --prices.",
+    ),
+]
+MaxRate = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--max-rate",
+        metavar="PROVIDER=N",
+        rich_help_panel=MODELS_PANEL,
+        help="Model calls a minute, all workers together, e.g. openai=500.",
+    ),
+]
+MaxOutage = Annotated[
+    str | None,
+    typer.Option(
+        "--max-outage",
+        metavar="TIME",
+        rich_help_panel=MODELS_PANEL,
+        help="How long runs wait for a provider that is down (default 24h); 0: retry each call.",
     ),
 ]
 
@@ -149,6 +176,9 @@ def run(
     model_argument: ModelArguments = None,
     max_retries: MaxRetries = None,
     prices: Prices = None,
+    max_spend: MaxSpend = None,
+    max_rate: MaxRate = None,
+    max_outage: MaxOutage = None,
 ) -> None:
     """Run agents on tasks, grade what they submit, and print the results.
 
@@ -173,6 +203,9 @@ def run(
         model_arguments=model_argument or [],
         prices=prices,
         max_retries=max_retries,
+        max_spend=max_spend,
+        max_rate=max_rate or [],
+        max_outage=max_outage,
         tier=tier,
         mini_seed=mini_seed,
         feedback=feedback,

@@ -13,6 +13,7 @@ from mlagentbench.environment.run_context import RunContext
 from mlagentbench.environment.run_slot import RunSlots
 from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.launch.plan import PlanFile, RunRequest
+from mlagentbench.models.sharing.shared_calls import RunShare
 from mlagentbench.runs.lease import LeaseWatch
 
 
@@ -44,6 +45,8 @@ class Batch:
         """The runs in progress, by their sample's uuid."""
         self.slots = RunSlots()
         """What the runs in progress hold of this machine."""
+        self.shares: dict[str, RunShare | None] = {}
+        """What the samples share with the other runs of their plan, by their uuid."""
         self.left_alone: set[str] = set()
         """The uuids of samples whose runs other processes work on, or have finished."""
 

@@ -30,6 +30,7 @@ from mlagentbench.models.model_choice import (
     parse_arguments,
     parse_role,
 )
+from mlagentbench.models.sharing.plan_limits import PlanLimits, read_shared_limits
 from mlagentbench.program_services.services import with_tool_role
 from mlagentbench.records import Json, Pair, Record, Tier
 from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
@@ -201,6 +202,8 @@ class SuiteRequest(Record):
     prices: Path | None = None
     max_retries: int | None = None
     """Retries per model call; None for the default of our Inspect tasks."""
+    shared: PlanLimits = PlanLimits()
+    """What all runs may use together; no part of the plan, so that it can be raised."""
 
     @classmethod
     def read(cls, *, preset: str | None = None, **options: Any) -> "SuiteRequest":
@@ -233,14 +236,18 @@ class SuiteRequest(Record):
         model_arguments: Sequence[str] = (),
         prices: Path | None = None,
         max_retries: int | None = None,
+        max_spend: float | None = None,
+        max_rate: Sequence[str] = (),
+        max_outage: str | None = None,
         primary: str | None = None,
         **settings: Any,
     ) -> "SuiteRequest":
         chosen = read_settings(settings, option_of=lambda name: f"--{name.replace('_', '-')}")
-        for limit, _ in chosen.budget.items():
-            if limit.needs_prices and prices is None:
+        priced = [limit.option for limit, _ in chosen.budget.items() if limit.needs_prices]
+        for option in [*priced, *([] if max_spend is None else ["--max-spend"])]:
+            if prices is None:
                 raise UsageError(
-                    f"{limit.option} needs the models' prices: --prices FILE (see docs/models.md)"
+                    f"{option} needs the models' prices: --prices FILE (see docs/models.md)"
                 )
         if chosen.interactive and jobs != 1:
             raise UsageError(
@@ -261,10 +268,13 @@ class SuiteRequest(Record):
             out=out.absolute(),
             jobs=jobs,
             engine=known_engine(engine),
-            roles=dict(map(parse_role, roles)),
+            roles=(roles_asked := dict(map(parse_role, roles))),
             model_arguments=parse_arguments(model_arguments),
             prices=prices,
             max_retries=max_retries,
+            shared=read_shared_limits(
+                max_spend, max_rate, max_outage, models=[*model_names, *roles_asked.values()]
+            ),
         )
 
 

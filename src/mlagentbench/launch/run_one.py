@@ -27,7 +27,7 @@ from mlagentbench.environment.open_run import open_run
 from mlagentbench.environment.run_context import RunContext
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.environment.run_slot import require_gpus
-from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.errors import RunFailed, RunInterrupted, UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
 from mlagentbench.launch.batch import Batch, current_batch
@@ -46,6 +46,13 @@ from mlagentbench.launch.plan_state import is_finished
 from mlagentbench.launch.request import RunSettings
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.model_choice import model_names
+from mlagentbench.models.sharing.plan_share import plan_share
+from mlagentbench.models.sharing.shared_calls import (
+    RunShare,
+    join_plan,
+    require_not_interrupted,
+    use_share,
+)
 from mlagentbench.program_services.services import run_services, tool_model_name
 from mlagentbench.records import GradeRecord, Outcome
 from mlagentbench.runs.directory import HeldRun, RunDirectory
@@ -79,9 +86,10 @@ def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
         if request is None or out is None:
             chosen = RunSettings.model_validate(settings)
             request, out = await request_of_inspect(task_path, chosen, state.epoch)
+        batch.shares[state.uuid] = _join_plan(batch)
         with batch.slot_if_opened(state.uuid):
             await _wait_for_slot(request, out, batch, state.uuid)
-            if batch.is_stopping or _is_done_elsewhere(request, batch):
+            if batch.is_stopping or _has_to_wait(batch) or _is_done_elsewhere(request, batch):
                 batch.left_alone.add(state.uuid)
                 state.completed = True
                 return state
@@ -106,6 +114,17 @@ def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
             return state
 
     return solve
+
+
+def _join_plan(batch: Batch) -> RunShare | None:
+    """Make the sample's model calls those of its plan, if it has one."""
+    directory = None if batch.plan is None else batch.plan.directory
+    return join_plan(directory, None if batch.live is None else batch.live.say)
+
+
+def _has_to_wait(batch: Batch) -> bool:
+    """Whether the money for all runs of the plan is spent."""
+    return batch.plan is not None and plan_share(batch.plan.directory).spent_out() is not None
 
 
 def _is_done_elsewhere(request: RunRequest, batch: Batch) -> bool:
@@ -251,7 +270,8 @@ def _failure_noted(run: RunDirectory) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (run.holder is not None) if run.lease is None else run.lease.is_lost:
+        is_anothers = (run.holder is not None) if run.lease is None else run.lease.is_lost
+        if is_anothers or isinstance(error, RunInterrupted):
             raise
         with suppress(OSError):  # the disk may be full
             write_atomically(
@@ -306,6 +326,7 @@ def grade_submission() -> Scorer:
         batch = current_batch()
         if state.uuid in batch.left_alone:
             return None
+        use_share(batch.shares.get(state.uuid))
         context = batch.open.pop(state.uuid, None)
         run = await _hold(_run_of_sample(state), batch) if context is None else context.run
         if run is None:
@@ -344,6 +365,7 @@ def _run_of_sample(state: TaskState) -> RunDirectory:
 
 async def _finish(context: RunContext) -> None:
     try:
+        require_not_interrupted()
         context.environment.finish(_implied_outcome(context.environment))
     finally:
         await context.close()

@@ -25,6 +25,8 @@ from mlagentbench.models.model_choice import (
     choose,
     require_known_arguments,
 )
+from mlagentbench.models.sharing.outages import forget_outages
+from mlagentbench.models.sharing.plan_share import plan_share
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.program_services.services import check_services
 from mlagentbench.runs.directory import RunDirectory
@@ -50,10 +52,13 @@ def run_suite(request: SuiteRequest, console: Terminal) -> SuiteOutcome:
     check_requirements(request, console)
     out, interrupted = request.out, False
     runs: list[RunDirectory] = []
+    directory: Path | None = None
     create_output(out)
     try:
         plan = plan_suite(request, make_tasks_ready(request, console))
-        plan.write(out)
+        directory = plan.write(out).directory
+        request.shared.write(directory)
+        forget_outages(directory)
         runs = [one.directory(out) for one in plan.requests]
         engine = ENGINES[request.engine].make(EngineOptions(out, request.jobs, console))
         left = unfinished(plan.requests, out)
@@ -64,7 +69,9 @@ def run_suite(request: SuiteRequest, console: Terminal) -> SuiteOutcome:
     except KeyboardInterrupt:
         interrupted = True
     expected = len(request.cells) * request.runs
-    return outcome_of(out, runs, expected=expected, interrupted=interrupted)
+    spent_out = None if directory is None else plan_share(directory).spent_out()
+    outcome = outcome_of(out, runs, expected=expected, interrupted=interrupted)
+    return outcome.model_copy(update={"spent_out": spent_out})
 
 
 def outcome_of(

@@ -27,6 +27,7 @@ from mlagentbench.launch.evaluate import Evaluation
 from mlagentbench.launch.plan import PlanFile, plan_files
 from mlagentbench.launch.plan_state import PlannedRun, planned_runs
 from mlagentbench.machine.slots import most_at_once
+from mlagentbench.models.sharing.plan_share import plan_share
 from mlagentbench.records import Record
 from mlagentbench.runs.lease import LeaseWatch, name_worker
 from mlagentbench.tasks.spec import parse_seconds
@@ -168,8 +169,16 @@ class Worker:
 
     def _open_runs(self) -> list[PlannedRun]:
         """The runs that are not over, and that this worker may begin."""
-        files = [self._files.setdefault(file.hash, file) for file in plan_files(self._out)]
+        known = [self._files.setdefault(file.hash, file) for file in plan_files(self._out)]
+        files = [file for file in known if self._has_money(file)]
         return [run for run in planned_runs(files) if self._may_begin(run) and not self._over(run)]
+
+    def _has_money(self, file: PlanFile) -> bool:
+        """Whether the runs of a plan may spend more."""
+        spent = plan_share(file.directory).spent_out()
+        if spent is not None and self._only is None:
+            self._tell_once(f"plan {file.hash}: {spent}")
+        return spent is None
 
     def _may_begin(self, run: PlannedRun) -> bool:
         asked = self._only is None or run.run in self._only
