@@ -69,6 +69,10 @@ RunArguments = Annotated[list[Path], typer.Argument(metavar="RUN", help="Run dir
 OutOption = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Directory for runs, logs and snapshots.")
 ]
+OutArgument = Annotated[
+    Path,
+    typer.Argument(metavar="OUT", help="The --out directory of the command that planned them."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Jobs = Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Runs in parallel.")]
 

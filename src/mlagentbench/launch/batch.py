@@ -11,7 +11,8 @@ from pathlib import Path
 
 from mlagentbench.environment.run_context import RunContext
 from mlagentbench.launch.live_display import LiveProgress
-from mlagentbench.launch.plan import RunRequest
+from mlagentbench.launch.plan import PlanFile, RunRequest
+from mlagentbench.runs.lease import LeaseWatch
 
 
 class Batch:
@@ -22,14 +23,26 @@ class Batch:
         out: Path | None = None,
         requests: Mapping[str, RunRequest] | None = None,
         live: LiveProgress | None = None,
+        *,
+        plan: PlanFile | None = None,
+        watch: LeaseWatch | None = None,
+        worker: str = "",
     ) -> None:
         self.out = out
         self.requests = requests or {}
         self.live = live
+        self.plan = plan
+        """The plan that asks for these runs."""
+        self.watch = watch
+        """What is known of the leases of others; None if each has to be watched."""
+        self.worker = worker
+        """Where an engine runs this process, for the journals; empty for a person's command."""
+        self.is_stopping = False
+        """Whether no further run is to begin."""
         self.open: dict[str, RunContext] = {}
         """The runs in progress, by their sample's uuid."""
         self.left_alone: set[str] = set()
-        """The uuids of samples whose runs other processes work on."""
+        """The uuids of samples whose runs other processes work on, or have finished."""
 
     @contextmanager
     def executing(self) -> Iterator[None]:

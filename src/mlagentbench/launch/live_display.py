@@ -27,7 +27,8 @@ class LiveRun:
 class LiveProgress:
     """A table of the running runs on a terminal; elsewhere a line when a run ends."""
 
-    def __init__(self, console: Terminal, total: int) -> None:
+    def __init__(self, console: Terminal, total: int | None) -> None:
+        """`total` is None where others work on the same runs, so that no number is known."""
         self.console = console
         self.total = total
         self.done = 0
@@ -73,7 +74,8 @@ class LiveProgress:
         """Remove a run and print its result."""
         self.views.pop(run.path, None)
         self.done += 1
-        self.say(f"[{self.done}/{self.total}] {run.shown_name}: {result}")
+        count = "" if self.total is None else f"[{self.done}/{self.total}] "
+        self.say(f"{count}{run.shown_name}: {result}")
 
     async def ask_person(self, request: str) -> str:
         """Ask the person at the terminal, instead of the table; "" without an answer."""

@@ -120,9 +120,10 @@ def continue_runs(
             require_same_data(run, request, tasks)
         score_runs([run.path for run in runs if _needs_grade(run)], "last", say)
         plan = Plan(requests=tuple(map(_run_request, continued, requests)))
-        plan.write(out)
-        engine = ENGINES[how.engine].make(EngineOptions(out, how.jobs, console))
-        engine.execute(plan.requests)
+        if plan.requests:
+            plan.write(out)
+            engine = ENGINES[how.engine].make(EngineOptions(out, how.jobs, console))
+            engine.execute(plan.requests)
     except KeyboardInterrupt:
         interrupted = True
     return outcome_of(out, runs, expected=len(runs), interrupted=interrupted)

@@ -28,7 +28,7 @@ from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
-from mlagentbench.launch.batch import current_batch
+from mlagentbench.launch.batch import Batch, current_batch
 from mlagentbench.launch.disclose_run import actions_of, disclose_run
 from mlagentbench.launch.inspect_metrics import (
     mean,
@@ -40,6 +40,7 @@ from mlagentbench.launch.inspect_metrics import (
 from mlagentbench.launch.inspect_request import request_of_inspect
 from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.launch.plan import RunRequest
+from mlagentbench.launch.plan_state import is_finished
 from mlagentbench.launch.request import RunSettings
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.model_choice import model_names
@@ -76,11 +77,16 @@ def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
         if request is None or out is None:
             chosen = RunSettings.model_validate(settings)
             request, out = await request_of_inspect(task_path, chosen, state.epoch)
-        ready = await _ready(request)
-        found = await to_thread.run_sync(_directory, request, out, ready)
+        if batch.is_stopping or _is_done_elsewhere(request, batch):
+            batch.left_alone.add(state.uuid)
+            state.completed = True
+            return state
+        with _failure_noted(request.directory(out)):
+            ready = await _ready(request)
+            found = await to_thread.run_sync(_directory, request, out, ready)
         state.store.set(RUN_ID, found.relative.as_posix())
         state.store.set(OUT_KEY, str(found.out))
-        held = await _hold(found, batch.live)
+        held = await _hold(found, batch)
         if held is None:
             batch.left_alone.add(state.uuid)
         context = None if held is None else await _open(request, held, ready, batch.live)
@@ -88,12 +94,19 @@ def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
             state.completed = True
             return state
         batch.open[state.uuid] = context
+        if batch.worker:
+            context.environment.note_worker(batch.worker)
         _note_changed_software(context.environment)
         _show(context, batch.live)
         state.user_prompt.text = context.environment.problem
         return state
 
     return solve
+
+
+def _is_done_elsewhere(request: RunRequest, batch: Batch) -> bool:
+    """Whether another worker has finished a run since this one chose it."""
+    return batch.out is not None and is_finished(request, request.directory(batch.out))
 
 
 async def _ready(request: RunRequest) -> Ready:
@@ -125,21 +138,23 @@ def _directory(request: RunRequest, out: Path, ready: Ready) -> RunDirectory:
     return find_or_create_run(out, task, request.epoch, disclosure)
 
 
-async def _hold(run: RunDirectory, live: LiveProgress | None) -> HeldRun | None:
-    """Take a run's lease; None when another process works on the run, which is left alone."""
+async def _hold(run: RunDirectory, batch: Batch) -> HeldRun | None:
+    """Take a run's lease; None when another process works on the run, which is left alone.
+
+    A worker does not wait here for a silent process: it watches the leases of all its runs.
+    """
     stopped = threading.Event()
 
     def pause(seconds: float) -> None:
         if stopped.wait(seconds):
             raise KeyboardInterrupt
 
-    on_wait = None if live is None else live.say
+    on_wait = None if batch.live is None else batch.live.say
+    hold = partial(run.hold, on_wait, pause, batch.watch)
     try:
         # A person who stops the command does not wait as long as the thread would.
-        return await to_thread.run_sync(run.hold, on_wait, pause, abandon_on_cancel=True)
-    except RunHeld as held:
-        if live is not None:
-            live.end(run, f"left alone, since {held.by} works on it")
+        return await to_thread.run_sync(hold, abandon_on_cancel=True)
+    except RunHeld:
         return None
     finally:
         stopped.set()
@@ -200,19 +215,20 @@ def _person(settings: RunSettings, live: LiveProgress | None) -> AskPerson | Non
 
 
 @contextmanager
-def _failure_noted(run: HeldRun) -> Iterator[None]:
-    """Write an error to the run's failure.txt, where reports find it, if the run is still ours."""
+def _failure_noted(run: RunDirectory) -> Iterator[None]:
+    """Write an error to the run's failure.txt, where reports find it, unless it is another's."""
     try:
         yield
     except Exception as error:
-        if run.lease.is_lost:
+        if (run.holder is not None) if run.lease is None else run.lease.is_lost:
             raise
         with suppress(OSError):  # the disk may be full
             write_atomically(
                 run.failure, f"{type(error).__name__}: {error}".encode("utf-8", "replace")
             )
         raise
-    run.failure.unlink(missing_ok=True)
+    if run.lease is not None:
+        run.failure.unlink(missing_ok=True)
 
 
 def _note_changed_software(environment: Environment) -> None:
@@ -257,7 +273,7 @@ def grade_submission() -> Scorer:
         if state.uuid in batch.left_alone:
             return None
         context = batch.open.pop(state.uuid, None)
-        run = await _hold(_run_of_sample(state), batch.live) if context is None else context.run
+        run = await _hold(_run_of_sample(state), batch) if context is None else context.run
         if run is None:
             return None
         with run, _failure_noted(run):

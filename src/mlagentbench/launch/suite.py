@@ -9,7 +9,8 @@ from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.engines.engine import ENGINES, EngineOptions
 from mlagentbench.launch.out_directory import create_output
-from mlagentbench.launch.plan import plan_suite, unfinished
+from mlagentbench.launch.plan import plan_suite
+from mlagentbench.launch.plan_state import unfinished
 from mlagentbench.launch.request import (
     ReadyTasks,
     RunSettings,
