@@ -55,9 +55,16 @@ start)
   ;;
 stop)
   dir=$(realpath "$dir")
-  for pid in "$dir"/*.pid; do
-    [ ! -f "$pid" ] || kill "$(cat "$pid")" 2>/dev/null || true
+  pids=$(cat "$dir"/*.pid "$dir"/*.raylet 2>/dev/null || true)
+  # shellcheck disable=SC2086 # one word a process
+  kill $pids 2>/dev/null || true
+  for _ in $(seq 80); do
+    # shellcheck disable=SC2086
+    kill -0 $pids 2>/dev/null || exit 0
+    sleep 0.25
   done
+  # shellcheck disable=SC2086
+  kill -9 $pids 2>/dev/null || true
   ;;
 *)
   echo "ray.sh: $verb is not start or stop" >&2; exit 2

@@ -25,11 +25,12 @@ SlurmdLogFile=$1/log/%n.log
 ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU_Memory
+SelectTypeParameters=CR_CPU_Memory,CR_LLN
 SchedulerParameters=sched_interval=2,bf_interval=2,batch_sched_delay=0
 ReturnToService=2
 SlurmdTimeout=6
-KillWait=10
+MessageTimeout=4
+KillWait=20
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 CONF
   for i in $(seq "$2"); do
@@ -87,13 +88,20 @@ stop)
   export SLURM_CONF=$dir/slurm.conf
   timeout 10 scancel --state=PENDING --user=root 2>/dev/null || true
   timeout 10 scancel --signal=KILL --full --user=root 2>/dev/null || true
-  for pid in "$dir"/*.pid; do
-    [ ! -f "$pid" ] || kill "$(cat "$pid")" 2>/dev/null || true
-  done
-  # A killed slurmd leaves its slurmstepds; those of this cluster have its spool directory open.
+  pids=$(cat "$dir"/*.pid 2>/dev/null || true)
+  # shellcheck disable=SC2086 # one word a process
+  kill $pids 2>/dev/null || true
+  # A killed slurmd leaves its slurmstepds.
   for stepd in $(pgrep -x slurmstepd || true); do
     tr '\0' '\n' <"/proc/$stepd/environ" 2>/dev/null | grep -qx "SLURM_CONF=$SLURM_CONF" && kill -9 "$stepd" || true
   done
+  for _ in $(seq 40); do
+    # shellcheck disable=SC2086
+    kill -0 $pids 2>/dev/null || exit 0
+    sleep 0.25
+  done
+  # shellcheck disable=SC2086
+  kill -9 $pids 2>/dev/null || true
   ;;
 *)
   echo "slurm.sh: $verb is not install, start or stop" >&2; exit 2
