@@ -19,7 +19,7 @@ from mlagentbench.cli.options import (
     SeedOption,
     SuiteOption,
     TierOption,
-    engine_option,
+    engine_options,
     limit_options,
     read_jobs,
 )
@@ -148,7 +148,7 @@ def run_options() -> Iterator[GeneratedOption]:
     yield GeneratedOption("preset", f"A whole plan: {presets}.", metavar="NAME")
     known = ", or ".join(f"{one.name} ({one.description})" for one in SANDBOXES.values())
     yield GeneratedOption("sandbox", f"{known}.", metavar="NAME")
-    yield engine_option()
+    yield from engine_options()
     yield from limit_options()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,13 @@ from mlagentbench.agents.custom_agent import is_file, load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo, find_agent
 from mlagentbench.environment.actions.action_sets import choose_actions
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.engines.engine import DEFAULT_ENGINE, known_engine
+from mlagentbench.launch.engines.engine import (
+    DEFAULT_CHOICE,
+    DEFAULT_ENGINE,
+    OPTIONS,
+    EngineChoice,
+    choose_engine,
+)
 from mlagentbench.launch.presets.preset import (
     PAPER_RUNS,
     PAPER_SECONDS,
@@ -169,6 +176,19 @@ def parse_setting(item: str, where: str) -> tuple[str, Json]:
         return key.strip(), value.strip().strip("\"'")
 
 
+def read_engine(engine: str, options: str) -> EngineChoice:
+    """Read --engine and --engine-options: KEY=VALUE,... or a TOML file of them."""
+    if options.endswith(".toml"):
+        try:
+            with Path(options).open("rb") as file:
+                return choose_engine(engine, tomllib.load(file))
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise UsageError(f"{OPTIONS} {options}: {reason}") from error
+    given = dict(parse_setting(item, f"{OPTIONS}:") for item in split_list(options))
+    return choose_engine(engine, given)
+
+
 ReadyTasks = dict[tuple[str, AddedPackages], Ready]
 """The data and virtual environment of each task, for each set of added packages."""
 
@@ -196,7 +216,7 @@ class SuiteRequest(Record):
     out: Path
     jobs: int | None
     """The most runs at once; None: as many as there are slots for."""
-    engine: str = DEFAULT_ENGINE
+    engine: EngineChoice = DEFAULT_CHOICE
     roles: dict[str, str] = {}
     model_arguments: dict[str, Json] = {}
     prices: Path | None = None
@@ -232,6 +252,7 @@ class SuiteRequest(Record):
         out: Path,
         jobs: int | None = 1,
         engine: str = DEFAULT_ENGINE,
+        engine_options: str = "",
         roles: Sequence[str] = (),
         model_arguments: Sequence[str] = (),
         prices: Path | None = None,
@@ -267,7 +288,7 @@ class SuiteRequest(Record):
             runs=runs or (PAPER_RUNS if chosen.protocol == "paper" else 1),
             out=out.absolute(),
             jobs=jobs,
-            engine=known_engine(engine),
+            engine=read_engine(engine, engine_options),
             roles=(roles_asked := dict(map(parse_role, roles))),
             model_arguments=parse_arguments(model_arguments),
             prices=prices,

@@ -339,7 +339,7 @@ def grade_submission() -> Scorer:
             result = read_run(run)
             grade = result.grade or await grade_run(run, announce=_announcer(run, batch.live))
         if batch.live is not None:
-            batch.live.end(run, _grade_text(grade))
+            batch.live.end(run, grade_text(grade))
         return _as_score(result, grade)
 
     return score
@@ -388,7 +388,7 @@ def _as_score(result: RunResult, grade: GradeRecord) -> Score:
             "success": float(bool(grade.success)) if is_decided else nan,
         },
         answer=None,
-        explanation=visible(_grade_text(grade)),
+        explanation=visible(grade_text(grade)),
         metadata=visible_values(
             {
                 "grade": grade.model_dump(mode="json"),
@@ -401,7 +401,7 @@ def _as_score(result: RunResult, grade: GradeRecord) -> Score:
     )
 
 
-def _grade_text(grade: GradeRecord) -> str:
+def grade_text(grade: GradeRecord) -> str:
     if grade.score is None:
         return f"no score: {grade.reason}"
     success = {True: "success", False: "no success", None: str(grade.success_reason)}[grade.success]

@@ -7,7 +7,6 @@ from shutil import disk_usage
 
 from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.engines.engine import ENGINES, EngineOptions
 from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.plan import plan_suite
 from mlagentbench.launch.plan_state import unfinished
@@ -51,6 +50,7 @@ def run_suite(request: SuiteRequest, console: Terminal) -> SuiteOutcome:
     """Prepare the tasks, run all cells, and read the results."""
     check_requirements(request, console)
     out, interrupted = request.out, False
+    engine = request.engine.make(out, request.jobs, console)
     runs: list[RunDirectory] = []
     directory: Path | None = None
     create_output(out)
@@ -60,7 +60,6 @@ def run_suite(request: SuiteRequest, console: Terminal) -> SuiteOutcome:
         request.shared.write(directory)
         forget_outages(directory)
         runs = [one.directory(out) for one in plan.requests]
-        engine = ENGINES[request.engine].make(EngineOptions(out, request.jobs, console))
         left = unfinished(plan.requests, out)
         if len(left) < len(runs):
             done = len(runs) - len(left)
@@ -126,9 +125,9 @@ def check_requirements(request: SuiteRequest, console: Terminal) -> None:
             SANDBOXES[name].require_tools(task.spec.resources.tools, task.id)
     if request.settings.interactive and not (console.is_terminal and sys.stdin.isatty()):
         raise UsageError("--interactive needs a terminal")
-    if request.settings.interactive and not ENGINES[request.engine].at_terminal:
-        raise UsageError(f"--interactive: runs of --engine {request.engine} cannot ask you")
-    if request.settings.gpus and ENGINES[request.engine].at_terminal:
+    if request.settings.interactive and not request.engine.kind.at_terminal:
+        raise UsageError(f"--interactive: runs of --engine {request.engine.name} cannot ask you")
+    if request.settings.gpus and request.engine.kind.at_terminal:
         _check_gpus(request.settings.gpus)
     for cell in request.cells:
         cell.agent.info.solver(**cell.agent.settings)
