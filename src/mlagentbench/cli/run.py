@@ -148,6 +148,7 @@ def run_options() -> Iterator[GeneratedOption]:
     yield GeneratedOption("preset", f"A whole plan: {presets}.", metavar="NAME")
     known = ", or ".join(f"{one.name} ({one.description})" for one in SANDBOXES.values())
     yield GeneratedOption("sandbox", f"{known}.", metavar="NAME")
+    yield GeneratedOption("image", "Base image of --sandbox docker.", metavar="IMAGE")
     yield from engine_options()
     yield from limit_options()
 

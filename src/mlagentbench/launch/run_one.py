@@ -140,6 +140,7 @@ async def _ready(request: RunRequest) -> Ready:
         settings.mini_seed,
         added=request.agent.added_packages,
         call=call_task,
+        envs=settings.python_envs(),
     )
 
 
