@@ -11,7 +11,8 @@ from number_task import write_number_task
 
 from mlagentbench.launch.engines.engine import EngineOptions
 from mlagentbench.launch.engines.local import LocalEngine
-from mlagentbench.launch.plan import PLANS, Plan, disclose_cell, plan_suite, unfinished
+from mlagentbench.launch.plan import PLANS, Plan, disclose_cell, plan_suite
+from mlagentbench.launch.plan_state import unfinished
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import make_tasks_ready, run_suite
 from mlagentbench.runs.results import collect, run_directories
@@ -44,8 +45,8 @@ def plan_of(request: SuiteRequest) -> Plan:
 def test_a_plan_on_disk_can_be_executed_by_another_process(tmp_path: Path) -> None:
     plan = plan_of(suite(tmp_path, agents="nop,oracle"))
     file = plan.write(tmp_path / "out")
-    assert file.parent == tmp_path / "out" / PLANS and plan.write(tmp_path / "out") == file
-    read = Plan.model_validate_json(file.read_bytes())
+    assert file.path.parent == tmp_path / "out" / PLANS and plan.write(tmp_path / "out") == file
+    read = Plan.model_validate_json(file.path.read_bytes())
     assert read == plan and len({request.run for request in read.requests}) == 4
     LocalEngine(EngineOptions(tmp_path / "out", 2, console())).execute(read.requests)
     results = collect(tmp_path / "out")
@@ -74,6 +75,7 @@ def test_run_directories_alone_say_what_is_finished(tmp_path: Path) -> None:
 def test_other_data_than_planned_are_refused(tmp_path: Path) -> None:
     [request] = plan_of(suite(tmp_path, runs=1)).requests
     other = request.model_copy(update={"run": request.run.replace("/nop-", "/nop-0")})
+    Plan(requests=(other,)).write(tmp_path / "out")
     LocalEngine(EngineOptions(tmp_path / "out", 1, console())).execute([other])
     assert collect(tmp_path / "out") == []
     [log] = (tmp_path / "out" / "logs").glob("*.eval")
@@ -96,5 +98,5 @@ def test_the_primary_pair_is_stored_with_the_runs_and_makes_no_other_runs(tmp_pa
     ready = make_tasks_ready(request, console())
     facts = [disclose_cell(request, cell, ready[cell.python_needs]) for cell in request.cells]
     assert [one.primary for one in facts] == [pair, pair]
-    written = Plan.model_validate_json(named.write(tmp_path / "out").read_bytes())
+    written = Plan.model_validate_json(named.write(tmp_path / "out").path.read_bytes())
     assert all(one.settings.primary == pair for one in written.requests)

@@ -11,6 +11,7 @@ from typer.exceptions import TyperException
 from mlagentbench.cli.agents import agents_group
 from mlagentbench.cli.demo import demo
 from mlagentbench.cli.doctor import doctor
+from mlagentbench.cli.jobs import jobs_group
 from mlagentbench.cli.report import report
 from mlagentbench.cli.resume import resume
 from mlagentbench.cli.run import run
@@ -36,7 +37,12 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Run": (run, resume),
     "Look": (report, view),
 }
-GROUPS = {"tasks": tasks_group, "runs": runs_group, "agents": agents_group}
+GROUPS = {
+    "tasks": tasks_group,
+    "runs": runs_group,
+    "jobs": jobs_group,
+    "agents": agents_group,
+}
 
 app = typer.Typer(
     name="mlagentbench",

@@ -420,6 +420,10 @@ class Environment:
     def note(self, detail: str) -> None:
         self._event("note", detail)
 
+    def note_worker(self, worker: str) -> None:
+        """Record where an engine carries the run out from here on."""
+        self._event("worker", worker)
+
     def _event(self, event: EventName, detail: str = "") -> None:
         self._write(EventLine, event=event, detail=detail)
 

@@ -10,8 +10,11 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from mlagentbench.environment.run_context import RunContext
+from mlagentbench.environment.run_slot import RunSlots
 from mlagentbench.launch.live_display import LiveProgress
-from mlagentbench.launch.plan import RunRequest
+from mlagentbench.launch.plan import PlanFile, RunRequest
+from mlagentbench.models.sharing.shared_calls import RunShare
+from mlagentbench.runs.lease import LeaseWatch
 
 
 class Batch:
@@ -22,14 +25,30 @@ class Batch:
         out: Path | None = None,
         requests: Mapping[str, RunRequest] | None = None,
         live: LiveProgress | None = None,
+        *,
+        plan: PlanFile | None = None,
+        watch: LeaseWatch | None = None,
+        worker: str = "",
     ) -> None:
         self.out = out
         self.requests = requests or {}
         self.live = live
+        self.plan = plan
+        """The plan that asks for these runs."""
+        self.watch = watch
+        """What is known of the leases of others; None if each has to be watched."""
+        self.worker = worker
+        """Where an engine runs this process, for the journals; empty for a person's command."""
+        self.is_stopping = False
+        """Whether no further run is to begin."""
         self.open: dict[str, RunContext] = {}
         """The runs in progress, by their sample's uuid."""
+        self.slots = RunSlots()
+        """What the runs in progress hold of this machine."""
+        self.shares: dict[str, RunShare | None] = {}
+        """What the samples share with the other runs of their plan, by their uuid."""
         self.left_alone: set[str] = set()
-        """The uuids of samples whose runs other processes work on."""
+        """The uuids of samples whose runs other processes work on, or have finished."""
 
     @contextmanager
     def executing(self) -> Iterator[None]:
@@ -39,6 +58,16 @@ class Batch:
             yield
         finally:
             _CURRENT.reset(token)
+            self.slots.release_all()
+
+    @contextmanager
+    def slot_if_opened(self, sample: str) -> Iterator[None]:
+        """Give a sample's slot back unless its run is open afterwards."""
+        try:
+            yield
+        finally:
+            if sample not in self.open:
+                self.slots.release(sample)
 
 
 _CURRENT: ContextVar[Batch] = ContextVar("mlagentbench_batch", default=Batch())  # noqa: B039

@@ -2,15 +2,24 @@
 
 The id of a request is the place of its run below OUT. So whether a run is finished is seen from
 its directory alone, and requests can be executed in any order, by any engine, more than once.
+
+OUT/plans/
+  HASH.json        a plan; the time of the file is when it was last asked for
+  HASH.cancelled   nothing more of this plan is to be done; removed when it is asked for again
+  HASH/            what the workers of the plan share
 """
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from mlagentbench.errors import UsageError
-from mlagentbench.fs import write_atomically
+from mlagentbench.fs import create_exclusively, parse_json, read_regular, write_atomically
 from mlagentbench.launch.disclose_run import disclose_run
 from mlagentbench.launch.request import (
     AgentChoice,
@@ -22,13 +31,13 @@ from mlagentbench.launch.request import (
     role_choices,
 )
 from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.machine.ledger import Need
 from mlagentbench.models.model_choice import ModelChoice, choose
 from mlagentbench.records import Disclosure, Json, Record
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.journal import History, read_journal
+from mlagentbench.runs.journal import History
 from mlagentbench.runs.record import new_record, place_of
-from mlagentbench.runs.results import final_grade
-from mlagentbench.runs.resumption import goes_on, last_limits
+from mlagentbench.runs.resumption import last_limits
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.task import load_task
 
@@ -55,6 +64,10 @@ class RunRequest(Record):
     def directory(self, out: Path) -> RunDirectory:
         return RunDirectory(out, Path(self.run))
 
+    def need(self) -> Need:
+        """What the run holds of a machine."""
+        return self.settings.need(load_task(self.task).spec)
+
     def limits(self, history: History) -> BudgetLimits:
         """The limits that were asked for; of a run that has begun, those that it has.
 
@@ -69,13 +82,87 @@ class Plan(Record):
 
     requests: tuple[RunRequest, ...]
 
-    def write(self, out: Path) -> Path:
-        """Write it to OUT/plans; the same plan is the same file."""
+    def write(self, out: Path) -> "PlanFile":
+        """Write it to OUT/plans; the same plan is the same file, which is asked for again."""
         contents = self.model_dump_json(indent=1, exclude_defaults=True).encode()
-        path = out / PLANS / f"{hashlib.sha256(contents).hexdigest()[:16]}.json"
-        if not path.exists():
-            write_atomically(path, contents)
-        return path
+        file = PlanFile(out, hashlib.sha256(contents).hexdigest()[:16])
+        if file.path.exists():
+            file.path.touch()
+        else:
+            write_atomically(file.path, contents)
+        file.cancelled.unlink(missing_ok=True)
+        return file
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """A plan on disk, by the hash of its contents."""
+
+    out: Path
+    hash: str
+
+    @property
+    def path(self) -> Path:
+        return self.out / PLANS / f"{self.hash}.json"
+
+    @property
+    def directory(self) -> Path:
+        """What the workers of the plan share."""
+        return self.out / PLANS / self.hash
+
+    @property
+    def cancelled(self) -> Path:
+        return self.out / PLANS / f"{self.hash}.cancelled"
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self.cancelled.exists()
+
+    @property
+    def asked(self) -> float:
+        """When a command last asked for it, by the clock of the file system."""
+        return self.path.stat().st_mtime
+
+    def cancel(self) -> None:
+        """Have its workers stop; what is done stays, and the rest can be asked for again."""
+        create_exclusively(self.cancelled, b"")
+
+    @cached_property
+    def entries(self) -> list[dict[str, Json]]:
+        """The requests as they are written, by which ten thousand of them are listed quickly."""
+        try:
+            values = parse_json(read_regular(self.path))
+            requests = values["requests"] if isinstance(values, dict) else None
+            return _ENTRIES.validate_python(requests)
+        except (ValueError, KeyError) as error:
+            raise UsageError(
+                f"{self.path}: not a plan ({type(error).__name__}); remove it, and run the command "
+                "that wrote it again"
+            ) from error
+
+    @property
+    def runs(self) -> list[str]:
+        """The ids of its requests."""
+        return [str(entry["run"]) for entry in self.entries]
+
+    def request(self, place: int) -> RunRequest:
+        """One of its requests, by its place in the list."""
+        try:
+            return RunRequest.model_validate(self.entries[place])
+        except ValidationError as error:
+            raise UsageError(
+                f"{self.path}: request {place + 1} is not one of this version of mlagentbench; run "
+                "the command that wrote it again"
+            ) from error
+
+
+_ENTRIES = TypeAdapter(list[dict[str, Json]])
+
+
+def plan_files(out: Path) -> list[PlanFile]:
+    """All plans below OUT, those that were asked for last at the end."""
+    found = [PlanFile(out, path.stem) for path in (out / PLANS).glob("[0-9a-f]*.json")]
+    return sorted(found, key=lambda file: (file.asked, file.hash))
 
 
 def plan_suite(suite: SuiteRequest, ready: ReadyTasks) -> Plan:
@@ -137,17 +224,3 @@ def disclose_cell(suite: SuiteRequest, cell: Cell, ready: Ready) -> Disclosure:
     model = choose(cell.model, suite.model_arguments)
     roles = role_choices(suite, cell)
     return disclose_run(load_task(cell.task), suite.settings, ready, cell.agent, model, roles)
-
-
-def unfinished(requests: Iterable[RunRequest], out: Path) -> list[RunRequest]:
-    """The requests that something is left to do for."""
-    return [request for request in requests if not _is_finished(request, request.directory(out))]
-
-
-def _is_finished(request: RunRequest, run: RunDirectory) -> bool:
-    """Whether a run has its grade, and no budget left to continue with."""
-    history = read_journal(run.journal)
-    return (
-        not goes_on(history, request.limits(history))
-        and final_grade(run, len(history.steps)) is not None
-    )

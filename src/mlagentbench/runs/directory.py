@@ -10,6 +10,7 @@ from mlagentbench.runs.lease import FILE as LEASE
 from mlagentbench.runs.lease import (
     Holder,
     Lease,
+    LeaseWatch,
     OnWait,
     Pause,
     Releasable,
@@ -106,13 +107,19 @@ class RunDirectory:
         holder = current_holder(self.path)
         return None if holder is None or holder.is_gone else holder
 
-    def hold(self, on_wait: OnWait | None = None, pause: Pause = time.sleep) -> "HeldRun":
+    def hold(
+        self,
+        on_wait: OnWait | None = None,
+        pause: Pause = time.sleep,
+        watch: LeaseWatch | None = None,
+    ) -> "HeldRun":
         """Take the run's lease; RunHeld names the process that has it.
 
-        Waits as long as it takes to see that a silent holder is alive, and for `gc` to end.
+        Waits for `gc` to end and, without a `watch`, as long as it takes to see that a silent
+        holder is alive.
         """
         above = newest_generation((self.journal, *self.appended_files))
-        lease = take_lease(self.path, above, on_wait, pause)
+        lease = take_lease(self.path, above, on_wait, pause, watch=watch)
         try:
             await_release(self.objects, on_wait, pause)
             return HeldRun(self, lease)

@@ -50,10 +50,12 @@ EventName = Literal[
     "taken over",
     "edited",
     "new holder",
+    "worker",
 ]
 """limits: other limits hold from here on. branched: the lines above are another run's history.
 taken over: they are also another agent's. edited: the last observation was replaced.
-new holder: another process continues the run, since the one before had fallen silent."""
+new holder: another process continues the run, since the one before had fallen silent.
+worker: where an engine carries the run out from here on."""
 
 
 class Line(Record):

@@ -41,6 +41,8 @@ MAX_LEASE = 1_000_000
 WIDTH = 1024
 """Bytes of a lease file: it is renewed in place, and never becomes longer."""
 LOOKS_PER_RENEWAL = 4
+LONGEST_NAME = 200
+"""Characters of where a worker is."""
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 OnWait = Callable[[str], None]
@@ -83,12 +85,15 @@ class Holder(Record):
     started: int
     """When the process started, in clock ticks after the machine did: process ids are reused."""
     token: str
+    worker: str = ""
+    """Where an engine runs it, as "slurm job 12_3 on n2"; empty for a command of a person."""
     renewals: int = 0
     released: bool = False
 
     @property
     def described(self) -> str:
-        return f"process {self.pid} of {self.owner} on {self.host}"
+        place = f" ({self.worker})" if self.worker else ""
+        return f"process {self.pid} of {self.owner} on {self.host}{place}"
 
     @property
     def is_gone(self) -> bool:
@@ -225,17 +230,30 @@ class _Renewing:
 
 
 _RENEWING = _Renewing()
+_WORKER = ""
 
 
 # Taking
 
 
+def name_worker(worker: str) -> None:
+    """Have all leases that this process takes from now on say where it works."""
+    global _WORKER
+    _WORKER = worker[:LONGEST_NAME]
+
+
 def take_lease(
-    directory: Path, above: int = 0, on_wait: OnWait | None = None, pause: Pause = time.sleep
+    directory: Path,
+    above: int = 0,
+    on_wait: OnWait | None = None,
+    pause: Pause = time.sleep,
+    *,
+    watch: "LeaseWatch | None" = None,
 ) -> Lease:
     """Take the lease of a directory; RunHeld as soon as its holder is seen to renew it.
 
-    A silent holder is watched until its lease is void. The new generation is larger than `above`.
+    A silent holder is watched until its lease is void. With a `watch`, that has happened before:
+    RunHeld says at once that it is not void. The new generation is larger than `above`.
     """
     times = LeaseTimes.chosen()
     directory.mkdir(parents=True, exist_ok=True)
@@ -244,7 +262,10 @@ def take_lease(
         holder, silent = current_holder(directory), False
         last_renewal = None if holder is None else _changed(lease_file(directory, newest))
         if holder is not None and not holder.is_gone:
-            _require_silence(directory, times, on_wait, pause)
+            if watch is None:
+                _require_silence(directory, on_wait, pause)
+            elif not watch.look(directory).is_void:
+                raise RunHeld(directory, holder.described)
             if _newest(directory) != newest:
                 continue
             silent = True
@@ -254,24 +275,69 @@ def take_lease(
             return lease
 
 
-def _require_silence(
-    directory: Path, times: LeaseTimes, on_wait: OnWait | None, pause: Pause
-) -> None:
+def _require_silence(directory: Path, on_wait: OnWait | None, pause: Pause) -> None:
     """Return once the lease is free or void; RunHeld when it is renewed."""
-    first = seen = current_holder(directory)
-    if first is not None and on_wait is not None:
-        on_wait(
-            f"{directory} is held by {first.described}; waiting until it renews its lease (every "
-            f"{times.renewal:g} s) or has been silent for {times.void:g} s"
+    watch = LeaseWatch()
+    seen = watch.look(directory)
+    if seen.holder is not None and on_wait is not None:
+        on_wait(f"{directory} is held by {seen.holder.described}; {watch.described}")
+    while seen.holder is not None and not seen.is_void:
+        if seen.renewed:
+            raise RunHeld(directory, seen.holder.described)
+        pause(watch.pause)
+        seen = watch.look(directory)
+
+
+class Watched(Record):
+    """What is known of a lease: who holds it, if anyone does, and what was seen of the holder."""
+
+    holder: Holder | None
+    is_void: bool = False
+    """Whether the holder has been silent for so long that the lease can be taken over."""
+    renewed: bool = False
+    """Whether the holder was seen to renew it, and so is alive."""
+
+
+class LeaseWatch:
+    """Watches leases of others, without waiting: each look adds to what is known of one.
+
+    No two clocks are compared: silence is what this process has seen of it.
+    """
+
+    def __init__(self) -> None:
+        self._times = LeaseTimes.chosen()
+        self._first: dict[Path, Holder] = {}
+        self._seen: dict[Path, tuple[Holder, float]] = {}
+
+    def look(self, directory: Path) -> Watched:
+        """What is known of the lease of a directory now."""
+        holder = current_holder(directory)
+        if holder is None or holder.is_gone:
+            self._seen.pop(directory, None)
+            self._first.pop(directory, None)
+            return Watched(holder=None)
+        now = time.monotonic()
+        first = self._first.setdefault(directory, holder)
+        if self._seen.get(directory, (None, now))[0] != holder:
+            self._seen[directory] = (holder, now)
+        return Watched(
+            holder=holder,
+            is_void=now - self._seen[directory][1] > self._times.void,
+            renewed=holder != first,
         )
-    silent_since = time.monotonic()
-    while seen is not None and not seen.is_gone:
-        if time.monotonic() - silent_since > times.void:
-            return
-        if seen != first:
-            raise RunHeld(directory, seen.described)
-        pause(times.renewal / LOOKS_PER_RENEWAL)
-        seen = current_holder(directory)
+
+    @property
+    def pause(self) -> float:
+        """Seconds between two looks."""
+        return min(1.0, self._times.renewal / LOOKS_PER_RENEWAL)
+
+    @property
+    def described(self) -> str:
+        """What is being waited for, for people."""
+        return (
+            f"waiting until it renews its lease (every {self._times.renewal:g} s) or has been "
+            f"silent for {self._times.void:g} s"
+        )
 
 
 def await_release(
@@ -310,6 +376,7 @@ def _create(
         pid=os.getpid(),
         started=_start_of(os.getpid()) or 0,
         token=f"{generation}-{secrets.token_hex(8)}",
+        worker=_WORKER,
     )
     file = lease_file(directory, generation)
     if not _create_file(file, _encoded(holder)):

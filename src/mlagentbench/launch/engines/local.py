@@ -1,97 +1,23 @@
-"""Run requests on this machine, in this process: one Inspect evaluation of all of them."""
+"""Run requests on this machine, in this process: a worker for the runs of one command."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import redirect_stdout
-from io import StringIO
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from mlagentbench.inspect_startup import load_clients, load_only_what_is_used
-from mlagentbench.launch.batch import Batch
 from mlagentbench.launch.engines.engine import EngineOptions
-from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.launch.plan import RunRequest
-from mlagentbench.models.model_check import explain_prerequisites
-
-if TYPE_CHECKING:
-    import inspect_ai
-    from inspect_ai.model import ModelCost
+from mlagentbench.launch.worker import Worker, WorkerOptions
 
 
 class LocalEngine:
     """This machine, this process, `jobs` runs at a time."""
 
     def __init__(self, options: EngineOptions) -> None:
-        self._out = options.out
-        self._jobs = options.jobs
-        self._console = options.console
+        self._options = options
 
     def execute(self, requests: Sequence[RunRequest]) -> None:
-        if not requests:
-            return
-        load_only_what_is_used()
-        if any(request.agent.may_call_clients for request in requests):
-            load_clients()
-        from inspect_ai import eval
+        if requests:
+            options = WorkerOptions(jobs=self._options.jobs, wait=False)
+            only = [request.run for request in requests]
+            Worker(self._options.out, options, self._options.console, only).work()
 
-        live = LiveProgress(self._console, total=len(requests))
-        batch = Batch(self._out, {request.run: request for request in requests}, live)
-        tasks = list(_inspect_tasks(requests))
-        # Inspect prints messages about its log directory, which are not useful here.
-        quiet = redirect_stdout(StringIO())
-        with batch.executing(), live, quiet, explain_prerequisites("Inspect"):
-            logs = eval(
-                tasks,
-                log_dir=str(self._out / "logs"),
-                model=None,
-                model_cost_config=_prices(requests),
-                max_tasks=self._jobs,
-                max_samples=self._jobs,
-                max_sandboxes=self._jobs,
-                display="none",
-                log_level="error",
-                score_display=False,
-                ctl_server=False,
-            )
-        # When interrupted, Inspect returns no logs, or those of the finished tasks.
-        if len(logs) < len(tasks) or any(log.status == "cancelled" for log in logs):
-            raise KeyboardInterrupt
-
-
-def _inspect_tasks(requests: Sequence[RunRequest]) -> "Iterator[inspect_ai.Task]":
-    """An Inspect task for each cell: the requests that differ only in their run."""
-    cells: dict[str, list[RunRequest]] = {}
-    for request in requests:
-        cell = request.model_dump_json(exclude={"run", "epoch", "resumes"})
-        cells.setdefault(cell, []).append(request)
-    yield from map(_inspect_task, cells.values())
-
-
-def _inspect_task(requests: Sequence[RunRequest]) -> "inspect_ai.Task":
-    from inspect_ai import task_with
-
-    from mlagentbench.launch.inspect_task import registered_task, samples_of
-
-    request = requests[0]
-    task = registered_task(request.task, request.settings)
-    config = task.config
-    if request.max_retries is not None:
-        config = config.model_copy(update={"max_retries": request.max_retries})
-    return task_with(
-        task,
-        dataset=samples_of(requests),
-        solver=request.agent.info.solver(**request.agent.settings),
-        model=request.model.bound(),
-        model_roles={role: choice.bound() for role, choice in request.roles.items()},
-        config=config,
-    )
-
-
-def _prices(requests: Sequence[RunRequest]) -> "dict[str, ModelCost] | None":
-    from inspect_ai.model import ModelCost
-
-    prices = {
-        name: ModelCost.model_validate(cost)
-        for request in requests
-        for name, cost in request.prices.items()
-    }
-    return prices or None
+    def cancel(self) -> None:
+        """Nothing is left to stop: its worker is this process, which sees a cancelled plan."""

@@ -1,0 +1,213 @@
+"""How far the runs of a plan have come, as their directories say: what `jobs status` shows.
+
+Only the last lines of journals are read, so that thousands of runs take a moment.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from mlagentbench.errors import UsageError
+from mlagentbench.fs import parse_json
+from mlagentbench.launch.plan import PlanFile, RunRequest, plan_files
+from mlagentbench.records import Json, Record
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import read_journal
+from mlagentbench.runs.lease import FILE as LEASE
+from mlagentbench.runs.lease import WIDTH, Holder
+from mlagentbench.runs.results import final_grade, read_run
+from mlagentbench.runs.resumption import BROKEN_OFF, goes_on, last_limits
+
+RunStateName = Literal["done", "running", "waiting", "failed", "cancelled"]
+STATES: tuple[RunStateName, ...] = ("done", "running", "waiting", "failed", "cancelled")
+TAIL = 8192
+"""Bytes of a journal's end in which its outcome is looked for."""
+SHOWN = 300
+
+
+class RunState(Record):
+    """How far one run has come."""
+
+    run: str
+    state: RunStateName
+    plan: str
+    where: str = ""
+    """The process that works on a running one."""
+    step: int | None = None
+    """The steps that a running one has done."""
+    left: str = ""
+    """What a running one has left of its budget."""
+    cause: str = ""
+    """Why a failed one failed, or what a waiting one waits for."""
+
+
+class PlanState(Record):
+    """How far all runs of the plans below OUT have come."""
+
+    runs: tuple[RunState, ...]
+
+    def of(self, state: RunStateName) -> list[RunState]:
+        return [one for one in self.runs if one.state == state]
+
+    @property
+    def counts(self) -> dict[RunStateName, int]:
+        return {name: len(self.of(name)) for name in STATES}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is running or waiting."""
+        return all(one.state not in ("running", "waiting") for one in self.runs)
+
+
+class PlannedRun:
+    """A run that a plan asks for; the plan that asked last decides how."""
+
+    def __init__(self, file: PlanFile, place: int, run: str, asked: float) -> None:
+        self.file = file
+        self.place = place
+        self.run = run
+        self.asked = asked
+
+    @cached_property
+    def directory(self) -> RunDirectory:
+        return RunDirectory(self.file.out, Path(self.run))
+
+    @property
+    def request(self) -> RunRequest:
+        return self.file.request(self.place)
+
+    def state(self) -> RunState:
+        """How far it has come; a run whose files are damaged has failed."""
+        folder = f"{self.file.out}/{self.run}"
+        try:
+            return self._state(folder, _names(folder))
+        except UsageError as error:
+            return self._is("failed", cause=str(error))
+
+    def _state(self, folder: str, names: frozenset[str]) -> RunState:
+        if _may_be_held(folder, names) and (holder := self.directory.holder) is not None:
+            return self._running(holder)
+        if "journal.jsonl" in names and "grades.jsonl" in names and self._is_done(folder):
+            return self._is("done")
+        if (failure := self._failure(names)) is not None:
+            return self._is("failed", cause=failure)
+        if self.file.is_cancelled:
+            return self._is("cancelled")
+        return self._is("waiting", cause="interrupted" if "journal.jsonl" in names else "")
+
+    def _is(self, state: RunStateName, cause: str = "") -> RunState:
+        return RunState(run=self.run, state=state, plan=self.file.hash, cause=cause)
+
+    def _running(self, holder: Holder) -> RunState:
+        """With its steps, and what is left of its budget."""
+        running = self._is("running").model_copy(update={"where": holder.described})
+        try:
+            history = read_journal(self.directory.journal)
+        except UsageError:  # its first lines are being written
+            return running
+        limits = last_limits(history)
+        left = () if limits is None else limits.left(history.usage).items()
+        texts = ", ".join(limit.text(amount) for limit, amount in left)
+        return running.model_copy(update={"step": len(history.steps), "left": texts})
+
+    def _is_done(self, folder: str) -> bool:
+        """Whether it has its grade, and no budget to continue with."""
+        ended = _ended(f"{folder}/journal.jsonl")
+        if ended is None or self.file.entries[self.place].get("resumes"):
+            return is_finished(self.request, self.directory)
+        return ended not in BROKEN_OFF
+
+    def _failure(self, names: frozenset[str]) -> str | None:
+        """Why it failed since it was last asked for; None if it did not."""
+        run = self.directory
+        if "failure.txt" in names and run.failure.stat().st_mtime > self.asked:
+            return run.failure.read_text("utf-8", "replace").strip()[:SHOWN]
+        if "journal.jsonl" in names and _ended(str(run.journal)) == "failed":
+            if run.journal.stat().st_mtime <= self.asked:
+                return None
+            outcome = read_run(run).outcome
+            return "failed" if outcome is None else f"{outcome.cause}: {outcome.detail}"[:SHOWN]
+        return None
+
+
+def planned_runs(files: Iterable[PlanFile]) -> list[PlannedRun]:
+    """The runs of these plans, each once; where several ask for one, the last of them decides."""
+    found: dict[str, PlannedRun] = {}
+    for file in files:
+        asked = file.asked
+        for place, run in enumerate(file.runs):
+            found[run] = PlannedRun(file, place, run, asked)
+    return list(found.values())
+
+
+def plan_state(out: Path) -> PlanState:
+    """How far the plans below OUT have come; a UsageError if there are none."""
+    runs = planned_runs(plan_files(out))
+    if not runs:
+        raise UsageError(
+            f"{out} has no plans; name the --out directory of a run command that was started"
+        )
+    return PlanState(runs=tuple(run.state() for run in runs))
+
+
+def unfinished(requests: Iterable[RunRequest], out: Path) -> list[RunRequest]:
+    """The requests that something is left to do for."""
+    return [request for request in requests if not is_finished(request, request.directory(out))]
+
+
+def is_finished(request: RunRequest, run: RunDirectory) -> bool:
+    """Whether a run has its grade, and no budget left to continue with."""
+    if not run.journal.exists():
+        return False
+    history = read_journal(run.journal)
+    return (
+        not goes_on(history, request.limits(history))
+        and final_grade(run, len(history.steps)) is not None
+    )
+
+
+def _names(folder: str) -> frozenset[str]:
+    try:
+        return frozenset(os.listdir(folder))  # noqa: PTH208
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
+
+
+def _may_be_held(folder: str, names: frozenset[str]) -> bool:
+    """Whether a lease has not been released; its holder may be dead."""
+    leases = [name for name in names if LEASE.fullmatch(name)]
+    if not leases:
+        return False
+    try:
+        with open(f"{folder}/{max(leases)}", "rb") as file:  # noqa: PTH123
+            return b'"released":true' not in file.read(WIDTH)
+    except OSError:  # the next holder has tidied up
+        return True
+
+
+def _ended(journal: str) -> str | None:
+    """The kind of outcome that a journal ends with; None if its end does not tell."""
+    for line in _last_lines(journal):
+        if line.get("kind") == "outcome":
+            outcome = line.get("outcome")
+            return str(outcome.get("kind")) if isinstance(outcome, dict) else None
+        if line.get("kind") != "event" or line.get("event") == "resumed":
+            return None
+    return None
+
+
+def _last_lines(journal: str) -> Iterator[dict[str, Json]]:
+    """The journal's last whole lines, from its end."""
+    with open(journal, "rb") as file:  # noqa: PTH123
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - TAIL))
+        lines = file.read().split(b"\n")
+    for line in reversed(lines[1:] if size > TAIL else lines):
+        try:
+            value = parse_json(line) if line else None
+        except ValueError:  # half of a line
+            continue
+        if isinstance(value, dict):
+            yield value
