@@ -54,7 +54,10 @@ class DockerProvider(SandboxProvider):
         return f"container of {find_engine().version}"
 
     def require(self) -> None:
+        from mlagentbench.sandbox.docker.container_engine import find_engine
+
         self.isolation()
+        find_engine().remove_leftovers()
 
     def kill_leftover(self, written: bytes) -> None:
         from mlagentbench.sandbox.docker.container import LeftContainer
