@@ -55,7 +55,9 @@ class DockerProvider(SandboxProvider):
 
     def require(self) -> None:
         from mlagentbench.sandbox.docker.container_engine import find_engine
+        from mlagentbench.sandbox.linux_only import require_linux
 
+        require_linux()
         self.isolation()
         find_engine().remove_leftovers()
 
