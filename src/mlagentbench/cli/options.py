@@ -74,7 +74,14 @@ OutArgument = Annotated[
     typer.Argument(metavar="OUT", help="The --out directory of the command that planned them."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-Jobs = Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Runs in parallel.")]
+Jobs = Annotated[
+    str,
+    typer.Option(
+        "--jobs",
+        metavar="N|auto",
+        help="The most runs at once; auto: as many as the machine's cores, memory and GPUs allow.",
+    ),
+]
 
 RoleOption = Annotated[
     list[str] | None,
@@ -105,6 +112,15 @@ Prices = Annotated[
 ]
 
 
+def read_jobs(text: str) -> int | None:
+    """The most runs at once; None for auto."""
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"--jobs {text}: expected a number from 1, or auto")
+    return int(text)
+
+
 def chosen(tasks: list[str] | None, suite: str | None, every: bool) -> list[str]:
     """The ids of the tasks that a person named, by TASK..., --suite or --all."""
     from mlagentbench.tasks.suites import chosen_tasks
@@ -114,17 +130,22 @@ def chosen(tasks: list[str] | None, suite: str | None, every: bool) -> list[str]
     return chosen_tasks(tasks or [], "all" if every else suite)
 
 
-def engine_option() -> GeneratedOption:
-    """Where runs are executed."""
+def engine_options() -> Iterator[GeneratedOption]:
+    """Where runs are executed, and how."""
     from mlagentbench.launch.engines.engine import ENGINES
 
-    known = ", or ".join(f"{one.name} ({one.description})" for one in ENGINES.values())
-    return GeneratedOption("engine", f"Where runs are executed: {known}.", metavar="NAME")
+    known = ", or ".join(f"{one.spelled} ({one.description})" for one in ENGINES.values())
+    yield GeneratedOption("engine", f"Where runs are executed: {known}.", metavar="NAME")
+    yield GeneratedOption(
+        "engine_options",
+        "Its options, as partition=gpu,time=8h, or a .toml file.",
+        metavar="KEY=VALUE,...",
+    )
 
 
 def resume_options() -> Iterator[GeneratedOption]:
     """The options of commands that continue runs, which depend on what is installed."""
-    yield engine_option()
+    yield from engine_options()
     yield from limit_options()
 
 

@@ -19,8 +19,9 @@ from mlagentbench.cli.options import (
     SeedOption,
     SuiteOption,
     TierOption,
-    engine_option,
+    engine_options,
     limit_options,
+    read_jobs,
 )
 
 if TYPE_CHECKING:
@@ -102,6 +103,10 @@ ModelsOption = Annotated[
         help="Inspect model names, separated by commas.",
     ),
 ]
+GpusOption = Annotated[
+    int | None,
+    typer.Option("--gpus", metavar="N", min=0, help="GPUs of each run (default: the task's)."),
+]
 MaxRetries = Annotated[
     int | None,
     typer.Option(
@@ -150,7 +155,8 @@ def run_options() -> Iterator[GeneratedOption]:
     yield GeneratedOption("preset", f"A whole plan: {presets}.", metavar="NAME")
     known = ", or ".join(f"{one.name} ({one.description})" for one in SANDBOXES.values())
     yield GeneratedOption("sandbox", f"{known}.", metavar="NAME")
-    yield engine_option()
+    yield GeneratedOption("image", "Base image of --sandbox docker.", metavar="IMAGE")
+    yield from engine_options()
     yield from limit_options()
 
 
@@ -165,7 +171,8 @@ def run(
     mini_seed: SeedOption = "public",
     runs: RunsOption = None,
     out: OutOption = Path("results"),
-    jobs: Jobs = 1,
+    jobs: Jobs = "1",
+    gpus: GpusOption = None,
     feedback: FeedbackOption = "none",
     protocol: ProtocolOption = None,
     primary: PrimaryOption = None,
@@ -199,7 +206,8 @@ def run(
         models=models,
         runs=runs,
         out=out,
-        jobs=jobs,
+        jobs=read_jobs(jobs),
+        gpus=gpus,
         roles=role or [],
         model_arguments=model_argument or [],
         prices=prices,

@@ -2,17 +2,24 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from mlagentbench.agents.custom_agent import is_file, load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo, find_agent
 from mlagentbench.environment.actions.action_sets import choose_actions
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.engines.engine import DEFAULT_ENGINE, known_engine
+from mlagentbench.launch.engines.engine import (
+    DEFAULT_CHOICE,
+    DEFAULT_ENGINE,
+    OPTIONS,
+    EngineChoice,
+    choose_engine,
+)
 from mlagentbench.launch.presets.preset import (
     PAPER_RUNS,
     PAPER_SECONDS,
@@ -21,6 +28,7 @@ from mlagentbench.launch.presets.preset import (
     Protocol,
 )
 from mlagentbench.limit_table import LIMITS, BudgetLimits, read_limits
+from mlagentbench.machine.ledger import Need
 from mlagentbench.models.model_check import read_prices
 from mlagentbench.models.model_choice import (
     NO_MODEL,
@@ -32,13 +40,13 @@ from mlagentbench.models.model_choice import (
 from mlagentbench.models.sharing.plan_limits import PlanLimits, read_shared_limits
 from mlagentbench.program_services.services import with_tool_role
 from mlagentbench.records import Json, Pair, Record, Tier
-from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
+from mlagentbench.sandbox.sandbox_registry import SANDBOXES, default_sandbox
 from mlagentbench.statistics.cell_marks import agent_text
 from mlagentbench.statistics.primary_pair import find_pair, no_such_pair
 from mlagentbench.statistics.reference_rows import REFERENCE_AGENTS
 from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.make_ready import Ready
-from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages
+from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages, PythonEnvs
 from mlagentbench.tasks.spec import TaskSpec
 from mlagentbench.tasks.suites import Variant, chosen_tasks, in_variants
 from mlagentbench.tasks.task import load_task
@@ -64,9 +72,13 @@ class RunSettings(Record):
     mini_seed: MiniSeed = "public"
     feedback: Annotated[str, AfterValidator(_feedback)] = "none"
     protocol: Protocol = "ours"
-    sandbox: Annotated[str, AfterValidator(_sandbox)] = DEFAULT_SANDBOX
+    sandbox: Annotated[str, AfterValidator(_sandbox)] = Field(default_factory=default_sandbox)
+    image: str | None = None
+    """The base image of the sandbox; None for its default, or if it uses none."""
     budget: BudgetLimits = BudgetLimits()
     """The limits that were asked for; read_settings reads them from max_NAME."""
+    gpus: Annotated[int | None, Field(ge=0)] = None
+    """GPUs of each run instead of what its task asks for."""
     interactive: bool = False
     primary: Pair | None = None
     """The comparison that the runs are made for."""
@@ -77,6 +89,14 @@ class RunSettings(Record):
         steps = PAPER_STEPS if paper else spec.limits.steps
         seconds = PAPER_SECONDS if paper else spec.limits.time
         return BudgetLimits(steps=steps, time=seconds).with_amounts(self.budget)
+
+    def need(self, spec: TaskSpec) -> Need:
+        """The cores, memory and GPUs of a run of this task."""
+        return spec.resources.need(self.gpus)
+
+    def python_envs(self) -> PythonEnvs:
+        """Where the virtual environments of such runs are."""
+        return SANDBOXES[self.sandbox].python_envs(self.image)
 
     def feedback_calls(self) -> int:
         """How often Validate Submission may report the metric."""
@@ -162,6 +182,19 @@ def parse_setting(item: str, where: str) -> tuple[str, Json]:
         return key.strip(), value.strip().strip("\"'")
 
 
+def read_engine(engine: str, options: str) -> EngineChoice:
+    """Read --engine and --engine-options: KEY=VALUE,... or a TOML file of them."""
+    if options.endswith(".toml"):
+        try:
+            with Path(options).open("rb") as file:
+                return choose_engine(engine, tomllib.load(file))
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise UsageError(f"{OPTIONS} {options}: {reason}") from error
+    given = dict(parse_setting(item, f"{OPTIONS}:") for item in split_list(options))
+    return choose_engine(engine, given)
+
+
 ReadyTasks = dict[tuple[str, AddedPackages], Ready]
 """The data and virtual environment of each task, for each set of added packages."""
 
@@ -187,8 +220,9 @@ class SuiteRequest(Record):
     settings: RunSettings
     runs: int
     out: Path
-    jobs: int
-    engine: str = DEFAULT_ENGINE
+    jobs: int | None
+    """The most runs at once; None: as many as there are slots for."""
+    engine: EngineChoice = DEFAULT_CHOICE
     roles: dict[str, str] = {}
     model_arguments: dict[str, Json] = {}
     prices: Path | None = None
@@ -202,7 +236,11 @@ class SuiteRequest(Record):
         """Read the options of `run`; a UsageError names a wrong one."""
         if options.get("primary") == "":
             raise UsageError("--primary: is empty; expected A:B, two of the agents")
-        given = {name: value for name, value in options.items() if value not in (None, "")}
+        given = {
+            name: value
+            for name, value in options.items()
+            if value not in (None, "") or name == "jobs"  # None: as many as there are slots for
+        }
         if preset is not None:
             given = PRESETS.find(preset, f"--preset {preset}").filled(given)
         return cls._read(**given)
@@ -218,8 +256,9 @@ class SuiteRequest(Record):
         models: str = NO_MODEL,
         runs: int | None = None,
         out: Path,
-        jobs: int = 1,
+        jobs: int | None = 1,
         engine: str = DEFAULT_ENGINE,
+        engine_options: str = "",
         roles: Sequence[str] = (),
         model_arguments: Sequence[str] = (),
         prices: Path | None = None,
@@ -231,15 +270,17 @@ class SuiteRequest(Record):
         **settings: Any,
     ) -> "SuiteRequest":
         chosen = read_settings(settings, option_of=lambda name: f"--{name.replace('_', '-')}")
+        image = SANDBOXES[chosen.sandbox].base_image(chosen.image)
+        chosen = chosen.model_copy(update={"image": image})
         priced = [limit.option for limit, _ in chosen.budget.items() if limit.needs_prices]
         for option in [*priced, *([] if max_spend is None else ["--max-spend"])]:
             if prices is None:
                 raise UsageError(
                     f"{option} needs the models' prices: --prices FILE (see docs/models.md)"
                 )
-        if chosen.interactive and jobs > 1:
+        if chosen.interactive and jobs != 1:
             raise UsageError(
-                f"--interactive with --jobs {jobs}: a person answers one run at a time"
+                f"--interactive with --jobs {jobs or 'auto'}: a person answers one run at a time"
             )
         choices, model_names = parse_agents(agents), split_list(models)
         if not choices:
@@ -255,7 +296,7 @@ class SuiteRequest(Record):
             runs=runs or (PAPER_RUNS if chosen.protocol == "paper" else 1),
             out=out.absolute(),
             jobs=jobs,
-            engine=known_engine(engine),
+            engine=read_engine(engine, engine_options),
             roles=(roles_asked := dict(map(parse_role, roles))),
             model_arguments=parse_arguments(model_arguments),
             prices=prices,

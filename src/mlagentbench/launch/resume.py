@@ -13,12 +13,7 @@ from mlagentbench.agents.custom_agent import load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo
 from mlagentbench.errors import UsageError
 from mlagentbench.grading.regrade import score_runs
-from mlagentbench.launch.engines.engine import (
-    DEFAULT_ENGINE,
-    ENGINES,
-    EngineOptions,
-    known_engine,
-)
+from mlagentbench.launch.engines.engine import DEFAULT_CHOICE, DEFAULT_ENGINE, EngineChoice
 from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.plan import Plan, RunRequest, request_of_cell
 from mlagentbench.launch.request import (
@@ -27,6 +22,7 @@ from mlagentbench.launch.request import (
     ReadyTasks,
     RunSettings,
     SuiteRequest,
+    read_engine,
     role_choices,
 )
 from mlagentbench.launch.suite import check_requirements, make_tasks_ready, outcome_of
@@ -62,8 +58,8 @@ class ResumeOptions(Record):
     agent: str | None = None
     model_arguments: dict[str, Json] = {}
     prices: Path | None = None
-    jobs: int = 1
-    engine: str = DEFAULT_ENGINE
+    jobs: int | None = 1
+    engine: EngineChoice = DEFAULT_CHOICE
 
     @classmethod
     def read(
@@ -72,8 +68,9 @@ class ResumeOptions(Record):
         model_arguments: Sequence[str] = (),
         agent: str | None = None,
         prices: Path | None = None,
-        jobs: int = 1,
+        jobs: int | None = 1,
         engine: str = DEFAULT_ENGINE,
+        engine_options: str = "",
         **limits: Json,
     ) -> "ResumeOptions":
         """Read the options of `resume` and `runs branch`; a UsageError names a wrong one."""
@@ -83,7 +80,7 @@ class ResumeOptions(Record):
             model_arguments=parse_arguments(model_arguments),
             prices=prices,
             jobs=jobs,
-            engine=known_engine(engine),
+            engine=read_engine(engine, engine_options),
         )
 
 
@@ -113,6 +110,7 @@ def continue_runs(
     for request in requests:
         check_requirements(request, console)
     out, interrupted = runs[0].out, False
+    engine = how.engine.make(out, how.jobs, console)
     create_output(out)
     try:
         ready = [make_tasks_ready(request, console) for request in requests]
@@ -122,7 +120,6 @@ def continue_runs(
         plan = Plan(requests=tuple(map(_run_request, continued, requests)))
         if plan.requests:
             plan.write(out)
-            engine = ENGINES[how.engine].make(EngineOptions(out, how.jobs, console))
             engine.execute(plan.requests)
     except KeyboardInterrupt:
         interrupted = True
@@ -226,6 +223,7 @@ def settings_of(run: RunDirectory, record: RunRecord, raised: BudgetLimits) -> R
         feedback=facts.feedback,
         protocol="paper" if facts.protocol == "paper" else "ours",
         sandbox=facts.sandbox,
+        gpus=facts.gpus,
         interactive=facts.interactive,
         budget=limits,
     )

@@ -26,6 +26,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.launch.evaluate import Evaluation
 from mlagentbench.launch.plan import PlanFile, plan_files
 from mlagentbench.launch.plan_state import PlannedRun, planned_runs
+from mlagentbench.machine.slots import most_at_once
 from mlagentbench.models.sharing.plan_share import plan_share
 from mlagentbench.records import Record
 from mlagentbench.runs.lease import LeaseWatch, name_worker
@@ -220,7 +221,8 @@ class Worker:
             return list(free)
         first = random.randrange(len(free))
         ordered = [*free[first:], *free[:first]]
-        size = max(self._options.jobs or 1, min(LARGEST_CHUNK, int(CHUNK_SECONDS / self._pace)))
+        jobs = self._options.jobs or most_at_once(run.request.need() for run in free)
+        size = max(jobs, min(LARGEST_CHUNK, int(CHUNK_SECONDS / self._pace)))
         return [run for run in ordered if run.file == ordered[0].file][:size]
 
     # Doing it

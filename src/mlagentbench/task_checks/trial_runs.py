@@ -12,6 +12,7 @@ from mlagentbench.environment.workspace import Workspace, sandbox_spec, workspac
 from mlagentbench.errors import RunFailed
 from mlagentbench.grading.grade import Scored, score_snapshot, score_submission
 from mlagentbench.grading.submitted_program import fresh_directory
+from mlagentbench.machine.slots import slot_for
 from mlagentbench.program_services.services import (
     constant_services,
     grading_services,
@@ -23,7 +24,7 @@ from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshots import Snapshots
 from mlagentbench.sandbox.base import CommandResult
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.sandbox_registry import fresh_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
@@ -111,6 +112,12 @@ class Trials:
         command: str | None = None,
         overlay: Mapping[str, bytes] | None = None,
     ) -> Trial:
+        async with slot_for(self.task.spec.resources.need(), f"{name} of {self.task.id}"):
+            return await self._run_in_slot(name, epoch, command, overlay)
+
+    async def _run_in_slot(
+        self, name: str, epoch: int, command: str | None, overlay: Mapping[str, bytes] | None
+    ) -> Trial:
         run = RunDirectory(self.scratch, Path(name, str(epoch)))
         workspace = workspace_of(self.task, run, self.data)
         workspace.lay_out()
@@ -137,7 +144,7 @@ class Trials:
         seed = self.task.run_seed(epoch)
         spec = sandbox_spec(self.task, run, self.data, self.python_env, seed)
         services = run_services(self.task, self.tool, self.data.private, run.asked)
-        async with serving(services), BubblewrapSandbox(spec, services) as sandbox:
+        async with serving(services), fresh_sandbox(self.python_env, spec, services) as sandbox:
             result = await sandbox.run(shlex.split(command))
         if services is not None:
             services.usage()  # raises if a program's request could not be answered

@@ -10,12 +10,10 @@ from pathlib import Path
 
 from mlagentbench.sandbox.base import WORKSPACE, SandboxSpec
 from mlagentbench.sandbox.bwrap.visible.host_view import STARTERS, Places, host_view
+from mlagentbench.sandbox.executor.places import EXECUTOR, HOME, TMPFS_PLACES, tmpfs_size
 
-HOME = "/home/agent"
-EXECUTOR = "/run/executor.py"
-LAUNCHER = "/run/program_launcher.py"
-TMPFS_PLACES = ("/tmp", "/var/tmp", "/dev/shm", HOME)
-MIN_VAR_TMP = 64_000_000
+DEVICES = Path("/dev")
+_GPU_CONTROL = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
 
 ETC_FILES = {
     "/etc/passwd": (
@@ -39,7 +37,7 @@ class Layout:
         self.bwrap = bwrap
         self.uid = uid
         self._host = host_view(
-            spec.python_env, spec.tools, spec.gpus, None if uid is None else bwrap
+            spec.python_env, spec.tools, bool(spec.gpus), None if uid is None else bwrap
         )
         self._places = Places(self._host.places)
 
@@ -101,8 +99,7 @@ class Layout:
             self._places.made.add(Path(place))
 
     def _tmpfs(self, place: str) -> list[str]:
-        size = self.spec.limits.tmp_size
-        size = max(size, MIN_VAR_TMP) if place == "/var/tmp" else size
+        size = tmpfs_size(place, self.spec.limits.tmp_size)
         return ["--size", str(size), "--perms", "1777", "--tmpfs", place]
 
     def _workspace(self) -> Iterator[str]:
@@ -116,10 +113,15 @@ class Layout:
             yield from _remount_read_only(WORKSPACE)
 
     def _gpu_devices(self) -> Sequence[str]:
+        """The devices of its own GPUs, and those that all GPUs need."""
         if not self.spec.gpus:
             return ()
-        devices = sorted(Path("/dev").glob("nvidia*"))
-        return [word for device in devices for word in ("--dev-bind-try", str(device), str(device))]
+        names = (*(f"nvidia{gpu.minor}" for gpu in self.spec.gpus), *_GPU_CONTROL)
+        return [
+            word
+            for name in names
+            for word in ("--dev-bind-try", str(DEVICES / name), f"/dev/{name}")
+        ]
 
 
 def _remount_read_only(*places: str) -> list[str]:

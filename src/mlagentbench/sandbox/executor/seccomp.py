@@ -2,9 +2,10 @@
 
 System V shared memory, semaphores, message queues and memory files belong to no process and no
 tmpfs, so they would outlive the command. The kernel keyrings are shared with the user's session on
-the host. I/O priorities can be set for other users' processes without a trace. A network namespace
-does not confine every kind of socket: AF_VSOCK reaches the hypervisor. The rest is kernel surface
-that no experiment needs. Programs for another architecture do not run at all.
+the host. I/O priorities can be set for other users' processes without a trace. Programs that choose
+their cores could take those of other runs, and a filter cannot see which cores they choose.
+A network namespace does not confine every kind of socket: AF_VSOCK reaches the hypervisor. The rest
+is kernel surface that no experiment needs. Programs for another architecture do not run at all.
 
 Where only installed machine code may run, no process can make memory executable that it could have
 written. Files are executable where they are mapped from a mount that allows it; all mounts that a
@@ -31,6 +32,7 @@ _REFUSED = {
     "shmget": {"x86_64": 29, "aarch64": 194},
     "semget": {"x86_64": 64, "aarch64": 190},
     "msgget": {"x86_64": 68, "aarch64": 186},
+    "sched_setaffinity": {"x86_64": 203, "aarch64": 122},
     "mq_open": {"x86_64": 240, "aarch64": 180},
     "add_key": {"x86_64": 248, "aarch64": 217},
     "request_key": {"x86_64": 249, "aarch64": 218},
@@ -60,6 +62,8 @@ _PROTECT = {
     "mprotect": {"x86_64": 10, "aarch64": 226},
     "pkey_mprotect": {"x86_64": 329, "aarch64": 288},
 }
+_PRCTL = {"x86_64": 157, "aarch64": 167}
+_PR_SET_DUMPABLE = 4
 _EXEC = {
     "execve": {"x86_64": 59, "aarch64": 221},
     "execveat": {"x86_64": 322, "aarch64": 281},
@@ -100,6 +104,7 @@ def program_filter() -> bytes:
     if machine not in _ARCHITECTURES:
         raise RunFailed("sandbox", _unknown_machine(machine))
     program = _only_this_architecture(machine) + _refuse_all(_EXEC, machine)
+    program += _on(_PRCTL[machine], _not_dumpable_again())
     return b"".join([*program, _step(_RETURN, _ALLOW)])
 
 
@@ -133,13 +138,16 @@ def _refuse_all(calls: dict[str, dict[str, int]], machine: str) -> list[bytes]:
 
 
 def _executable_only_from_files() -> list[bytes]:
-    """mmap: executable memory is of a file, and never writable."""
+    """mmap: executable memory is a private copy of a file, and never writable.
+
+    Shared memory of /dev/zero could be made writable in another process.
+    """
     return [
         _load_argument(2),
         _step(_JUMP_IF_SET, mmap.PROT_EXEC, if_false=3),
         _step(_JUMP_IF_SET, mmap.PROT_WRITE, if_true=3),
         _load_argument(3),
-        _step(_JUMP_IF_SET, mmap.MAP_ANONYMOUS, if_true=1),
+        _step(_JUMP_IF_SET, mmap.MAP_ANONYMOUS | mmap.MAP_SHARED, if_true=1),
         _step(_RETURN, _ALLOW),
         _refuse(errno.EPERM),
     ]
@@ -150,6 +158,16 @@ def _never_executable() -> list[bytes]:
     return [
         _load_argument(2),
         _step(_JUMP_IF_SET, mmap.PROT_EXEC, if_true=1),
+        _step(_RETURN, _ALLOW),
+        _refuse(errno.EPERM),
+    ]
+
+
+def _not_dumpable_again() -> list[bytes]:
+    """prctl: a process that is not dumpable stays so."""
+    return [
+        _load_argument(0),
+        _step(_JUMP_EQUAL, _PR_SET_DUMPABLE, if_true=1),
         _step(_RETURN, _ALLOW),
         _refuse(errno.EPERM),
     ]
