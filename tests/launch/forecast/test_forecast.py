@@ -114,3 +114,13 @@ def test_the_command_prints_the_forecast_and_runs_nothing(tmp_path: Path) -> Non
     values = json.loads(printed("run", *options, "--dry-run", "--json"))
     assert (values["runs"], values["finished"]) == (1, 0)
     assert not (tmp_path / "out").exists()
+
+
+def test_slots_bound_how_many_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"": "test", "_CPUS": "4", "_MEMORY": str(64 * 2**30)}.items():
+        monkeypatch.setenv(f"MLAGENTBENCH_ALLOCATION{name}", value)
+    usual: dict[str, Any] = {"tasks": "house-price", "agents": "nop", "runs": 9}
+    assert expected(tmp_path, jobs=None, **usual).at_once == 2, "it takes 2 cores"
+    assert expected(tmp_path, jobs=8, **usual).at_once == 2
+    assert expected(tmp_path, jobs=1, **usual).at_once == 1
+    assert expected(tmp_path, jobs=None, **(usual | {"runs": 1})).at_once == 1

@@ -11,6 +11,7 @@ from mlagentbench.launch.plan import plan_suite
 from mlagentbench.launch.plan_state import unfinished
 from mlagentbench.launch.presets.estimate import Estimate, estimate
 from mlagentbench.launch.request import SuiteRequest, prices_of
+from mlagentbench.machine.slots import most_at_once
 from mlagentbench.models.model_choice import NO_MODEL
 from mlagentbench.numeric.number_format import (
     counted,
@@ -20,6 +21,7 @@ from mlagentbench.numeric.number_format import (
     tokens_text,
 )
 from mlagentbench.records import Record
+from mlagentbench.tasks.task import load_task
 
 TextOf = Callable[[float], str]
 
@@ -172,9 +174,15 @@ def _left(request: SuiteRequest) -> dict[str, int]:
 
 
 def _at_once(request: SuiteRequest, left: dict[str, int]) -> int | None:
-    if request.engine != DEFAULT_ENGINE:
+    if request.engine.name != DEFAULT_ENGINE:
         return None
-    return max(1, min(request.jobs, sum(left.values())))
+    needs = [
+        request.settings.need(load_task(cell.task).spec)
+        for cell in request.cells
+        for _ in range(left[cell.model_dump_json()])
+    ]
+    slots = most_at_once(needs)
+    return slots if request.jobs is None else min(request.jobs, slots)
 
 
 def _dollars(profile: Profile, per_input: float, per_output: float) -> Spread | None:
