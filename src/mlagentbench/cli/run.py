@@ -87,6 +87,13 @@ RecordOption = Annotated[
     Path | None,
     typer.Option("--record", metavar="FILE", help="Write the models' replies here, for replay."),
 ]
+DryRunOption = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Only say what it is expected to take: hours, tokens, dollars, disk, downloads.",
+    ),
+]
 ModelsOption = Annotated[
     str,
     typer.Option(
@@ -180,6 +187,7 @@ def run(
     max_spend: MaxSpend = None,
     max_rate: MaxRate = None,
     max_outage: MaxOutage = None,
+    dry_run: DryRunOption = False,
 ) -> None:
     """Run agents on tasks, grade what they submit, and print the results.
 
@@ -215,6 +223,8 @@ def run(
         interactive=interactive,
         **generated_values(context),
     )
+    if dry_run:
+        raise typer.Exit(_forecast(request, json_output))
     _announce(request, is_preset="preset" in generated_values(context))
     raise typer.Exit(_run(request, record, json_output))
 
@@ -229,6 +239,20 @@ def _announce(request: "SuiteRequest", is_preset: bool) -> None:
 
         for line in estimate(request).lines():
             say(line)
+
+
+def _forecast(request: "SuiteRequest", as_json: bool) -> int:
+    """Print what the runs are expected to take; returns the exit code."""
+    from mlagentbench.launch.forecast.forecast import forecast
+    from mlagentbench.terminal import print_json, tell
+
+    expected = forecast(request)
+    if as_json:
+        print_json(expected.model_dump(mode="json"))
+        return 0
+    for line in expected.lines():
+        tell(line)
+    return 0
 
 
 def _run(request: "SuiteRequest", record: Path | None, as_json: bool) -> int:
