@@ -196,7 +196,7 @@ async def _wait_for_slot(request: RunRequest, out: Path, batch: Batch, sample: s
     """Hold the run's slot from here on, if there is something to run and no other runs it."""
     run = request.directory(out)
     history = read_journal(run.journal)
-    if not batch.is_stopping and _is_free(run, batch) and goes_on(history, request.limits(history)):
+    if _is_free(run, batch) and goes_on(history, request.limits(history)):
         await _take_slot(request, run, batch, sample)
 
 
