@@ -21,8 +21,8 @@ help:
 	@echo "make format  format the code"
 	@echo "make clean   remove the venv and caches"
 
-demo: $(BASE) bubblewrap
-	@$(BIN)/mlagentbench demo
+demo: $(BASE) $(if $(SANDBOX),,bubblewrap)
+	@$(BIN)/mlagentbench demo $(if $(SANDBOX),--sandbox $(SANDBOX))
 
 test: $(READY) bubblewrap chromium
 	@$(PYTEST)

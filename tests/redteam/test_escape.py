@@ -17,7 +17,7 @@ from sandboxes import HOST_PYTHON, PYTHON, sandbox_on
 
 import mlagentbench
 from mlagentbench.sandbox.base import Bind, SandboxSpec
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 
 pytestmark = pytest.mark.slow
 

@@ -14,6 +14,7 @@ from mlagentbench.errors import RunFailed
 from mlagentbench.records import MachineCode
 from mlagentbench.sandbox.base import Bind
 from mlagentbench.sandbox.bwrap import instance
+from mlagentbench.sandbox.bwrap.bubblewrap_provider import BUBBLEWRAP
 from mlagentbench.sandbox.sandbox_check import check_machine_code
 
 pytestmark = pytest.mark.slow
@@ -147,7 +148,7 @@ def test_an_unknown_machine_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_doctor_tests_it() -> None:
-    result = asyncio.run(check_machine_code())
+    result = asyncio.run(check_machine_code(BUBBLEWRAP))
     assert (result.ok, result.problem) == (True, "")
 
 
@@ -155,7 +156,7 @@ def test_doctor_finds_mounts_that_allow_it(tmp_path: Path, monkeypatch: pytest.M
     nothing = tmp_path / "nothing.py"
     nothing.write_text("")
     monkeypatch.setattr(instance, "_NOEXEC_PROGRAM", nothing)
-    result = asyncio.run(check_machine_code())
+    result = asyncio.run(check_machine_code(BUBBLEWRAP))
     assert not result.ok
     assert result.problem.splitlines() == [
         f"executing a file in {place} is possible"
@@ -169,5 +170,5 @@ def test_a_machine_that_cannot_change_the_mounts_says_so(
     broken = tmp_path / "broken.py"
     broken.write_text("raise PermissionError(1, 'Operation not permitted', 'mount namespace')")
     monkeypatch.setattr(instance, "_NOEXEC_PROGRAM", broken)
-    result = asyncio.run(check_machine_code())
+    result = asyncio.run(check_machine_code(BUBBLEWRAP))
     assert "cannot forbid new machine code in the sandbox: PermissionError" in result.problem

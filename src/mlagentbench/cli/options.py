@@ -130,17 +130,22 @@ def chosen(tasks: list[str] | None, suite: str | None, every: bool) -> list[str]
     return chosen_tasks(tasks or [], "all" if every else suite)
 
 
-def engine_option() -> GeneratedOption:
-    """Where runs are executed."""
+def engine_options() -> Iterator[GeneratedOption]:
+    """Where runs are executed, and how."""
     from mlagentbench.launch.engines.engine import ENGINES
 
-    known = ", or ".join(f"{one.name} ({one.description})" for one in ENGINES.values())
-    return GeneratedOption("engine", f"Where runs are executed: {known}.", metavar="NAME")
+    known = ", or ".join(f"{one.spelled} ({one.description})" for one in ENGINES.values())
+    yield GeneratedOption("engine", f"Where runs are executed: {known}.", metavar="NAME")
+    yield GeneratedOption(
+        "engine_options",
+        "Its options, as partition=gpu,time=8h, or a .toml file.",
+        metavar="KEY=VALUE,...",
+    )
 
 
 def resume_options() -> Iterator[GeneratedOption]:
     """The options of commands that continue runs, which depend on what is installed."""
-    yield engine_option()
+    yield from engine_options()
     yield from limit_options()
 
 

@@ -19,7 +19,7 @@ from mlagentbench.cli.options import (
     SeedOption,
     SuiteOption,
     TierOption,
-    engine_option,
+    engine_options,
     limit_options,
     read_jobs,
 )
@@ -87,6 +87,13 @@ RecordOption = Annotated[
     Path | None,
     typer.Option("--record", metavar="FILE", help="Write the models' replies here, for replay."),
 ]
+DryRunOption = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Only say what it is expected to take: hours, tokens, dollars, disk, downloads.",
+    ),
+]
 ModelsOption = Annotated[
     str,
     typer.Option(
@@ -107,7 +114,34 @@ MaxRetries = Annotated[
         metavar="N",
         min=0,
         rich_help_panel=MODELS_PANEL,
-        help="Retries per model call (default 11, about 81 min with backoff).",
+        help="Retries of a call that the provider turned away as too many (default 11).",
+    ),
+]
+MaxSpend = Annotated[
+    float | None,
+    typer.Option(
+        "--max-spend",
+        metavar="DOLLARS",
+        rich_help_panel=MODELS_PANEL,
+        help="For all runs together; run again with more to continue. Needs --prices.",
+    ),
+]
+MaxRate = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--max-rate",
+        metavar="PROVIDER=N",
+        rich_help_panel=MODELS_PANEL,
+        help="Model calls a minute, all workers together, e.g. openai=500.",
+    ),
+]
+MaxOutage = Annotated[
+    str | None,
+    typer.Option(
+        "--max-outage",
+        metavar="TIME",
+        rich_help_panel=MODELS_PANEL,
+        help="How long runs wait for a provider that is down (default 24h); 0: retry each call.",
     ),
 ]
 
@@ -121,7 +155,8 @@ def run_options() -> Iterator[GeneratedOption]:
     yield GeneratedOption("preset", f"A whole plan: {presets}.", metavar="NAME")
     known = ", or ".join(f"{one.name} ({one.description})" for one in SANDBOXES.values())
     yield GeneratedOption("sandbox", f"{known}.", metavar="NAME")
-    yield engine_option()
+    yield GeneratedOption("image", "Base image of --sandbox docker.", metavar="IMAGE")
+    yield from engine_options()
     yield from limit_options()
 
 
@@ -149,6 +184,10 @@ def run(
     model_argument: ModelArguments = None,
     max_retries: MaxRetries = None,
     prices: Prices = None,
+    max_spend: MaxSpend = None,
+    max_rate: MaxRate = None,
+    max_outage: MaxOutage = None,
+    dry_run: DryRunOption = False,
 ) -> None:
     """Run agents on tasks, grade what they submit, and print the results.
 
@@ -173,6 +212,9 @@ def run(
         model_arguments=model_argument or [],
         prices=prices,
         max_retries=max_retries,
+        max_spend=max_spend,
+        max_rate=max_rate or [],
+        max_outage=max_outage,
         tier=tier,
         mini_seed=mini_seed,
         feedback=feedback,
@@ -181,6 +223,8 @@ def run(
         interactive=interactive,
         **generated_values(context),
     )
+    if dry_run:
+        raise typer.Exit(_forecast(request, json_output))
     _announce(request, is_preset="preset" in generated_values(context))
     raise typer.Exit(_run(request, record, json_output))
 
@@ -195,6 +239,20 @@ def _announce(request: "SuiteRequest", is_preset: bool) -> None:
 
         for line in estimate(request).lines():
             say(line)
+
+
+def _forecast(request: "SuiteRequest", as_json: bool) -> int:
+    """Print what the runs are expected to take; returns the exit code."""
+    from mlagentbench.launch.forecast.forecast import forecast
+    from mlagentbench.terminal import print_json, tell
+
+    expected = forecast(request)
+    if as_json:
+        print_json(expected.model_dump(mode="json"))
+        return 0
+    for line in expected.lines():
+        tell(line)
+    return 0
 
 
 def _run(request: "SuiteRequest", record: Path | None, as_json: bool) -> int:

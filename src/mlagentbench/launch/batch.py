@@ -13,6 +13,7 @@ from mlagentbench.environment.run_context import RunContext
 from mlagentbench.environment.run_slot import RunSlots
 from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.launch.plan import PlanFile, RunRequest
+from mlagentbench.models.sharing.shared_calls import RunShare
 from mlagentbench.runs.lease import LeaseWatch
 
 
@@ -38,12 +39,12 @@ class Batch:
         """What is known of the leases of others; None if each has to be watched."""
         self.worker = worker
         """Where an engine runs this process, for the journals; empty for a person's command."""
-        self.is_stopping = False
-        """Whether no further run is to begin."""
         self.open: dict[str, RunContext] = {}
         """The runs in progress, by their sample's uuid."""
         self.slots = RunSlots()
         """What the runs in progress hold of this machine."""
+        self.shares: dict[str, RunShare | None] = {}
+        """What the samples share with the other runs of their plan, by their uuid."""
         self.left_alone: set[str] = set()
         """The uuids of samples whose runs other processes work on, or have finished."""
 

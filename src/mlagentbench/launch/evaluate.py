@@ -72,7 +72,8 @@ class Evaluation:
                 display="none",
                 log_level="error",
                 score_display=False,
-                ctl_server=False,
+                # It costs half a second at the start, which only a process that stays is worth.
+                ctl_server=bool(self._worker),
             )
         # When interrupted, Inspect returns no logs, or those of the finished tasks.
         if len(logs) < len(tasks) or any(log.status == "cancelled" for log in logs):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +13,13 @@ from mlagentbench.agents.custom_agent import is_file, load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo, find_agent
 from mlagentbench.environment.actions.action_sets import choose_actions
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.engines.engine import DEFAULT_ENGINE, known_engine
+from mlagentbench.launch.engines.engine import (
+    DEFAULT_CHOICE,
+    DEFAULT_ENGINE,
+    OPTIONS,
+    EngineChoice,
+    choose_engine,
+)
 from mlagentbench.launch.presets.preset import (
     PAPER_RUNS,
     PAPER_SECONDS,
@@ -30,15 +37,16 @@ from mlagentbench.models.model_choice import (
     parse_arguments,
     parse_role,
 )
+from mlagentbench.models.sharing.plan_limits import PlanLimits, read_shared_limits
 from mlagentbench.program_services.services import with_tool_role
 from mlagentbench.records import Json, Pair, Record, Tier
-from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
+from mlagentbench.sandbox.sandbox_registry import SANDBOXES, default_sandbox
 from mlagentbench.statistics.cell_marks import agent_text
 from mlagentbench.statistics.primary_pair import find_pair, no_such_pair
 from mlagentbench.statistics.reference_rows import REFERENCE_AGENTS
 from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.make_ready import Ready
-from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages
+from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages, PythonEnvs
 from mlagentbench.tasks.spec import TaskSpec
 from mlagentbench.tasks.suites import Variant, chosen_tasks, in_variants
 from mlagentbench.tasks.task import load_task
@@ -64,7 +72,9 @@ class RunSettings(Record):
     mini_seed: MiniSeed = "public"
     feedback: Annotated[str, AfterValidator(_feedback)] = "none"
     protocol: Protocol = "ours"
-    sandbox: Annotated[str, AfterValidator(_sandbox)] = DEFAULT_SANDBOX
+    sandbox: Annotated[str, AfterValidator(_sandbox)] = Field(default_factory=default_sandbox)
+    image: str | None = None
+    """The base image of the sandbox; None for its default, or if it uses none."""
     budget: BudgetLimits = BudgetLimits()
     """The limits that were asked for; read_settings reads them from max_NAME."""
     gpus: Annotated[int | None, Field(ge=0)] = None
@@ -83,6 +93,10 @@ class RunSettings(Record):
     def need(self, spec: TaskSpec) -> Need:
         """The cores, memory and GPUs of a run of this task."""
         return spec.resources.need(self.gpus)
+
+    def python_envs(self) -> PythonEnvs:
+        """Where the virtual environments of such runs are."""
+        return SANDBOXES[self.sandbox].python_envs(self.image)
 
     def feedback_calls(self) -> int:
         """How often Validate Submission may report the metric."""
@@ -168,6 +182,19 @@ def parse_setting(item: str, where: str) -> tuple[str, Json]:
         return key.strip(), value.strip().strip("\"'")
 
 
+def read_engine(engine: str, options: str) -> EngineChoice:
+    """Read --engine and --engine-options: KEY=VALUE,... or a TOML file of them."""
+    if options.endswith(".toml"):
+        try:
+            with Path(options).open("rb") as file:
+                return choose_engine(engine, tomllib.load(file))
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise UsageError(f"{OPTIONS} {options}: {reason}") from error
+    given = dict(parse_setting(item, f"{OPTIONS}:") for item in split_list(options))
+    return choose_engine(engine, given)
+
+
 ReadyTasks = dict[tuple[str, AddedPackages], Ready]
 """The data and virtual environment of each task, for each set of added packages."""
 
@@ -195,12 +222,14 @@ class SuiteRequest(Record):
     out: Path
     jobs: int | None
     """The most runs at once; None: as many as there are slots for."""
-    engine: str = DEFAULT_ENGINE
+    engine: EngineChoice = DEFAULT_CHOICE
     roles: dict[str, str] = {}
     model_arguments: dict[str, Json] = {}
     prices: Path | None = None
     max_retries: int | None = None
     """Retries per model call; None for the default of our Inspect tasks."""
+    shared: PlanLimits = PlanLimits()
+    """What all runs may use together; no part of the plan, so that it can be raised."""
 
     @classmethod
     def read(cls, *, preset: str | None = None, **options: Any) -> "SuiteRequest":
@@ -229,18 +258,25 @@ class SuiteRequest(Record):
         out: Path,
         jobs: int | None = 1,
         engine: str = DEFAULT_ENGINE,
+        engine_options: str = "",
         roles: Sequence[str] = (),
         model_arguments: Sequence[str] = (),
         prices: Path | None = None,
         max_retries: int | None = None,
+        max_spend: float | None = None,
+        max_rate: Sequence[str] = (),
+        max_outage: str | None = None,
         primary: str | None = None,
         **settings: Any,
     ) -> "SuiteRequest":
         chosen = read_settings(settings, option_of=lambda name: f"--{name.replace('_', '-')}")
-        for limit, _ in chosen.budget.items():
-            if limit.needs_prices and prices is None:
+        image = SANDBOXES[chosen.sandbox].base_image(chosen.image)
+        chosen = chosen.model_copy(update={"image": image})
+        priced = [limit.option for limit, _ in chosen.budget.items() if limit.needs_prices]
+        for option in [*priced, *([] if max_spend is None else ["--max-spend"])]:
+            if prices is None:
                 raise UsageError(
-                    f"{limit.option} needs the models' prices: --prices FILE (see docs/models.md)"
+                    f"{option} needs the models' prices: --prices FILE (see docs/models.md)"
                 )
         if chosen.interactive and jobs != 1:
             raise UsageError(
@@ -260,11 +296,14 @@ class SuiteRequest(Record):
             runs=runs or (PAPER_RUNS if chosen.protocol == "paper" else 1),
             out=out.absolute(),
             jobs=jobs,
-            engine=known_engine(engine),
-            roles=dict(map(parse_role, roles)),
+            engine=read_engine(engine, engine_options),
+            roles=(roles_asked := dict(map(parse_role, roles))),
             model_arguments=parse_arguments(model_arguments),
             prices=prices,
             max_retries=max_retries,
+            shared=read_shared_limits(
+                max_spend, max_rate, max_outage, models=[*model_names, *roles_asked.values()]
+            ),
         )
 
 

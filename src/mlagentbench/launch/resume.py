@@ -13,12 +13,7 @@ from mlagentbench.agents.custom_agent import load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo
 from mlagentbench.errors import UsageError
 from mlagentbench.grading.regrade import score_runs
-from mlagentbench.launch.engines.engine import (
-    DEFAULT_ENGINE,
-    ENGINES,
-    EngineOptions,
-    known_engine,
-)
+from mlagentbench.launch.engines.engine import DEFAULT_CHOICE, DEFAULT_ENGINE, EngineChoice
 from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.plan import Plan, RunRequest, request_of_cell
 from mlagentbench.launch.request import (
@@ -27,6 +22,7 @@ from mlagentbench.launch.request import (
     ReadyTasks,
     RunSettings,
     SuiteRequest,
+    read_engine,
     role_choices,
 )
 from mlagentbench.launch.suite import check_requirements, make_tasks_ready, outcome_of
@@ -63,7 +59,7 @@ class ResumeOptions(Record):
     model_arguments: dict[str, Json] = {}
     prices: Path | None = None
     jobs: int | None = 1
-    engine: str = DEFAULT_ENGINE
+    engine: EngineChoice = DEFAULT_CHOICE
 
     @classmethod
     def read(
@@ -74,6 +70,7 @@ class ResumeOptions(Record):
         prices: Path | None = None,
         jobs: int | None = 1,
         engine: str = DEFAULT_ENGINE,
+        engine_options: str = "",
         **limits: Json,
     ) -> "ResumeOptions":
         """Read the options of `resume` and `runs branch`; a UsageError names a wrong one."""
@@ -83,7 +80,7 @@ class ResumeOptions(Record):
             model_arguments=parse_arguments(model_arguments),
             prices=prices,
             jobs=jobs,
-            engine=known_engine(engine),
+            engine=read_engine(engine, engine_options),
         )
 
 
@@ -113,6 +110,7 @@ def continue_runs(
     for request in requests:
         check_requirements(request, console)
     out, interrupted = runs[0].out, False
+    engine = how.engine.make(out, how.jobs, console)
     create_output(out)
     try:
         ready = [make_tasks_ready(request, console) for request in requests]
@@ -122,7 +120,6 @@ def continue_runs(
         plan = Plan(requests=tuple(map(_run_request, continued, requests)))
         if plan.requests:
             plan.write(out)
-            engine = ENGINES[how.engine].make(EngineOptions(out, how.jobs, console))
             engine.execute(plan.requests)
     except KeyboardInterrupt:
         interrupted = True

@@ -27,7 +27,7 @@ from mlagentbench.environment.open_run import open_run
 from mlagentbench.environment.run_context import RunContext
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.environment.run_slot import require_gpus
-from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.errors import RunFailed, RunInterrupted, UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
 from mlagentbench.launch.batch import Batch, current_batch
@@ -46,6 +46,13 @@ from mlagentbench.launch.plan_state import is_finished
 from mlagentbench.launch.request import RunSettings
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.model_choice import model_names
+from mlagentbench.models.sharing.plan_share import plan_share
+from mlagentbench.models.sharing.shared_calls import (
+    RunShare,
+    join_plan,
+    require_not_interrupted,
+    use_share,
+)
 from mlagentbench.program_services.services import run_services, tool_model_name
 from mlagentbench.records import GradeRecord, Outcome
 from mlagentbench.runs.directory import HeldRun, RunDirectory
@@ -79,33 +86,53 @@ def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
         if request is None or out is None:
             chosen = RunSettings.model_validate(settings)
             request, out = await request_of_inspect(task_path, chosen, state.epoch)
+        batch.shares[state.uuid] = _join_plan(batch)
         with batch.slot_if_opened(state.uuid):
             await _wait_for_slot(request, out, batch, state.uuid)
-            if batch.is_stopping or _is_done_elsewhere(request, batch):
-                batch.left_alone.add(state.uuid)
-                state.completed = True
-                return state
-            with _failure_noted(request.directory(out)):
-                ready = await _ready(request)
-                found = await to_thread.run_sync(_directory, request, out, ready)
-            state.store.set(RUN_ID, found.relative.as_posix())
-            state.store.set(OUT_KEY, str(found.out))
-            held = await _hold(found, batch)
-            if held is None:
-                batch.left_alone.add(state.uuid)
-            context = None if held is None else await _open(request, held, ready, batch, state.uuid)
-            if context is None:
-                state.completed = True
-                return state
-            batch.open[state.uuid] = context
-            if batch.worker:
-                context.environment.note_worker(batch.worker)
-            _note_changes(context.environment)
-            _show(context, batch, state.uuid)
+            context = await _begin(request, out, batch, state)
+        state.completed = context is None
+        if context is not None:
             state.user_prompt.text = context.environment.problem
-            return state
+        return state
 
     return solve
+
+
+async def _begin(
+    request: RunRequest, out: Path, batch: Batch, state: TaskState
+) -> RunContext | None:
+    """Open a sample's run; None if it has ended, or is left to others."""
+    if _has_to_wait(batch) or _is_done_elsewhere(request, batch):
+        batch.left_alone.add(state.uuid)
+        return None
+    with _failure_noted(request.directory(out)):
+        ready = await _ready(request)
+        found = await to_thread.run_sync(_directory, request, out, ready)
+    state.store.set(RUN_ID, found.relative.as_posix())
+    state.store.set(OUT_KEY, str(found.out))
+    held = await _hold(found, batch)
+    if held is None:
+        batch.left_alone.add(state.uuid)
+        return None
+    context = await _open(request, held, ready, batch, state.uuid)
+    if context is not None:
+        batch.open[state.uuid] = context
+        if batch.worker:
+            context.environment.note_worker(batch.worker)
+        _note_changes(context.environment)
+        _show(context, batch, state.uuid)
+    return context
+
+
+def _join_plan(batch: Batch) -> RunShare | None:
+    """Make the sample's model calls those of its plan, if it has one."""
+    directory = None if batch.plan is None else batch.plan.directory
+    return join_plan(directory, None if batch.live is None else batch.live.say)
+
+
+def _has_to_wait(batch: Batch) -> bool:
+    """Whether the money for all runs of the plan is spent."""
+    return batch.plan is not None and plan_share(batch.plan.directory).spent_out() is not None
 
 
 def _is_done_elsewhere(request: RunRequest, batch: Batch) -> bool:
@@ -121,6 +148,7 @@ async def _ready(request: RunRequest) -> Ready:
         settings.mini_seed,
         added=request.agent.added_packages,
         call=call_task,
+        envs=settings.python_envs(),
     )
 
 
@@ -168,7 +196,7 @@ async def _wait_for_slot(request: RunRequest, out: Path, batch: Batch, sample: s
     """Hold the run's slot from here on, if there is something to run and no other runs it."""
     run = request.directory(out)
     history = read_journal(run.journal)
-    if not batch.is_stopping and _is_free(run, batch) and goes_on(history, request.limits(history)):
+    if _is_free(run, batch) and goes_on(history, request.limits(history)):
         await _take_slot(request, run, batch, sample)
 
 
@@ -251,7 +279,8 @@ def _failure_noted(run: RunDirectory) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (run.holder is not None) if run.lease is None else run.lease.is_lost:
+        is_anothers = (run.holder is not None) if run.lease is None else run.lease.is_lost
+        if is_anothers or isinstance(error, RunInterrupted):
             raise
         with suppress(OSError):  # the disk may be full
             write_atomically(
@@ -306,6 +335,7 @@ def grade_submission() -> Scorer:
         batch = current_batch()
         if state.uuid in batch.left_alone:
             return None
+        use_share(batch.shares.get(state.uuid))
         context = batch.open.pop(state.uuid, None)
         run = await _hold(_run_of_sample(state), batch) if context is None else context.run
         if run is None:
@@ -318,7 +348,7 @@ def grade_submission() -> Scorer:
             result = read_run(run)
             grade = result.grade or await grade_run(run, announce=_announcer(run, batch.live))
         if batch.live is not None:
-            batch.live.end(run, _grade_text(grade))
+            batch.live.end(run, grade_text(grade))
         return _as_score(result, grade)
 
     return score
@@ -344,6 +374,7 @@ def _run_of_sample(state: TaskState) -> RunDirectory:
 
 async def _finish(context: RunContext) -> None:
     try:
+        require_not_interrupted()
         context.environment.finish(_implied_outcome(context.environment))
     finally:
         await context.close()
@@ -366,7 +397,7 @@ def _as_score(result: RunResult, grade: GradeRecord) -> Score:
             "success": float(bool(grade.success)) if is_decided else nan,
         },
         answer=None,
-        explanation=visible(_grade_text(grade)),
+        explanation=visible(grade_text(grade)),
         metadata=visible_values(
             {
                 "grade": grade.model_dump(mode="json"),
@@ -379,7 +410,7 @@ def _as_score(result: RunResult, grade: GradeRecord) -> Score:
     )
 
 
-def _grade_text(grade: GradeRecord) -> str:
+def grade_text(grade: GradeRecord) -> str:
     if grade.score is None:
         return f"no score: {grade.reason}"
     success = {True: "success", False: "no success", None: str(grade.success_reason)}[grade.success]

@@ -7,7 +7,6 @@ from shutil import disk_usage
 
 from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.engines.engine import ENGINES, EngineOptions
 from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.plan import plan_suite
 from mlagentbench.launch.plan_state import unfinished
@@ -25,14 +24,16 @@ from mlagentbench.models.model_choice import (
     choose,
     require_known_arguments,
 )
+from mlagentbench.models.sharing.outages import forget_outages
+from mlagentbench.models.sharing.plan_share import plan_share
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.program_services.services import check_services
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import SuiteOutcome, read_run
 from mlagentbench.sandbox.sandbox_registry import (
-    DEFAULT_SANDBOX,
     SANDBOXES,
     require_in_sandbox_agents,
+    tasks_sandbox,
 )
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.progress import TerminalProgress
@@ -49,13 +50,17 @@ def run_suite(request: SuiteRequest, console: Terminal) -> SuiteOutcome:
     """Prepare the tasks, run all cells, and read the results."""
     check_requirements(request, console)
     out, interrupted = request.out, False
+    engine = request.engine.make(out, request.jobs, console)
     runs: list[RunDirectory] = []
+    directory: Path | None = None
     create_output(out)
     try:
         plan = plan_suite(request, make_tasks_ready(request, console))
-        plan.write(out)
+        directory = plan.file(out).directory
+        request.shared.write(directory)
+        forget_outages(directory)
+        plan.write(out)  # from here on, workers may take its runs
         runs = [one.directory(out) for one in plan.requests]
-        engine = ENGINES[request.engine].make(EngineOptions(out, request.jobs, console))
         left = unfinished(plan.requests, out)
         if len(left) < len(runs):
             done = len(runs) - len(left)
@@ -64,7 +69,9 @@ def run_suite(request: SuiteRequest, console: Terminal) -> SuiteOutcome:
     except KeyboardInterrupt:
         interrupted = True
     expected = len(request.cells) * request.runs
-    return outcome_of(out, runs, expected=expected, interrupted=interrupted)
+    spent_out = None if directory is None else plan_share(directory).spent_out()
+    outcome = outcome_of(out, runs, expected=expected, interrupted=interrupted)
+    return outcome.model_copy(update={"spent_out": spent_out})
 
 
 def outcome_of(
@@ -101,6 +108,7 @@ def make_tasks_ready(request: SuiteRequest, console: Terminal) -> ReadyTasks:
                 settings.mini_seed,
                 added=added,
                 call=call_task,
+                envs=settings.python_envs(),
                 progress=progress,
             )
     return ready
@@ -113,15 +121,16 @@ def _python_needs(request: SuiteRequest) -> list[tuple[str, AddedPackages]]:
 
 def check_requirements(request: SuiteRequest, console: Terminal) -> None:
     """Raise a UsageError for anything that would make runs fail later."""
-    for name in {DEFAULT_SANDBOX, request.settings.sandbox}:
+    chosen = request.settings.sandbox
+    for name in {tasks_sandbox(chosen).name, chosen}:
         SANDBOXES[name].require()
         for task in _tasks(request).values():
             SANDBOXES[name].require_tools(task.spec.resources.tools, task.id)
     if request.settings.interactive and not (console.is_terminal and sys.stdin.isatty()):
         raise UsageError("--interactive needs a terminal")
-    if request.settings.interactive and not ENGINES[request.engine].at_terminal:
-        raise UsageError(f"--interactive: runs of --engine {request.engine} cannot ask you")
-    if request.settings.gpus and ENGINES[request.engine].at_terminal:
+    if request.settings.interactive and not request.engine.kind.at_terminal:
+        raise UsageError(f"--interactive: runs of --engine {request.engine.name} cannot ask you")
+    if request.settings.gpus and request.engine.kind.at_terminal:
         _check_gpus(request.settings.gpus)
     for cell in request.cells:
         cell.agent.info.solver(**cell.agent.settings)

@@ -12,6 +12,8 @@ def cancel(out: OutArgument) -> None:
       mlagentbench jobs cancel results
     """
     from mlagentbench.launch.cancel import cancel_plans
-    from mlagentbench.terminal import say
+    from mlagentbench.launch.engines.started import cancel_started
+    from mlagentbench.terminal import Terminal, tell
 
-    cancel_plans(out.absolute(), say)
+    cancel_plans(out.absolute(), tell)
+    cancel_started(out.absolute(), Terminal())

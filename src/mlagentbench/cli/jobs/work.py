@@ -30,7 +30,7 @@ def work(out: OutArgument, jobs: Jobs = "1", time: TimeOption = None) -> None:
 
     console, top = Terminal(), out.absolute()
     options = WorkerOptions(
-        jobs=read_jobs(jobs), seconds=seconds_of(time, "--time"), place=WorkerPlace(engine="worker")
+        jobs=read_jobs(jobs), seconds=seconds_of(time, "--time"), place=WorkerPlace()
     )
     plan_state(top)
     end = work_on_plans(top, options, console)

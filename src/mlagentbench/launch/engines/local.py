@@ -18,3 +18,6 @@ class LocalEngine:
             options = WorkerOptions(jobs=self._options.jobs, wait=False)
             only = [request.run for request in requests]
             Worker(self._options.out, options, self._options.console, only).work()
+
+    def cancel(self) -> None:
+        """Nothing is left to stop: its worker is this process, which sees a cancelled plan."""

@@ -10,14 +10,10 @@ from pathlib import Path
 
 from mlagentbench.sandbox.base import WORKSPACE, SandboxSpec
 from mlagentbench.sandbox.bwrap.visible.host_view import STARTERS, Places, host_view
+from mlagentbench.sandbox.executor.places import EXECUTOR, HOME, TMPFS_PLACES, tmpfs_size
 
-HOME = "/home/agent"
-EXECUTOR = "/run/executor.py"
-LAUNCHER = "/run/program_launcher.py"
-TMPFS_PLACES = ("/tmp", "/var/tmp", "/dev/shm", HOME)
 DEVICES = Path("/dev")
 _GPU_CONTROL = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
-MIN_VAR_TMP = 64_000_000
 
 ETC_FILES = {
     "/etc/passwd": (
@@ -103,8 +99,7 @@ class Layout:
             self._places.made.add(Path(place))
 
     def _tmpfs(self, place: str) -> list[str]:
-        size = self.spec.limits.tmp_size
-        size = max(size, MIN_VAR_TMP) if place == "/var/tmp" else size
+        size = tmpfs_size(place, self.spec.limits.tmp_size)
         return ["--size", str(size), "--perms", "1777", "--tmpfs", place]
 
     def _workspace(self) -> Iterator[str]:

@@ -1,0 +1,198 @@
+"""Runs on a Ray cluster: one actor a slot, each of which keeps a worker.
+
+The actors are detached: they belong to the cluster and not to this process, which only follows the
+runs. Ray starts the actor of a dead node on another one, where its worker resumes what is free.
+OUT, the package and its data must be in directories that all nodes share.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlagentbench.errors import UsageError
+from mlagentbench.launch.engines.engine import EngineOptions, read_options
+from mlagentbench.launch.engines.follow import follow
+from mlagentbench.launch.engines.ray_worker import WorkerCommand, WorkerKeeper
+from mlagentbench.launch.engines.started import (
+    JOBS,
+    StartedJob,
+    WorkerNeeds,
+    needs_of,
+    started_jobs,
+    workers_for,
+)
+from mlagentbench.launch.plan import RunRequest, plan_files
+from mlagentbench.launch.plan_state import planned_runs
+from mlagentbench.numeric.number_format import counted
+from mlagentbench.records import Record
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+MOST_WORKERS = 1000
+MOST_RESTARTS = 100
+STOPPING = 60.0
+"""Seconds that workers get to stop their runs."""
+PAUSE = 0.5
+PASSED_ON = ("MLAGENTBENCH_", "INSPECT_", "PYTHONPATH")
+"""The variables of this command that workers get, besides those that end like these:"""
+PASSED_ON_ENDS = ("_API_KEY", "_BASE_URL")
+
+
+class RayOptions(Record):
+    """--engine-options of Ray: there are none so far."""
+
+
+class RayEngine:
+    """Starts workers as detached actors, and follows their runs."""
+
+    def __init__(self, options: EngineOptions) -> None:
+        self._out = options.out
+        self._jobs = options.jobs
+        self._console = options.console
+        self._choice = options.choice
+        read_options(RayOptions, options.choice)
+        _require_ray()
+
+    def execute(self, requests: Sequence[RunRequest]) -> None:
+        if not requests:
+            return
+        try:
+            self._execute(requests)
+        except KeyboardInterrupt:
+            self._console.print("stopping the workers")
+            self.cancel()
+            raise
+
+    def _execute(self, requests: Sequence[RunRequest]) -> None:
+        needs = needs_of(requests)
+        known = started_jobs(self._out, self._choice.name)
+        if self._actors() and all(job.needs.covers(needs) for job in known):
+            self._console.print(f"following the workers that Ray at {self._address} has already")
+            if not follow(self._out, requests, self._is_working, self._console):
+                return
+        self._start(requests, needs)
+        if left := follow(self._out, requests, self._is_working, self._console):
+            self._console.print(
+                f"Ray's workers have ended, and {counted(len(left), 'run')} did not; their logs "
+                f"are in {self._folder}; to resume, run the same command again",
+                soft_wrap=True,
+            )
+
+    def cancel(self) -> None:
+        """Stop all workers of OUT: first cleanly, then by Ray."""
+        actors = [self._ray.get_actor(name) for name in self._actors()]
+        for actor in actors:
+            actor.stop.remote()
+        deadline = time.monotonic() + STOPPING
+        while _someone_works(self._out) and time.monotonic() < deadline:
+            time.sleep(PAUSE)
+        for actor in actors:
+            self._ray.kill(actor, no_restart=True)
+        if actors:
+            self._console.print(f"stopped {counted(len(actors), 'worker')} of Ray")
+
+    # Its actors
+
+    @property
+    def _folder(self) -> Path:
+        return self._out / JOBS / self._choice.name
+
+    @property
+    def _address(self) -> str:
+        return self._choice.argument or os.environ.get("RAY_ADDRESS", "auto")
+
+    @property
+    def _namespace(self) -> str:
+        """One for each OUT."""
+        return f"mlagentbench-{hashlib.sha256(os.fsencode(self._out)).hexdigest()[:12]}"
+
+    @cached_property
+    def _ray(self) -> "ModuleType":
+        """Ray, connected to the cluster."""
+        import ray
+
+        try:
+            ray.init(
+                address=self._address,
+                namespace=self._namespace,
+                configure_logging=False,
+                log_to_driver=False,
+            )
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise UsageError(
+                f"--engine ray: no Ray cluster answers at {self._address} ({error}); start one "
+                "with `ray start --head`, or name it: --engine ray:HOST:PORT"
+            ) from error
+        return ray
+
+    def _actors(self) -> list[str]:
+        """The names of the workers that the cluster has, or will start when there is room."""
+        self._ray  # noqa: B018 connects first
+        from ray.util import list_named_actors
+
+        return [str(name) for name in list_named_actors()]
+
+    def _is_working(self) -> bool:
+        return bool(self._actors())
+
+    def _start(self, requests: Sequence[RunRequest], needs: WorkerNeeds) -> None:
+        taken = set(self._actors())
+        count = workers_for(requests, self._jobs, MOST_WORKERS)
+        free = (name for name in map("worker-{}".format, range(MOST_WORKERS * 2)))
+        names = [name for name in free if name not in taken][:count]
+        self._folder.mkdir(parents=True, exist_ok=True)
+        actor: Any = self._ray.remote(WorkerKeeper)
+        for name in names:
+            command = WorkerCommand(
+                out=self._out,
+                name=name,
+                waits=name == names[0],
+                log=self._folder / f"{name}.log",
+                directory=Path.cwd(),
+                variables=_variables(needs),
+            )
+            actor.options(
+                name=name,
+                lifetime="detached",
+                max_restarts=MOST_RESTARTS,
+                num_cpus=needs.cpus,
+                num_gpus=needs.gpus,
+                memory=needs.memory,
+                scheduling_strategy="SPREAD",
+            ).remote(command.model_dump_json())
+        job = self._namespace.removeprefix("mlagentbench-")
+        StartedJob(choice=self._choice, job=job, workers=count, needs=needs).write(self._out)
+        self._console.print(
+            f"started {counted(count, 'worker')} on Ray at {self._address} for "
+            f"{counted(len(requests), 'run')}; logs go to {self._folder}",
+            soft_wrap=True,
+        )
+
+
+def _require_ray() -> None:
+    try:
+        import ray  # noqa: F401
+    except ImportError as error:
+        raise UsageError("--engine ray needs ray: pip install 'mlagentbench[ray]'") from error
+
+
+def _variables(needs: WorkerNeeds) -> dict[str, str]:
+    """What a worker's environment gets, besides that of its node."""
+    passed_on = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(PASSED_ON) or name.endswith(PASSED_ON_ENDS)
+    }
+    return passed_on | {
+        "MLAGENTBENCH_ALLOCATION_CPUS": str(needs.cpus),
+        "MLAGENTBENCH_ALLOCATION_MEMORY": str(needs.memory),
+    }
+
+
+def _someone_works(out: Path) -> bool:
+    return any(run.state().state == "running" for run in planned_runs(plan_files(out)))

@@ -1,0 +1,124 @@
+"""Runs on a cluster, as a command that a person types, and what came of them."""
+
+import re
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from courses import LEDGER, STEADY
+from killing import BASE_INSTALL, COMMAND, first_on_path
+from number_task import write_number_task
+from real_engines import wait_for
+from undisturbed import run_differences
+
+from mlagentbench.launch.plan_state import PlanState, plan_state
+from mlagentbench.records import Record
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.journal import read_journal
+from mlagentbench.runs.results import run_directories
+
+LEASE_TIMES = {"MLAGENTBENCH_LEASE_RENEWAL": "0.5", "MLAGENTBENCH_LEASE_VOID": "10"}
+PLACE = re.compile(r"(\w+) job (\S+) on (\S+), worker (\S+-\d+)")
+
+
+class Place(Record):
+    """Where a worker had a run, as its journal says."""
+
+    engine: str
+    job: str
+    node: str
+    worker: str
+
+
+class ClusterRuns:
+    """Some runs of a task whose score tells when a step was done twice, below one OUT."""
+
+    def __init__(
+        self, folder: Path, out: str, runs: int, variables: Mapping[str, str], nap: float = 0.3
+    ) -> None:
+        self.folder = folder
+        self.out = folder / out
+        self.runs = runs
+        path = first_on_path(BASE_INSTALL, variables)
+        self.variables = {**variables, **LEASE_TIMES, "PYTHONPATH": path}
+        self.printed = folder / f"{out}.txt"
+        if not (folder / "steady.py").exists():
+            starter = LEDGER.replace("time.sleep(0.3)", f"time.sleep({nap})")
+            write_number_task(folder, "ledger", starter=starter)
+            (folder / "steady.py").write_text(STEADY)
+
+    def start(self, *options: str) -> "subprocess.Popen[bytes]":
+        """The driver."""
+        with self.printed.open("wb") as printed:
+            return subprocess.Popen(
+                [
+                    COMMAND, "run", "--tasks", "./ledger", "--agents", "./steady.py",
+                    "--runs", str(self.runs), "--max-steps", "100", "--out", self.out, *options,
+                ],
+                cwd=self.folder, env=self.variables, stdin=subprocess.DEVNULL,
+                stdout=printed, stderr=printed,
+            )  # fmt: skip
+
+    def command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [COMMAND, *arguments],
+            cwd=self.folder,
+            env=self.variables,
+            capture_output=True,
+            text=True,
+        )
+
+    @property
+    def state(self) -> PlanState | None:
+        return plan_state(self.out) if list(self.out.glob("plans/*.json")) else None
+
+    def count(self, name: str) -> int:
+        return (
+            0 if self.state is None else len([one for one in self.state.runs if one.state == name])
+        )
+
+    def wait_until(self, name: str, at_least: int, patience: float = 120.0) -> None:
+        wait_for(f"{at_least} {name}", lambda: self.count(name) >= at_least, patience)
+
+    def directories(self) -> list[RunDirectory]:
+        return list(run_directories(self.out))
+
+    def places(self, run: RunDirectory) -> list[Place]:
+        """Where a run was, in turn."""
+        told = [one.detail for one in read_journal(run.journal).events if one.event == "worker"]
+        found = [PLACE.fullmatch(one) for one in told]
+        assert all(found), told
+        return [
+            Place(engine=one[1], job=one[2], node=one[3], worker=one[4]) for one in found if one
+        ]
+
+    def nodes(self) -> Counter[str]:
+        return Counter(place.node for run in self.directories() for place in self.places(run))
+
+    def differences(self, undisturbed: "ClusterRuns") -> list[str]:
+        """What is wrong with the runs, or other than in those of one machine."""
+        theirs = {run.relative: run for run in undisturbed.directories()}
+        ours = {run.relative: run for run in self.directories()}
+        found = [] if ours.keys() == theirs.keys() else [f"the runs are {sorted(map(str, ours))}"]
+        for place, run in ours.items():
+            found += [f"{place}: {one}" for one in run_differences(theirs[place], run)]
+        return found
+
+
+def killed(driver: "subprocess.Popen[bytes]") -> None:
+    """Kill a driver with SIGKILL."""
+    assert driver.poll() is None
+    driver.kill()
+    assert driver.wait() == -signal.SIGKILL
+
+
+def finished(
+    driver: "subprocess.Popen[bytes]", runs: ClusterRuns, codes: Sequence[int] = (0,)
+) -> str:
+    """Wait for a driver; returns what it printed."""
+    code = driver.wait(timeout=240)
+    printed = runs.printed.read_text()
+    assert code in codes, printed
+    return printed
