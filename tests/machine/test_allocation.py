@@ -56,7 +56,12 @@ def test_a_slurm_job_without_gpus_has_none_and_without_a_limit_all_memory() -> N
 
 
 def test_nodes_on_one_machine_and_elements_of_an_array_are_different_pools() -> None:
-    jobs = ({}, {"SLURMD_NODENAME": "n3"}, {"SLURM_JOB_ID": "18"}, {"SLURM_STEP_ID": "1"})
+    jobs: tuple[dict[str, str], ...] = (
+        {},
+        {"SLURMD_NODENAME": "n3"},
+        {"SLURM_JOB_ID": "18"},
+        {"SLURM_STEP_ID": "1"},
+    )
     assert len({allocation({**JOB, **job}).pool for job in jobs}) == 4
 
 
