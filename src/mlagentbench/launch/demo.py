@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from mlagentbench.grading.regrade import grade_changes
 from mlagentbench.grading.timed_grading import TIME_ANYWAY
@@ -42,7 +43,7 @@ def demo_request(
 ) -> SuiteRequest:
     """On the mini tier the agents without a model, and recorded runs; torch only with `every`."""
     suite = "paper" if every else "demo"
-    where = {"out": out, "sandbox": sandbox, "image": image}
+    where: dict[str, Any] = {"out": out, "sandbox": sandbox, "image": image}
     reference_agents = SuiteRequest.read(suite=suite, agents="nop,baseline,oracle", **where)
     tasks = [name for name in shipped_tasks(DEMO_AGENT) if name in chosen_tasks([], suite)]
     replayed = SuiteRequest.read(

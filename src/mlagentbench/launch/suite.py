@@ -56,9 +56,10 @@ def run_suite(request: SuiteRequest, console: Terminal) -> SuiteOutcome:
     create_output(out)
     try:
         plan = plan_suite(request, make_tasks_ready(request, console))
-        directory = plan.write(out).directory
+        directory = plan.file(out).directory
         request.shared.write(directory)
         forget_outages(directory)
+        plan.write(out)  # from here on, workers may take its runs
         runs = [one.directory(out) for one in plan.requests]
         left = unfinished(plan.requests, out)
         if len(left) < len(runs):

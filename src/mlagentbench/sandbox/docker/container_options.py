@@ -65,7 +65,8 @@ class ContainerOptions:
 
     def _gpus(self) -> Iterator[str]:
         if self.spec.gpus:
-            yield from ("--gpus", "all")
+            devices = ",".join(gpu.uuid for gpu in self.spec.gpus)
+            yield from ("--gpus", f'"device={devices}"')
 
     def _writable_memory(self) -> Iterator[str]:
         execution = "noexec" if self.spec.machine_code == "installed" else "exec"
