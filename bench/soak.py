@@ -44,7 +44,7 @@ import courses  # the tests' own runs to be killed, and how they are compared
 from cheats.runner import CheatOutcome, cheat_outcomes
 from fuzzed_graders import fuzz
 from honest_models import HonestModels, honest_models
-from killed_workers import RUNS, SharedOut, killed_in_pairs
+from killed_workers import SharedOut, killed_together
 from killing import COMMAND, Course, Harness, Kill, killed_at_random, takeovers
 from undisturbed import differences
 
@@ -137,9 +137,10 @@ def killed_workers(kills: int, out: Path) -> KilledRuns:
     folder.mkdir()
     course = courses.steady(folder)
     undisturbed = SharedOut(course, folder, "undisturbed", variables)
-    longest = undisturbed.finish() / RUNS
+    longest = undisturbed.finish() / SharedOut.runs
     shared = []
-    for one in killed_in_pairs(course, folder, variables, kills, longest, random.Random()):
+    chance = random.Random()
+    for one in killed_together(SharedOut, course, folder, variables, kills, longest, chance):
         for kill in one.kills:
             print(kill, flush=True)
         shared.append(one)

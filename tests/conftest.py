@@ -4,11 +4,14 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from mlagentbench.grading.timed_grading import TIME_ANYWAY
+from mlagentbench.machine.ledger import VARIABLE as SLOTS
 from mlagentbench.task_checks.leak_probe import REQUIREMENTS
 from mlagentbench.tasks.python_env.env import PythonEnv, ensure_python_env
 from mlagentbench.tasks.task import load_task
@@ -40,6 +43,17 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {TESTS / name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_slots() -> Iterator[None]:
+    """Slots of its own for each process of the tests, so that none waits for the others."""
+    with (
+        TemporaryDirectory(prefix="slots-of-tests-") as directory,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv(SLOTS, directory)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -30,6 +30,7 @@ ORDER = (
     {"runs"},
     {"limit_table"},
     {"tasks"},
+    {"machine"},
     {"numeric", "home"},
     {"fs", "inspect_startup", "terminal"},
     {"untrusted_text"},

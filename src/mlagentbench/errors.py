@@ -1,12 +1,13 @@
 """All errors by whose fault they are, which is decided where they are raised.
 
-| error        | whose fault            | effect                                               |
-|--------------|------------------------|------------------------------------------------------|
-| ActionError  | the agent's            | the observation of its step; the run continues       |
-| RunEnded     | none                   | the run's outcome: submitted, a budget is used up,   |
-|              |                        | the prompt is too long, or the model refuses         |
-| RunFailed    | sandbox, model or task | no score; the run can be started again               |
-| UsageError   | the user's             | one clear line on the terminal, no traceback         |
+| error          | whose fault            | effect                                               |
+|----------------|------------------------|------------------------------------------------------|
+| ActionError    | the agent's            | the observation of its step; the run continues       |
+| RunEnded       | none                   | the run's outcome: submitted, a budget is used up,   |
+|                |                        | the prompt is too long, or the model refuses         |
+| RunFailed      | sandbox, model or task | no score; the run can be started again               |
+| RunInterrupted | none                   | no score; the run waits to be resumed                |
+| UsageError     | the user's             | one clear line on the terminal, no traceback         |
 """
 
 from typing import Literal
@@ -62,6 +63,13 @@ class RunFailed(MLAgentBenchError):
         super().__init__(f"{cause}: {detail}")
         self.cause: FailureCause = cause
         self.detail = detail
+
+
+class RunInterrupted(RunFailed):
+    """The run has to wait: what all runs may use together is used up. It can be resumed."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("model", detail)
 
 
 class UsageError(MLAgentBenchError):

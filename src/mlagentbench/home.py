@@ -8,23 +8,17 @@ HOME/                       MLAGENTBENCH_HOME, else the platform's user data dir
   baselines/TASK/vN/TIER/   DATAHASH.json, measured on this machine
   cache/report/             what reports have already read; can be deleted at any time
   cache/sandbox/            copies of the programs that are visible in sandboxes
-  locks/                    one file for each thing that only one process may make at a time;
-                            NAME.queue/ has the tickets of those who wait for their turn
+  locks/                    one file for each thing that only one process may make at a time
 """
 
 import asyncio
 import os
-import secrets
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import file_lock
-
-QUEUE_PAUSE = 0.5
-"""Seconds between two looks at a queue, which cost the one whose turn it is some of the machine."""
 
 
 def home() -> Path:
@@ -90,52 +84,6 @@ async def holding(name: str, on_wait: Callable[[], None] | None = None) -> Async
                 waited = True
                 await asyncio.sleep(0.05)
         yield handle
-
-
-@asynccontextmanager
-async def queued(name: str, on_wait: Callable[[int], None]) -> AsyncIterator[None]:
-    """`holding`, first come first served, for what takes long.
-
-    `on_wait` is told how many are before it, whenever that changes. A process that has died does
-    not hold up the queue.
-    """
-    queue = _writable(home() / "locks" / f"{name}.queue")
-    told = 0
-    with _ticket(queue) as ticket:
-        while before := _waiting_before(ticket):
-            if before != told:
-                on_wait(before)
-            told = before
-            await asyncio.sleep(QUEUE_PAUSE)
-        async with holding(name):
-            yield
-
-
-@contextmanager
-def _ticket(queue: Path) -> Iterator[Path]:
-    """A place in a queue: a locked file, named by the time at which it was taken."""
-    ticket = queue / f"{time.time_ns():020}-{secrets.token_hex(8)}"
-    unlocked = queue / f".{ticket.name}"
-    with file_lock(unlocked):
-        unlocked.rename(ticket)
-        try:
-            yield ticket
-        finally:
-            ticket.unlink(missing_ok=True)
-
-
-def _waiting_before(ticket: Path) -> int:
-    """How many places before this one are taken; those of dead processes are removed."""
-    taken = 0
-    for other in sorted(ticket.parent.glob("[0-9]*")):
-        if other.name >= ticket.name:
-            break
-        try:
-            with file_lock(other, wait=False):
-                other.unlink(missing_ok=True)
-        except BlockingIOError:
-            taken += 1
-    return taken
 
 
 def _writable(path: Path) -> Path:

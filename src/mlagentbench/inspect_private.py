@@ -4,11 +4,14 @@ Any release of Inspect may change it. `tests/test_inspect_private.py` then names
 it was used for. Imports are inside the functions, because importing Inspect takes a second.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from inspect_ai.model import Model, ModelOutput
     from inspect_ai.util import SandboxEnvironment
     from rich.console import RenderableType
 
@@ -45,6 +48,45 @@ def sample_clock() -> Callable[[], float] | None:
 
     timing = sample_timing()
     return None if timing is None else timing.working
+
+
+def waiting() -> AbstractContextManager[None]:
+    """A span in which the running sample waits, which is no working time of it."""
+    from inspect_ai._util.working import sample_wait
+
+    return sample_wait()
+
+
+def around_model_calls(around: "Callable[..., Awaitable[Any]]") -> None:
+    """Make every attempt of every model call by `around(model, generate, **arguments)`.
+
+    `generate` is the method of the model's provider. It applies from now on, to all models of this
+    process, and only once.
+    """
+    from inspect_ai.model import Model
+
+    asked = Model._generate
+    if getattr(asked, "around", None) is around:
+        return
+
+    @wraps(asked)
+    async def generate(self: Model, *arguments: Any, **named: Any) -> Any:
+        if "generate" not in vars(self.api):
+            vars(self.api)["generate"] = partial(around, self, self.api.generate)
+        return await asked(self, *arguments, **named)
+
+    vars(generate)["around"] = around
+    Model._generate = generate  # type: ignore[method-assign]
+
+
+def usage_cost(model: "Model", output: "ModelOutput | Exception") -> float | None:
+    """The dollars of a model's output; None without usage figures or prices."""
+    from inspect_ai.model import ModelOutput
+    from inspect_ai.model._model import model_usage_cost
+
+    if not isinstance(output, ModelOutput) or output.usage is None:
+        return None
+    return model_usage_cost(model, output.usage, output)
 
 
 def sample_log() -> str | None:

@@ -144,6 +144,14 @@ UnenforcedBy = Literal["journal", "no"]
 """What tells whether a rule was kept: only a reader of the journal can, or nothing does."""
 
 
+class GrantedResources(Record):
+    """What a run held of its machine: cores, bytes of memory, and the names of its GPUs."""
+
+    cpus: int
+    memory: int
+    gpus: tuple[str, ...] = ()
+
+
 class Disclosure(Record):
     """What a reader must know to assess or repeat a result."""
 
@@ -170,6 +178,10 @@ class Disclosure(Record):
     tools: tuple[str, ...] | None = None
     """Compilers and language runtimes besides Python; None if all of the machine were visible."""
     network: bool = False
+    gpus: int | None = None
+    """The GPUs that were asked for, if not those of the task."""
+    resources: GrantedResources | None = None
+    """What the run held when it began; None if it was confined to no part of its machine."""
     limits: dict[str, Json]
     first_limits: dict[str, Json] | None = None
     """The limits that the run was started with, if they were raised later."""

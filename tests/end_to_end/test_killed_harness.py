@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from courses import react, steady
-from killed_workers import RUNS, SharedOut, killed_in_pairs
+from killed_workers import PlannedOut, SharedOut, killed_together
 from killing import COMMAND, Harness, killed_at_random, takeovers
 from number_task import slow_starter, write_number_task
 from undisturbed import differences
 
+from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.results import run_directories
 
@@ -19,7 +20,6 @@ pytestmark = pytest.mark.slow
 
 IN_THE_MIDDLE = (("sandbox start", 1), ("snapshot", 2), ("end line", 1), ("grading", 1))
 AT_RANDOM = 4
-KILLS_OF_PAIRS = 6
 
 
 def test_killed_runs_become_what_they_would_have_been(
@@ -44,23 +44,34 @@ def test_killed_runs_become_what_they_would_have_been(
         assert not any(kill.left_processes for kill in harness.kills)
 
 
-def test_two_workers_on_one_out_are_killed(
-    tmp_path: Path, environment_variables: dict[str, str]
+@pytest.mark.parametrize(("kind", "kills"), [(SharedOut, 6), (PlannedOut, 20)])
+def test_workers_on_one_out_are_killed(
+    tmp_path: Path, environment_variables: dict[str, str], kind: type[SharedOut], kills: int
 ) -> None:
     course = steady(tmp_path)
-    undisturbed = SharedOut(course, tmp_path, "undisturbed", environment_variables)
-    longest = undisturbed.finish() / RUNS
+    undisturbed = kind(course, tmp_path, "undisturbed", environment_variables)
+    undisturbed.plan()
+    longest = undisturbed.finish() / kind.runs
     seed = random.getrandbits(32)
     print("seed", seed)
     outs = list(
-        killed_in_pairs(
-            course, tmp_path, environment_variables, KILLS_OF_PAIRS, longest, random.Random(seed)
+        killed_together(
+            kind, course, tmp_path, environment_variables, kills, longest, random.Random(seed)
         )
     )
     for shared in outs:
         assert shared.differences(undisturbed) == [], shared.kills
         assert not any(kill.left_processes for kill in shared.kills)
-    assert any(takeovers(run) for shared in outs for run in run_directories(shared.out))
+    assert sum(len(shared.kills) for shared in outs) >= kills
+    runs = [run for shared in outs for run in run_directories(shared.out)]
+    assert any(map(takeovers, runs))
+    workers = [worker for run in runs for worker in workers_of(run)]
+    assert len(set(workers)) > kind.workers if kind is PlannedOut else not workers
+
+
+def workers_of(run: RunDirectory) -> list[str]:
+    """The processes that carried the run out, one after the other, as its journal says."""
+    return [line.detail for line in read_journal(run.journal).events if line.event == "worker"]
 
 
 def test_the_time_of_an_interrupted_action_counts(

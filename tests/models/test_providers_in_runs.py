@@ -1,6 +1,8 @@
 """Whole runs against a provider's server: what they cost, what an outage does to them."""
 
 import json
+import re
+import time
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -11,12 +13,14 @@ from number_task import write_number_task
 from wire_formats import CACHED, READ, WRITTEN, Messages, serving
 from wire_servers import WireServer
 
+from mlagentbench.errors import UsageError
 from mlagentbench.launch.inspect_task import MAX_RETRIES, registered_task
 from mlagentbench.launch.request import RunSettings, SuiteRequest
 from mlagentbench.launch.suite import run_suite
 from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.runs.journal import History, read_journal
-from mlagentbench.runs.results import RunResult
+from mlagentbench.runs.results import RunResult, SuiteOutcome
 from mlagentbench.terminal import Terminal
 
 pytestmark = pytest.mark.slow
@@ -24,8 +28,8 @@ pytestmark = pytest.mark.slow
 AGENT = """
 import time
 
-from inspect_ai.model import ChatMessageUser
-from inspect_ai.solver import Solver, solver
+from inspect_ai.model import ChatMessageUser, get_model
+from inspect_ai.solver import Generate, Solver, TaskState, solver
 from mlagentbench import Environment, as_solver
 
 
@@ -40,6 +44,21 @@ def asking(questions: int = 2) -> Solver:
             waited = passed - counted
 
     return as_solver(loop)
+
+
+@solver
+def stubborn() -> Solver:
+    # Asks Inspect's model without us, and takes no error for an end.
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        for _ in range(4):
+            try:
+                await get_model().generate("And now?")
+            except Exception:
+                pass
+        return state
+
+    return solve
 """
 WIRE = Messages()
 PRICES = {"input": 1, "output": 10, "input_cache_write": 2, "input_cache_read": 0.1}
@@ -59,16 +78,22 @@ def server() -> Iterator[WireServer]:
 
 
 def run(tmp_path: Path, agent: str, **options: Any) -> RunResult:
+    [result] = run_all(tmp_path, agent, **options).results
+    return result
+
+
+def run_all(
+    tmp_path: Path, agent: str, *, console: Terminal | None = None, **options: Any
+) -> SuiteOutcome:
     folder = write_number_task(tmp_path)
     (tmp_path / "asking.py").write_text(AGENT)
     (tmp_path / "prices.json").write_text(json.dumps({WIRE.model: PRICES}))
+    given = {"runs": 1, "jobs": 1, "prices": tmp_path / "prices.json", **options}
     request = SuiteRequest.read(
-        tasks=str(folder), agents=agent.replace("asking", str(tmp_path / "asking.py")),
-        models=WIRE.model, runs=1, out=tmp_path / "out", jobs=1, roles=[],
-        prices=tmp_path / "prices.json", **options,
+        tasks=str(folder), agents=f"{tmp_path / 'asking.py'}:{agent}",
+        models=WIRE.model, out=tmp_path / "out", roles=[], **given,
     )  # fmt: skip
-    [result] = run_suite(request, Terminal(file=StringIO())).results
-    return result
+    return run_suite(request, console or Terminal(file=StringIO()))
 
 
 def history(tmp_path: Path, result: RunResult) -> History:
@@ -93,7 +118,7 @@ def test_waiting_for_a_provider_is_not_the_runs_time(tmp_path: Path, server: Wir
     assert result.usage.cost == pytest.approx(2 * REPLY_COSTS)
 
 
-def test_an_outage_fails_the_run_and_the_same_command_goes_on(
+def test_without_waiting_for_outages_a_call_fails_after_its_retries_and_the_run_goes_on(
     tmp_path: Path, server: WireServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def pass_by(seconds: float) -> None:
@@ -103,20 +128,98 @@ def test_an_outage_fails_the_run_and_the_same_command_goes_on(
     monkeypatch.setattr("inspect_ai._util.rich.rich_traceback", lambda *_, **__: "")
     broken = WIRE.error(500, "The machine room is on fire", {"x-should-retry": "false"})
     server.plan(WIRE.text("One."), broken)
-    result = run(tmp_path, "asking")
+    result = run(tmp_path, "asking", max_outage="0")
     assert result.outcome is not None
     assert (result.outcome.kind, result.outcome.cause) == ("failed", "model")
     assert "The machine room is on fire" in (result.outcome.detail or "")
     assert result.grade is None
     assert len(server.requests) == 1 + 1 + MAX_RETRIES
     server.plan(broken)
-    run(tmp_path, "asking", max_retries=0)
+    run(tmp_path, "asking", max_retries=0, max_outage="0")
     assert len(server.requests) == 1
     server.plan(WIRE.text("Two."))
     result = run(tmp_path, "asking")
     assert result.outcome is not None and result.outcome.kind == "submitted"
     assert [line.reply for line in history(tmp_path, result).replies] == ["One.", "Two."]
     assert len(server.requests) == 1
+
+
+def test_an_outage_is_waited_for_and_is_not_the_runs_time(
+    tmp_path: Path, server: WireServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLAGENTBENCH_OUTAGE_RETRY", "0.1")
+    monkeypatch.setenv("MLAGENTBENCH_OUTAGE_PAUSE", "1")
+    broken = WIRE.error(503, "The machine room is on fire", {"x-should-retry": "false"})
+    server.plan(WIRE.text("One."), *[broken] * 4, WIRE.text("Two."))
+    said = StringIO()
+    result = run(tmp_path, "asking(questions=3)", console=Terminal(file=said))
+    assert result.outcome is not None and result.outcome.kind == "submitted"
+    replies = history(tmp_path, result).replies
+    assert [line.reply for line in replies] == ["One.", "Two.", "Two."]
+    waited = replies[2].state
+    assert isinstance(waited, float) and waited >= 1.3, "two quick retries, and two pauses"
+    assert said.getvalue().count("anthropic does not answer since") == 1
+    assert said.getvalue().count("anthropic answers again") == 1
+    assert result.usage.cost == pytest.approx(3 * REPLY_COSTS)
+
+
+def test_runs_wait_when_the_money_for_all_is_spent_and_go_on_with_more(
+    tmp_path: Path, server: WireServer
+) -> None:
+    server.plan(WIRE.text("More."))
+    outcome = run_all(tmp_path, "asking(questions=3)", runs=3, max_spend=4 * REPLY_COSTS)
+    assert len(server.requests) == 4
+    assert outcome.spent_out is not None and "higher --max-spend" in outcome.spent_out
+    [first, second] = outcome.results
+    assert first.outcome is not None and first.outcome.kind == "submitted"
+    assert first.grade is not None
+    assert second.outcome is not None and second.outcome.kind == "interrupted"
+    assert (second.grade, second.failure) == (None, None)
+    assert cause_of(second).verdict == "missing"
+    outcome = run_all(tmp_path, "asking(questions=3)", runs=3, max_spend=1.0)
+    assert len(server.requests) == 9, "no reply is paid twice"
+    assert outcome.spent_out is None and outcome.missing == 0
+    assert [one.usage.cost for one in outcome.results] == pytest.approx([3 * REPLY_COSTS] * 3)
+    assert len(list((tmp_path / "out" / "plans").glob("*.json"))) == 1
+
+
+def test_a_solver_of_inspect_that_swallows_errors_is_interrupted_all_the_same(
+    tmp_path: Path, server: WireServer
+) -> None:
+    server.plan(WIRE.text("More."))
+    outcome = run_all(tmp_path, "stubborn", max_spend=2 * REPLY_COSTS)
+    assert len(server.requests) == 2
+    [result] = outcome.results
+    assert result.grade is None
+    assert outcome.spent_out is not None and outcome.missing == 1
+
+
+def test_all_calls_of_all_runs_share_a_rate(
+    tmp_path: Path, server: WireServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLAGENTBENCH_RATE_WINDOW", "1.5")
+    server.plan(WIRE.text("Well."))
+    started = time.monotonic()
+    outcome = run_all(tmp_path, "asking(questions=2)", runs=2, jobs=2, max_rate=["anthropic=1"])
+    assert time.monotonic() - started > 3 * 1.5
+    assert outcome.missing == 0 and len(server.requests) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_rate": ["openai=5"]}, "their providers are: anthropic"),
+        ({"max_rate": ["anthropic"]}, "expected PROVIDER=N"),
+        ({"max_outage": "soon"}, "--max-outage soon"),
+        ({"max_spend": 0.0}, "--max-spend 0"),
+        ({"max_spend": 5.0, "prices": None}, "--max-spend needs the models' prices"),
+    ],
+)
+def test_limits_for_all_runs_are_checked_before_anything_starts(
+    tmp_path: Path, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        run_all(tmp_path, "asking", **options)
 
 
 def test_inspects_own_stop_goes_by_a_clock_that_stands_still_meanwhile(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""Two processes that do the same runs below one OUT, and are killed with SIGKILL meanwhile.
+"""Processes that do the same runs below one OUT, and are killed with SIGKILL meanwhile.
 
 Each is started again after it was killed, until the kills are used up or all runs are finished.
-What one leaves half done is taken over by the other, or by the next process in its place.
+What one leaves half done is taken over by another, or by the next process in its place.
 """
 
 import random
@@ -40,7 +40,10 @@ KILLS_PER_OUT = 10
 
 
 class SharedOut:
-    """An OUT with some runs of a course that needs no model."""
+    """An OUT with some runs of a course that needs no model, done by commands of two people."""
+
+    workers = WORKERS
+    runs = RUNS
 
     def __init__(
         self, course: Course, folder: Path, out: str, variables: Mapping[str, str]
@@ -57,7 +60,7 @@ class SharedOut:
     @property
     def is_finished(self) -> bool:
         runs = list(run_directories(self.out))
-        return len(runs) == RUNS and all(map(read_grades, runs))
+        return len(runs) == self.runs and all(map(read_grades, runs))
 
     def differences(self, undisturbed: "SharedOut") -> list[str]:
         """What is wrong with the finished runs, or other than in those that nobody disturbed."""
@@ -73,6 +76,9 @@ class SharedOut:
 
     # Workers
 
+    def plan(self) -> None:
+        """What is done before there are workers: nothing, since each of them plans its runs."""
+
     def finish(self) -> float:
         """Let one worker do what is left; returns its seconds after it took the first run."""
         process, printed = self._start("last")
@@ -82,14 +88,15 @@ class SharedOut:
         return time.monotonic() - started
 
     def kill_workers(self, kills: int, longest: float, chance: random.Random) -> None:
-        """Let both workers be killed, so often in all unless the runs are finished before that.
+        """Let the workers be killed, so often in all unless the runs are finished before that.
 
         Each kill comes up to `longest` seconds after the worker took its first run.
         """
-        shares = [kills // WORKERS + (number < kills % WORKERS) for number in range(WORKERS)]
+        count = self.workers
+        shares = [kills // count + (number < kills % count) for number in range(count)]
         seeds = [chance.getrandbits(32) for _ in shares]
-        with ThreadPoolExecutor(WORKERS) as pool:
-            list(pool.map(self._kill_worker, range(WORKERS), shares, repeat(longest), seeds))
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(self._kill_worker, range(count), shares, repeat(longest), seeds))
 
     def _kill_worker(self, number: int, kills: int, longest: float, seed: int) -> None:
         chance = random.Random(seed)
@@ -106,19 +113,24 @@ class SharedOut:
                 kills -= 1
             self._note_troubles(process.wait(), printed.read_text())
 
-    def _start(self, name: str) -> "tuple[subprocess.Popen[bytes], Path]":
+    def _start(
+        self, name: str, arguments: "list[str] | None" = None
+    ) -> "tuple[subprocess.Popen[bytes], Path]":
         printed = self._folder / f"{self.out.name}-{name}.txt"
         with printed.open("wb") as output:
             process = subprocess.Popen(
-                [
-                    str(COMMAND), "run", "--tasks", self._course.task,
-                    "--agents", self._course.agent, "--runs", str(RUNS),
-                    "--out", str(self.out), "--max-steps", MAX_STEPS,
-                ],
+                [str(COMMAND), *(arguments or self._arguments())],
                 cwd=self._folder, env=self._variables, stdin=subprocess.DEVNULL,
                 stdout=output, stderr=output,
             )  # fmt: skip
         return process, printed
+
+    def _arguments(self) -> list[str]:
+        """Of the command that is a worker."""
+        return [
+            "run", "--tasks", self._course.task, "--agents", self._course.agent,
+            "--runs", str(self.runs), "--out", str(self.out), "--max-steps", MAX_STEPS,
+        ]  # fmt: skip
 
     def _kill(self, process: "subprocess.Popen[bytes]", moment: str) -> Kill:
         process.send_signal(signal.SIGSTOP)  # so that it does nothing else before it is killed
@@ -143,7 +155,27 @@ class SharedOut:
                 self.troubles.append(f"{run.relative}: {run.failure.read_text()}")
 
 
-def killed_in_pairs(
+class PlannedOut(SharedOut):
+    """Runs that one command has planned, and four workers do."""
+
+    workers = 4
+    runs = 8
+
+    def plan(self) -> None:
+        """Have a command write its plan, and kill it then."""
+        process, printed = self._start("driver", super()._arguments())
+        while not any(self.out.glob("plans/*.json")):
+            assert process.poll() is None, printed.read_text()
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+
+    def _arguments(self) -> list[str]:
+        return ["jobs", "work", str(self.out)]
+
+
+def killed_together(
+    kind: type[SharedOut],
     course: Course,
     folder: Path,
     variables: Mapping[str, str],
@@ -151,11 +183,12 @@ def killed_in_pairs(
     longest: float,
     chance: random.Random,
 ) -> Iterator[SharedOut]:
-    """Finished OUTs whose two workers were killed so often in all."""
+    """Finished OUTs whose workers were killed so often in all."""
     outs = 0
     while kills > 0:
         outs += 1
-        shared = SharedOut(course, folder, f"shared-{outs}", variables)
+        shared = kind(course, folder, f"shared-{outs}", variables)
+        shared.plan()
         shared.kill_workers(min(kills, KILLS_PER_OUT), longest, chance)
         shared.finish()
         kills -= len(shared.kills)

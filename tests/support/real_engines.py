@@ -76,7 +76,7 @@ class SlurmCluster:
 
     def restarts(self, element: str) -> int:
         words = self.ask("scontrol", "show", "job", element).split()
-        return max((int(word.removeprefix("Restarts=")) for word in words if "Restarts" in word))
+        return max(int(word.removeprefix("Restarts=")) for word in words if "Restarts" in word)
 
     def kill_daemon(self, node: str) -> None:
         """Kill the slurmd of a node with SIGKILL; its jobs do not notice."""

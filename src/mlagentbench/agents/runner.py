@@ -9,8 +9,9 @@ from inspect_ai.util import LimitExceededError
 from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.run_context import current_environment
-from mlagentbench.errors import FailureCause, RunEnded, RunFailed
+from mlagentbench.errors import FailureCause, RunEnded, RunFailed, RunInterrupted
 from mlagentbench.limit_table import LIMITS
+from mlagentbench.models.sharing.shared_calls import require_not_interrupted
 from mlagentbench.records import Action, Outcome
 
 Loop = Callable[[Environment], Awaitable[None]]
@@ -33,9 +34,10 @@ async def run_agent(environment: Environment, loop: Loop, at_end: AtEnd | None =
     """
     outcome = Outcome(kind="submitted", detail="the agent stopped by itself")
     try:
-        outcome = await _within_time(environment.budget, loop(environment)) or outcome
-    except RunEnded as end:
-        outcome = Outcome(kind=end.kind, detail=end.detail)
+        outcome = await _until_over(environment, loop) or outcome
+    except RunInterrupted as interrupted:
+        environment.finish(Outcome(kind="interrupted", detail=interrupted.detail))
+        raise
     except RunFailed as failure:
         _fail(environment, failure.cause, failure.detail)
         raise
@@ -47,6 +49,19 @@ async def run_agent(environment: Environment, loop: Loop, at_end: AtEnd | None =
     if at_end is not None and outcome.kind != "submitted":
         at_end(environment)
     environment.finish(outcome)
+
+
+async def _until_over(environment: Environment, loop: Loop) -> Outcome | None:
+    """How the run ended; None if the agent stopped by itself.
+
+    Raises RunInterrupted if the plan's limits refused a call, even if that did not stop the agent.
+    """
+    try:
+        ended = await _within_time(environment.budget, loop(environment))
+    except RunEnded as end:
+        ended = Outcome(kind=end.kind, detail=end.detail)
+    require_not_interrupted()
+    return ended
 
 
 async def _within_time(budget: Budget, acting: Awaitable[None]) -> Outcome | None:

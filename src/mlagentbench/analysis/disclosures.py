@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mlagentbench.limit_table import LIMITS
-from mlagentbench.records import UNKNOWN, Json, RunRecord
+from mlagentbench.numeric.number_format import counted
+from mlagentbench.records import UNKNOWN, GrantedResources, Json, RunRecord
 
 HASH_CHARACTERS = 12
 TRUSTED_ANSWERS = ("model", "nobody")
@@ -95,6 +96,14 @@ def _hardware(run: RunRecord) -> str:
     return ", ".join(parts) or UNKNOWN
 
 
+def resources_text(held: GrantedResources | None) -> str:
+    """What a run held of its machine, such as `2 cores, 8 GB`."""
+    if held is None:
+        return "those of the whole machine"
+    gpus = f", {', '.join(held.gpus)}" if held.gpus else ""
+    return f"{counted(held.cpus, 'core')}, {held.memory / 1e9:.3g} GB{gpus}"
+
+
 def _python_packages(run: RunRecord) -> str:
     """A short description; run.json has all names and versions."""
     packages = dict(run.disclosure.python_packages)
@@ -165,6 +174,9 @@ FACTS = (
         "network",
         lambda run: "reachable" if run.disclosure.network else "none",
         lambda run: run.disclosure.network,
+    ),
+    Fact(
+        "cores, memory and GPUs", lambda run: resources_text(run.disclosure.resources), of_task=True
     ),
     Fact("limits", lambda run: limits_text(run.disclosure.limits), of_task=True),
     Fact(

@@ -74,7 +74,14 @@ OutArgument = Annotated[
     typer.Argument(metavar="OUT", help="The --out directory of the command that planned them."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-Jobs = Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Runs in parallel.")]
+Jobs = Annotated[
+    str,
+    typer.Option(
+        "--jobs",
+        metavar="N|auto",
+        help="The most runs at once; auto: as many as the machine's cores, memory and GPUs allow.",
+    ),
+]
 
 RoleOption = Annotated[
     list[str] | None,
@@ -103,6 +110,15 @@ Prices = Annotated[
         help="Model prices for --max-cost, as JSON or YAML.",
     ),
 ]
+
+
+def read_jobs(text: str) -> int | None:
+    """The most runs at once; None for auto."""
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"--jobs {text}: expected a number from 1, or auto")
+    return int(text)
 
 
 def chosen(tasks: list[str] | None, suite: str | None, every: bool) -> list[str]:

@@ -11,6 +11,7 @@ from mlagentbench.cli.options import (
     ModelArguments,
     Prices,
     RunArguments,
+    read_jobs,
     resume_options,
 )
 
@@ -25,7 +26,7 @@ def resume(
     context: typer.Context,
     runs: RunArguments,
     agent: AgentFile = None,
-    jobs: Jobs = 1,
+    jobs: Jobs = "1",
     json_output: JsonOption = False,
     model_argument: ModelArguments = None,
     prices: Prices = None,
@@ -46,7 +47,7 @@ def resume(
         model_arguments=model_argument or [],
         agent=agent,
         prices=prices,
-        jobs=jobs,
+        jobs=read_jobs(jobs),
         **generated_values(context),
     )
     outcome = resume_runs(runs, how, say, Terminal(stderr=json_output))

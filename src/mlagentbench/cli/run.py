@@ -21,6 +21,7 @@ from mlagentbench.cli.options import (
     TierOption,
     engine_options,
     limit_options,
+    read_jobs,
 )
 
 if TYPE_CHECKING:
@@ -95,6 +96,10 @@ ModelsOption = Annotated[
         help="Inspect model names, separated by commas.",
     ),
 ]
+GpusOption = Annotated[
+    int | None,
+    typer.Option("--gpus", metavar="N", min=0, help="GPUs of each run (default: the task's)."),
+]
 MaxRetries = Annotated[
     int | None,
     typer.Option(
@@ -102,7 +107,34 @@ MaxRetries = Annotated[
         metavar="N",
         min=0,
         rich_help_panel=MODELS_PANEL,
-        help="Retries per model call (default 11, about 81 min with backoff).",
+        help="Retries of a call that the provider turned away as too many (default 11).",
+    ),
+]
+MaxSpend = Annotated[
+    float | None,
+    typer.Option(
+        "--max-spend",
+        metavar="DOLLARS",
+        rich_help_panel=MODELS_PANEL,
+        help="For all runs together; run again with more to continue. Needs --prices.",
+    ),
+]
+MaxRate = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--max-rate",
+        metavar="PROVIDER=N",
+        rich_help_panel=MODELS_PANEL,
+        help="Model calls a minute, all workers together, e.g. openai=500.",
+    ),
+]
+MaxOutage = Annotated[
+    str | None,
+    typer.Option(
+        "--max-outage",
+        metavar="TIME",
+        rich_help_panel=MODELS_PANEL,
+        help="How long runs wait for a provider that is down (default 24h); 0: retry each call.",
     ),
 ]
 
@@ -131,7 +163,8 @@ def run(
     mini_seed: SeedOption = "public",
     runs: RunsOption = None,
     out: OutOption = Path("results"),
-    jobs: Jobs = 1,
+    jobs: Jobs = "1",
+    gpus: GpusOption = None,
     feedback: FeedbackOption = "none",
     protocol: ProtocolOption = None,
     primary: PrimaryOption = None,
@@ -143,6 +176,9 @@ def run(
     model_argument: ModelArguments = None,
     max_retries: MaxRetries = None,
     prices: Prices = None,
+    max_spend: MaxSpend = None,
+    max_rate: MaxRate = None,
+    max_outage: MaxOutage = None,
 ) -> None:
     """Run agents on tasks, grade what they submit, and print the results.
 
@@ -161,11 +197,15 @@ def run(
         models=models,
         runs=runs,
         out=out,
-        jobs=jobs,
+        jobs=read_jobs(jobs),
+        gpus=gpus,
         roles=role or [],
         model_arguments=model_argument or [],
         prices=prices,
         max_retries=max_retries,
+        max_spend=max_spend,
+        max_rate=max_rate or [],
+        max_outage=max_outage,
         tier=tier,
         mini_seed=mini_seed,
         feedback=feedback,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from mlagentbench.cli.suite_tables import print_differences, print_tables
 from mlagentbench.numeric.number_format import counted
+from mlagentbench.records import Outcome
 from mlagentbench.report.collect_runs import collect
 from mlagentbench.runs.results import SuiteOutcome
 from mlagentbench.statistics.cells import CellStatistics, cell_statistics
@@ -57,7 +58,9 @@ def print_cells(
         return 0
     for result in outcome.unfinished:
         end = result.outcome
-        failed = f"{end.cause}: {end.detail}" if end and end.kind == "failed" else "did not end"
+        if outcome.spent_out is not None and result.failure is None and not _failed(end):
+            continue
+        failed = f"{end.cause}: {end.detail}" if end and _failed(end) else "did not end"
         why = result.failure or failed
         console.print(f"{result.path}: {why}", style="red")
     if outcome.disk_full:
@@ -65,6 +68,12 @@ def print_cells(
             f"the disk of {shown_path(outcome.out)} is full; free some space", style="red"
         )
     expected = counted(outcome.expected, "run")
+    if outcome.spent_out is not None:
+        console.print(
+            f"unfinished: {outcome.missing} of {expected}; {outcome.spent_out}", soft_wrap=True
+        )
+        console.print(f"  {this_command()}", soft_wrap=True)
+        return 1
     console.print(f"failed: {outcome.missing} of {expected}; to retry, run:")
     console.print(f"  {this_command()}", soft_wrap=True)
     if (not_begun := outcome.expected - len(outcome.results)) > 0:
@@ -73,6 +82,10 @@ def print_cells(
             soft_wrap=True,
         )
     return 1
+
+
+def _failed(end: Outcome | None) -> bool:
+    return end is not None and end.kind == "failed"
 
 
 def _print_table(outcome: SuiteOutcome, lines: Sequence[CellStatistics], console: Terminal) -> None:
@@ -106,6 +119,7 @@ def _print_json(outcome: SuiteOutcome, cells: Sequence[CellStatistics]) -> None:
         "expected": outcome.expected,
         "missing": outcome.missing,
         "interrupted": outcome.interrupted,
+        "spent_out": outcome.spent_out,
         "variant_differences": [
             line.model_dump(mode="json") for line in variant_differences(outcome.results)
         ],

@@ -7,8 +7,9 @@ and summarises; an unbound role uses the main model. Problems and their effects:
 
 | problem                                         | effect                                         |
 |-------------------------------------------------|------------------------------------------------|
-| rate limits, short outages                      | waiting, which does not count as run time      |
-| a long outage, a provider's error               | RunFailed("model"): the run can be resumed     |
+| rate limits, outages                            | waiting, which does not count as run time      |
+| an outage of a day, a provider's error          | RunFailed("model"): the run can be resumed     |
+| the money of the whole plan is spent            | RunInterrupted: the run can be resumed         |
 | the prompt is longer than the model can read    | ContextOverflow: shorten it, or the run is over|
 | the model or a content filter refuses           | retried, then ModelRefused: the run is over    |
 | an empty reply, or one that was cut off         | an ordinary reply, left to the agent           |

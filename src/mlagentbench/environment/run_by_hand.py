@@ -14,6 +14,7 @@ from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.open_run import open_run
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.machine.slots import slot_for
 from mlagentbench.program_services.services import ROLE, run_services
 from mlagentbench.records import Tier
 from mlagentbench.runs.record import disclose, find_or_create_run
@@ -48,32 +49,33 @@ async def open_by_hand(
     if feedback_calls:
         feedback = await hold_out(task, data, python_env, call_task, feedback_calls)
     tool = task.spec.tool_model
-    disclosure = disclose(
-        task,
-        data,
-        python_env,
-        limits,
-        agent="by-hand",
-        sandbox=DEFAULT_SANDBOX,
-        isolation=SANDBOXES[DEFAULT_SANDBOX].isolation(),
-        tools=SANDBOXES[DEFAULT_SANDBOX].visible_tools(task.spec.resources.tools),
-        feedback=f"validation:{feedback_calls}" if feedback_calls else "none",
-        roles=None if tool is None else {ROLE: tool},
-    )
-    found = find_or_create_run(out.absolute(), task, epoch, disclosure)
-    with await to_thread.run_sync(found.hold) as run:
-        budget = Budget(limits)
-        setup = RunSetup(
+    async with slot_for(task.spec.resources.need(), f"{task.id}, by hand"):
+        disclosure = disclose(
             task,
-            run,
             data,
             python_env,
-            budget,
-            seed=task.run_seed(epoch),
-            actions=actions,
-            feedback=feedback,
-            models=models,
-            services=run_services(task, tool, data.private, run.asked, budget, run.lease),
+            limits,
+            agent="by-hand",
+            sandbox=DEFAULT_SANDBOX,
+            isolation=SANDBOXES[DEFAULT_SANDBOX].isolation(),
+            tools=SANDBOXES[DEFAULT_SANDBOX].visible_tools(task.spec.resources.tools),
+            feedback=f"validation:{feedback_calls}" if feedback_calls else "none",
+            roles=None if tool is None else {ROLE: tool},
         )
-        async with await open_run(setup, BubblewrapSandbox) as environment:
-            yield environment
+        found = find_or_create_run(out.absolute(), task, epoch, disclosure)
+        with await to_thread.run_sync(found.hold) as run:
+            budget = Budget(limits)
+            setup = RunSetup(
+                task,
+                run,
+                data,
+                python_env,
+                budget,
+                seed=task.run_seed(epoch),
+                actions=actions,
+                feedback=feedback,
+                models=models,
+                services=run_services(task, tool, data.private, run.asked, budget, run.lease),
+            )
+            async with await open_run(setup, BubblewrapSandbox) as environment:
+                yield environment

@@ -166,9 +166,8 @@ def sandbox_spec(
             memory=int(resources.memory),
             cpus=resources.cpus,
         ),
-        gpus=resources.gpus > 0,
         tools=resources.tools,
-    )
+    ).in_slot()
 
 
 def is_valid_argument(text: str) -> bool:

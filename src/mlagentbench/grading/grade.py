@@ -16,6 +16,7 @@ the original split its data differently, and often left the test labels in the w
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 import anyio.to_thread
@@ -26,6 +27,7 @@ from mlagentbench.grading.known_good_outputs import known_good_outputs
 from mlagentbench.grading.submitted_program import collect_program, fresh_directory
 from mlagentbench.grading.success import compare_with_bar
 from mlagentbench.grading.timed_grading import MachineBusy, collect_timed
+from mlagentbench.machine.slots import slot_for
 from mlagentbench.program_services.services import (
     ProgramServices,
     ServiceUsage,
@@ -69,7 +71,7 @@ class Scored(Record):
 
 
 Announce = Callable[[str], None]
-"""Tells a person what takes long: waiting for the turn to be timed."""
+"""Tells a person what takes long, such as waiting for a slot."""
 
 
 def _in_silence(_text: str) -> None:
@@ -232,13 +234,14 @@ async def score_submission(
 
     try:
         await anyio.to_thread.run_sync(require_no_canary, submitted)
-        if task.spec.kind == "timed":
-            fresh_directory(outputs)
-            await collect_timed(task, data, python_env, submitted, outputs, announce)
-        elif task.spec.kind == "program":
-            fresh_directory(outputs)
-            await hold_accountable(collect, collect_known_good)
-        result = await hold_accountable(grade, grade_known_good)
+        async with _place_to_grade(task, announce):
+            if task.spec.kind == "timed":
+                fresh_directory(outputs)
+                await collect_timed(task, data, python_env, submitted, outputs, announce)
+            elif task.spec.kind == "program":
+                fresh_directory(outputs)
+                await hold_accountable(collect, collect_known_good)
+            result = await hold_accountable(grade, grade_known_good)
     except InvalidSubmissionReported as invalid:
         return Scored(
             reason=str(invalid),
@@ -249,6 +252,13 @@ async def score_submission(
         raise RunFailed("grader", f"{task.id}: grade() returned {result!r} instead of a Grade")
     scored = Scored(score=float(result["score"]), extra=result.get("extra", {}))
     return scored if services is None else _with_usage(scored, services.usage())
+
+
+def _place_to_grade(task: Task, announce: Announce) -> AbstractAsyncContextManager[object]:
+    """The slot of the run that is graded; outside of a run, one for a submitted program."""
+    if task.spec.collect is None:
+        return nullcontext()
+    return slot_for(task.spec.resources.need(), f"grading of {task.id}", announce)
 
 
 def _with_usage(scored: Scored, usage: ServiceUsage) -> Scored:

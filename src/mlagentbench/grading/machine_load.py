@@ -1,4 +1,4 @@
-"""How much of the machine's processors other programs use while one program is timed.
+"""How much of its processors other programs use while one program is timed.
 
 A program that takes as long as the starter does not feel a busy machine as a short one does: the
 scheduler gives each its share over a tenth of a second, but a program of a millisecond either runs
@@ -7,6 +7,7 @@ processors were busy, without that of the program that was timed.
 """
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,13 +24,13 @@ _BUSY_FIELDS = (0, 1, 2, 5, 6, 7)
 
 @dataclass(frozen=True)
 class BusyClock:
-    """Processor time since boot, by all programs on the processors that this process may use."""
+    """Processor time since boot, by all programs on some processors."""
 
     seconds: float
 
     @staticmethod
-    def now() -> "BusyClock":
-        ours = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    def now(cores: Iterable[int]) -> "BusyClock":
+        ours = {f"cpu{number}" for number in cores}
         ticks = 0
         for line in _STAT.read_text().splitlines():
             name, *fields = line.split()
@@ -47,9 +48,11 @@ class MachineLoad(Record):
     def __add__(self, other: "MachineLoad") -> "MachineLoad":
         return MachineLoad(others=self.others + other.others, elapsed=self.elapsed + other.elapsed)
 
-    def trouble(self, needed: int | None) -> str:
-        """Why too few of the `needed` processors (None: all) were free; empty if enough were."""
-        there = len(os.sched_getaffinity(0))
+    def trouble(self, needed: int | None, there: int) -> str:
+        """Why too few of the `needed` processors (None: all) were free; empty if enough were.
+
+        `there` is the number of those that are looked at.
+        """
         needed = min(needed or there, there)
         allowed = there - needed * (1 - MAX_BUSY)
         if self.others <= allowed * self.elapsed + CLOCK_ERROR:

@@ -135,7 +135,7 @@ async def _collect_one(
             env=service_variables(task),
             machine_code=collect.machine_code,
             tools=task.spec.resources.tools,
-        )
+        ).in_slot()
         command = collect.command.format(inputs=INPUTS, outputs=OUTPUTS)
         async with serving(services), BubblewrapSandbox(spec, services) as sandbox:
             result = await sandbox.run(shlex.split(command))

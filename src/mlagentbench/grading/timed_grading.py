@@ -12,11 +12,11 @@ the processor while it was stopped is invalid. The harness measures the time, fr
 byte of a request is written until the last byte of the reply is read, so a program knows nothing of
 a request before its time counts.
 
-One submission is timed at a time on a machine; the others queue, first come first served. The
-machine is too busy if the control differs from the starter, or if other programs use the processors
-while starter or control are asked. No submission has a part in this, since it is stopped meanwhile.
-Another round follows later, with new servers and requests, after each of PAUSES; then the run is
-not graded. Before that, a round without the submission shows whose noise it is.
+All of this happens in one slot, whose cores no other run has: that of the run, or one that grading
+takes. The machine is too busy if the control differs from the starter, or if other programs use
+these cores while starter or control are asked. No submission has a part in this, since it is
+stopped meanwhile. Another round follows later, with new servers and requests, after each of PAUSES;
+then the run is not graded. Before that, a round without the submission shows whose noise it is.
 
 OUTPUTS/
   requests/*.bin  submission/*.bin  starter/*.bin  timings.json  and the submitted files
@@ -31,8 +31,8 @@ import shutil
 import statistics
 import struct
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -46,7 +46,7 @@ from mlagentbench.grading.submitted_program import (
     lay_out_submission,
 )
 from mlagentbench.guest.mlagentbench_task import CONTROL_TOLERANCE
-from mlagentbench.home import queued
+from mlagentbench.machine.slots import slot_in_use
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
 from mlagentbench.sandbox.base import WORKSPACE, Bind, SandboxSpec
@@ -63,7 +63,7 @@ Role = Literal["submission", "starter", "control"]
 
 START_LIMIT = 120.0
 PAUSES = (10.0, 30.0, 90.0)
-"""Seconds before each round that is repeated; other submissions are timed meanwhile."""
+"""Seconds before each round that is repeated."""
 TIME_ANYWAY = "MLAGENTBENCH_TIME_ANYWAY"
 """With this environment variable, rounds count on a busy machine, too, and the grade says so."""
 MIN_PAIRS = 9
@@ -94,16 +94,15 @@ class TimingRecord(Record):
     busy: str = ""
     """Why the machine was too busy, if the round counts anyway."""
 
-    def trouble(self, processors: int | None) -> str:
-        """Why the machine was too busy for a task that needs these processors; empty if it was not.
-
-        It depends on starter and control alone.
+    def trouble(self, needed: int | None, there: int) -> str:
+        """Why the machine was too busy for a task that needs so many of the processors that are
+        there; empty if it was not. It depends on starter and control alone.
         """
         pairs = zip(self.control, self.starter, strict=True)
         control = statistics.median(one / other for one, other in pairs)
         if abs(control - 1) > CONTROL_TOLERANCE:
             return f"the starter took {control:.2f} times as long as the starter itself"
-        return self.load.trouble(processors)
+        return self.load.trouble(needed, there)
 
 
 class TimedReply(Record):
@@ -147,17 +146,13 @@ class TimedGrading:
     announce: Callable[[str], None]
 
     async def run(self) -> TimingRecord:
-        """Time rounds until one is calm; MachineBusy when none is.
-
-        Each round queues anew, so that others are timed while this submission waits.
-        """
+        """Time rounds until one is calm; MachineBusy when none is."""
         rounds: list[_Round] = []
         for number, pause in enumerate((0.0, *PAUSES), start=1):
             if rounds:
                 self.announce(f"timing again in {pause:g} s: {rounds[-1].trouble}")
                 await asyncio.sleep(pause)
-            async with self._turn():
-                rounds.append(await self._round(number))
+            rounds.append(await self._round(number))
             timings, trouble = rounds[-1]
             if timings is not None and (not trouble or TIME_ANYWAY in os.environ):
                 return timings.model_copy(update={"busy": trouble})
@@ -172,16 +167,15 @@ class TimedGrading:
         If that is noisy, too, the noise is the submission's own: none can choose not to be timed.
         """
         count = len(rounds)
-        async with self._turn():
-            alone = await self._round(count + 1, self.task.starter)
-            if alone.trouble:
-                times = counted(count, "round")
-                raise MachineBusy(
-                    "harness",
-                    f"{self.task.id}: the machine was too busy to time the submission in {times} "
-                    f"({rounds[-1].trouble}); repeat it when the machine is idle",
-                )
-            last = await self._round(count + 2)
+        alone = await self._round(count + 1, self.task.starter)
+        if alone.trouble:
+            times = counted(count, "round")
+            raise MachineBusy(
+                "harness",
+                f"{self.task.id}: the machine was too busy to time the submission in {times} "
+                f"({rounds[-1].trouble}); repeat it when the machine is idle",
+            )
+        last = await self._round(count + 2)
         if last.timings is None:
             raise InvalidSubmissionReported(last.trouble, broken_rule=True)
         return last.timings.model_copy(update={"own_noise": bool(last.trouble)})
@@ -193,13 +187,7 @@ class TimedGrading:
             timings = await self._time_round(number, submitted or self.submitted)
         except _RanWhileStopped as reason:
             return _Round(None, str(reason))
-        return _Round(timings, timings.trouble(self.task.spec.resources.cpus))
-
-    def _turn(self) -> AbstractAsyncContextManager[None]:
-        """This submission's turn to be timed on this machine."""
-        return queued(
-            "timing", lambda before: self.announce(f"waiting for timed grading: {before} before it")
-        )
+        return _Round(timings, timings.trouble(self.task.spec.resources.cpus, len(timed_cores())))
 
     async def draw_requests(self) -> dict[str, bytes]:
         """New requests by name, in the order in which they are sent."""
@@ -302,7 +290,7 @@ class Server:
                 limits=collect_limits(task, self._collect.timeout),
                 machine_code=self._collect.machine_code,
                 tools=task.spec.resources.tools,
-            )
+            ).in_slot()
         )
         self._process: SandboxProcess
         self._answered = 0
@@ -329,11 +317,11 @@ class Server:
     async def answer(self, name: str, request: bytes) -> TimedReply:
         """Send a request and wait for its reply; the first may take as long as starting does."""
         self.require_stillness()
-        used, busy = self._sandbox.processor_time(), BusyClock.now()
+        used, busy = self._sandbox.processor_time(), BusyClock.now(timed_cores())
         self._sandbox.thaw()
         try:
             exchange = await self._within_limits(name, request)
-            busy_now = BusyClock.now()
+            busy_now = BusyClock.now(timed_cores())
         finally:
             self._sandbox.freeze()
         self._answered += 1
@@ -425,6 +413,12 @@ class _RanWhileStopped(Exception):
 
 class _MalformedFrame(Exception):
     """The bytes that came back are not a reply."""
+
+
+def timed_cores() -> Collection[int]:
+    """The cores that programs are timed on: those of the slot, else all of this process's."""
+    slot = slot_in_use()
+    return os.sched_getaffinity(0) if slot is None else slot.cpus
 
 
 def _collect_of(task: Task) -> Collect:

@@ -66,7 +66,10 @@ def answer(harness: socket.socket, started: set[int]) -> bool:
     if not message:
         return False
     try:
-        pid = spawn(json.loads(message)["command"], descriptors)
+        request = json.loads(message)
+        # Children inherit it. A command can neither widen nor change it: its sandbox refuses that.
+        os.sched_setaffinity(0, request["cores"])
+        pid = spawn(request["command"], descriptors)
     except OSError as error:
         harness.sendall(json.dumps({"error": str(error)}).encode())
         return True

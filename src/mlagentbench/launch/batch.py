@@ -10,8 +10,10 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from mlagentbench.environment.run_context import RunContext
+from mlagentbench.environment.run_slot import RunSlots
 from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.launch.plan import PlanFile, RunRequest
+from mlagentbench.models.sharing.shared_calls import RunShare
 from mlagentbench.runs.lease import LeaseWatch
 
 
@@ -41,6 +43,10 @@ class Batch:
         """Whether no further run is to begin."""
         self.open: dict[str, RunContext] = {}
         """The runs in progress, by their sample's uuid."""
+        self.slots = RunSlots()
+        """What the runs in progress hold of this machine."""
+        self.shares: dict[str, RunShare | None] = {}
+        """What the samples share with the other runs of their plan, by their uuid."""
         self.left_alone: set[str] = set()
         """The uuids of samples whose runs other processes work on, or have finished."""
 
@@ -52,6 +58,16 @@ class Batch:
             yield
         finally:
             _CURRENT.reset(token)
+            self.slots.release_all()
+
+    @contextmanager
+    def slot_if_opened(self, sample: str) -> Iterator[None]:
+        """Give a sample's slot back unless its run is open afterwards."""
+        try:
+            yield
+        finally:
+            if sample not in self.open:
+                self.slots.release(sample)
 
 
 _CURRENT: ContextVar[Batch] = ContextVar("mlagentbench_batch", default=Batch())  # noqa: B039

@@ -62,5 +62,6 @@ def disclose_run(
         feedback=settings.feedback,
         protocol=settings.protocol,
         interactive=settings.interactive,
+        gpus=settings.gpus,
         primary=settings.primary,
     )

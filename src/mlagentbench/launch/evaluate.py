@@ -10,6 +10,7 @@ from mlagentbench.inspect_startup import load_clients, load_only_what_is_used
 from mlagentbench.launch.batch import Batch
 from mlagentbench.launch.live_display import LiveProgress
 from mlagentbench.launch.plan import PlanFile, RunRequest
+from mlagentbench.machine.slots import most_at_once
 from mlagentbench.models.model_check import explain_prerequisites
 from mlagentbench.runs.lease import LeaseWatch
 from mlagentbench.terminal import Terminal
@@ -31,7 +32,7 @@ class Evaluation:
         worker: str = "",
     ) -> None:
         self._out = out
-        self._jobs = jobs or 1
+        self._jobs = jobs
         self._console = console
         self._watch = watch
         self._worker = worker
@@ -56,6 +57,7 @@ class Evaluation:
             worker=self._worker,
         )
         tasks = list(_inspect_tasks(requests))
+        jobs = self._jobs or most_at_once(request.need() for request in requests)
         # Inspect prints messages about its log directory, which are not useful here.
         quiet = redirect_stdout(StringIO())
         with batch.executing(), live, quiet, explain_prerequisites("Inspect"):
@@ -64,13 +66,14 @@ class Evaluation:
                 log_dir=str(self._out / "logs"),
                 model=None,
                 model_cost_config=_prices(requests),
-                max_tasks=self._jobs,
-                max_samples=self._jobs,
-                max_sandboxes=self._jobs,
+                max_tasks=jobs,
+                max_samples=jobs,
+                max_sandboxes=jobs,
                 display="none",
                 log_level="error",
                 score_display=False,
-                ctl_server=False,
+                # It costs half a second at the start, which only a process that stays is worth.
+                ctl_server=bool(self._worker),
             )
         # When interrupted, Inspect returns no logs, or those of the finished tasks.
         if len(logs) < len(tasks) or any(log.status == "cancelled" for log in logs):

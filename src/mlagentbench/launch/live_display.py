@@ -1,25 +1,36 @@
-"""The live display of running runs: run, step, elapsed time and budget left."""
+"""The live display: running runs with their cores, waiting runs, and the slots in use."""
 
+import math
 import sys
 import time
 from pathlib import Path
 from typing import Self
 
 import anyio
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 
 from mlagentbench.environment.budget import Budget
+from mlagentbench.machine.ledger import Slot
+from mlagentbench.machine.slots import pool_use
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.terminal import Terminal, text_block
+from mlagentbench.terminal import Terminal, text_block, text_line
+
+LOOK_PERIOD = 1.0
+"""Seconds between two looks at the slots in use."""
+MOST_WAITING = 5
+"""Waiting runs that are shown one by one."""
 
 
 class LiveRun:
     """One run in the display."""
 
-    def __init__(self, name: str, budget: Budget) -> None:
+    def __init__(self, name: str, budget: Budget, slot: Slot | None) -> None:
         self.name = name
         self.budget = budget
+        self.cores = "all" if slot is None else cores_text(slot)
         self.doing = "starting"
         self.started = time.monotonic()
 
@@ -34,10 +45,14 @@ class LiveProgress:
         self.done = 0
         self.views: dict[Path, LiveRun] = {}
         """The running runs, by their directories: names may be the same."""
+        self.waiting: dict[Path, str] = {}
+        """The runs that wait for a slot, by their directories, and what they wait for."""
         self._told: dict[Path, set[str]] = {}
+        self._use = ""
+        self._looked = -math.inf
         self._live = Live(
             console=console,
-            get_renderable=self._table,
+            get_renderable=self._shown,
             refresh_per_second=4,
             transient=True,
             redirect_stdout=False,
@@ -51,9 +66,15 @@ class LiveProgress:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def begin(self, run: RunDirectory, budget: Budget) -> None:
-        """Add a run."""
-        self.views[run.path] = LiveRun(run.shown_name, budget)
+    def begin(self, run: RunDirectory, budget: Budget, slot: Slot | None = None) -> None:
+        """Add a run, which holds this slot."""
+        self.waiting.pop(run.path, None)
+        self.views[run.path] = LiveRun(run.shown_name, budget, slot)
+
+    def wait(self, run: RunDirectory, text: str) -> None:
+        """Show that a run waits for its slot, and for whom."""
+        self.waiting[run.path] = f"{run.shown_name}: {text}"
+        self.tell(run, text)
 
     def show(self, run: RunDirectory, doing: str) -> None:
         """Show what a run is doing."""
@@ -72,10 +93,15 @@ class LiveProgress:
 
     def end(self, run: RunDirectory, result: str) -> None:
         """Remove a run and print its result."""
-        self.views.pop(run.path, None)
+        self.leave(run)
         self.done += 1
         count = "" if self.total is None else f"[{self.done}/{self.total}] "
         self.say(f"{count}{run.shown_name}: {result}")
+
+    def leave(self, run: RunDirectory) -> None:
+        """Remove a run without a word."""
+        self.views.pop(run.path, None)
+        self.waiting.pop(run.path, None)
 
     async def ask_person(self, request: str) -> str:
         """Ask the person at the terminal, instead of the table; "" without an answer."""
@@ -96,15 +122,45 @@ class LiveProgress:
         """Print something above the table."""
         self.console.print(text, soft_wrap=True)
 
+    def _shown(self) -> Group:
+        """The table of running runs, the runs that wait, and how much of the machine is in use."""
+        waiting = [text_line(text, "dim") for text in tuple(self.waiting.values())[:MOST_WAITING]]
+        more = len(self.waiting) - len(waiting)
+        if more > 0:
+            waiting.append(text_line(f"{counted(more, 'more run')} waiting for a slot", "dim"))
+        return Group(self._table(), *waiting, text_line(self._slots_in_use(), "dim"))
+
+    def _slots_in_use(self) -> str:
+        """What of the machine is in slots, of all processes; looked at once a second."""
+        now = time.monotonic()
+        if now - self._looked >= LOOK_PERIOD:
+            self._looked = now
+            use = pool_use()
+            self._use = self._use if use is None else str(use)
+        return self._use
+
     def _table(self) -> Table:
         table = Table(box=None, pad_edge=False, header_style="dim", show_header=bool(self.views))
-        for heading in ("run", "step", "elapsed", "left", "now"):
+        for heading in ("run", "cores", "step", "elapsed", "left", "now"):
             table.add_column(heading, no_wrap=heading != "run")
         for view in self.views.values():
             steps = str(view.budget.usage.steps)
             elapsed = _clock(time.monotonic() - view.started)
-            table.add_row(view.name, steps, elapsed, _left(view.budget), view.doing)
+            table.add_row(view.name, view.cores, steps, elapsed, _left(view.budget), view.doing)
         return table
+
+
+def cores_text(slot: Slot) -> str:
+    """The cores and GPUs of a slot, such as "0-3,6" or "0-1, GPU 0"."""
+    parts: list[str] = []
+    for core in slot.cpus:
+        first, _, last = parts[-1].partition("-") if parts else ("", "", "")
+        if first and int(last or first) == core - 1:
+            parts[-1] = f"{first}-{core}"
+        else:
+            parts.append(str(core))
+    gpus = ",".join(str(gpu.minor) for gpu in slot.gpus)
+    return ",".join(parts) + (f", GPU {gpus}" if gpus else "")
 
 
 def _left(budget: Budget) -> str:

@@ -31,6 +31,7 @@ from mlagentbench.launch.request import (
     role_choices,
 )
 from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.machine.ledger import Need
 from mlagentbench.models.model_choice import ModelChoice, choose
 from mlagentbench.records import Disclosure, Json, Record
 from mlagentbench.runs.directory import RunDirectory
@@ -62,6 +63,10 @@ class RunRequest(Record):
 
     def directory(self, out: Path) -> RunDirectory:
         return RunDirectory(out, Path(self.run))
+
+    def need(self) -> Need:
+        """What the run holds of a machine."""
+        return self.settings.need(load_task(self.task).spec)
 
     def limits(self, history: History) -> BudgetLimits:
         """The limits that were asked for; of a run that has begun, those that it has.

@@ -5,6 +5,7 @@ Only the last lines of journals are read, so that thousands of runs take a momen
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +16,7 @@ from mlagentbench.records import Json, Record
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.lease import FILE as LEASE
-from mlagentbench.runs.lease import Holder
+from mlagentbench.runs.lease import WIDTH, Holder
 from mlagentbench.runs.results import final_grade, read_run
 from mlagentbench.runs.resumption import BROKEN_OFF, goes_on, last_limits
 
@@ -68,7 +69,10 @@ class PlannedRun:
         self.place = place
         self.run = run
         self.asked = asked
-        self.directory = RunDirectory(file.out, Path(run))
+
+    @cached_property
+    def directory(self) -> RunDirectory:
+        return RunDirectory(self.file.out, Path(self.run))
 
     @property
     def request(self) -> RunRequest:
@@ -76,15 +80,16 @@ class PlannedRun:
 
     def state(self) -> RunState:
         """How far it has come; a run whose files are damaged has failed."""
+        folder = f"{self.file.out}/{self.run}"
         try:
-            return self._state(_names(self.directory.path))
+            return self._state(folder, _names(folder))
         except UsageError as error:
             return self._is("failed", cause=str(error))
 
-    def _state(self, names: frozenset[str]) -> RunState:
-        if any(map(LEASE.fullmatch, names)) and (holder := self.directory.holder) is not None:
+    def _state(self, folder: str, names: frozenset[str]) -> RunState:
+        if _may_be_held(folder, names) and (holder := self.directory.holder) is not None:
             return self._running(holder)
-        if "journal.jsonl" in names and "grades.jsonl" in names and self._is_done():
+        if "journal.jsonl" in names and "grades.jsonl" in names and self._is_done(folder):
             return self._is("done")
         if (failure := self._failure(names)) is not None:
             return self._is("failed", cause=failure)
@@ -107,9 +112,9 @@ class PlannedRun:
         texts = ", ".join(limit.text(amount) for limit, amount in left)
         return running.model_copy(update={"step": len(history.steps), "left": texts})
 
-    def _is_done(self) -> bool:
+    def _is_done(self, folder: str) -> bool:
         """Whether it has its grade, and no budget to continue with."""
-        ended = _ended(self.directory.journal)
+        ended = _ended(f"{folder}/journal.jsonl")
         if ended is None or self.file.entries[self.place].get("resumes"):
             return is_finished(self.request, self.directory)
         return ended not in BROKEN_OFF
@@ -119,7 +124,7 @@ class PlannedRun:
         run = self.directory
         if "failure.txt" in names and run.failure.stat().st_mtime > self.asked:
             return run.failure.read_text("utf-8", "replace").strip()[:SHOWN]
-        if "journal.jsonl" in names and _ended(run.journal) == "failed":
+        if "journal.jsonl" in names and _ended(str(run.journal)) == "failed":
             if run.journal.stat().st_mtime <= self.asked:
                 return None
             outcome = read_run(run).outcome
@@ -163,14 +168,26 @@ def is_finished(request: RunRequest, run: RunDirectory) -> bool:
     )
 
 
-def _names(directory: Path) -> frozenset[str]:
+def _names(folder: str) -> frozenset[str]:
     try:
-        return frozenset(os.listdir(directory))  # noqa: PTH208
+        return frozenset(os.listdir(folder))  # noqa: PTH208
     except (FileNotFoundError, NotADirectoryError):
         return frozenset()
 
 
-def _ended(journal: Path) -> str | None:
+def _may_be_held(folder: str, names: frozenset[str]) -> bool:
+    """Whether a lease has not been released; its holder may be dead."""
+    leases = [name for name in names if LEASE.fullmatch(name)]
+    if not leases:
+        return False
+    try:
+        with open(f"{folder}/{max(leases)}", "rb") as file:  # noqa: PTH123
+            return b'"released":true' not in file.read(WIDTH)
+    except OSError:  # the next holder has tidied up
+        return True
+
+
+def _ended(journal: str) -> str | None:
     """The kind of outcome that a journal ends with; None if its end does not tell."""
     for line in _last_lines(journal):
         if line.get("kind") == "outcome":
@@ -181,16 +198,16 @@ def _ended(journal: Path) -> str | None:
     return None
 
 
-def _last_lines(journal: Path) -> Iterator[dict[str, Json]]:
+def _last_lines(journal: str) -> Iterator[dict[str, Json]]:
     """The journal's last whole lines, from its end."""
-    with journal.open("rb") as file:
+    with open(journal, "rb") as file:  # noqa: PTH123
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - TAIL))
         lines = file.read().split(b"\n")
     for line in reversed(lines[1:] if size > TAIL else lines):
         try:
-            value = parse_json(line)
-        except ValueError:  # the empty rest after the last line, or half of one
+            value = parse_json(line) if line else None
+        except ValueError:  # half of a line
             continue
         if isinstance(value, dict):
             yield value

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from mlagentbench.agents.custom_agent import is_file, load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo, find_agent
@@ -28,6 +28,7 @@ from mlagentbench.launch.presets.preset import (
     Protocol,
 )
 from mlagentbench.limit_table import LIMITS, BudgetLimits, read_limits
+from mlagentbench.machine.ledger import Need
 from mlagentbench.models.model_check import read_prices
 from mlagentbench.models.model_choice import (
     NO_MODEL,
@@ -36,6 +37,7 @@ from mlagentbench.models.model_choice import (
     parse_arguments,
     parse_role,
 )
+from mlagentbench.models.sharing.plan_limits import PlanLimits, read_shared_limits
 from mlagentbench.program_services.services import with_tool_role
 from mlagentbench.records import Json, Pair, Record, Tier
 from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
@@ -73,6 +75,8 @@ class RunSettings(Record):
     sandbox: Annotated[str, AfterValidator(_sandbox)] = DEFAULT_SANDBOX
     budget: BudgetLimits = BudgetLimits()
     """The limits that were asked for; read_settings reads them from max_NAME."""
+    gpus: Annotated[int | None, Field(ge=0)] = None
+    """GPUs of each run instead of what its task asks for."""
     interactive: bool = False
     primary: Pair | None = None
     """The comparison that the runs are made for."""
@@ -83,6 +87,10 @@ class RunSettings(Record):
         steps = PAPER_STEPS if paper else spec.limits.steps
         seconds = PAPER_SECONDS if paper else spec.limits.time
         return BudgetLimits(steps=steps, time=seconds).with_amounts(self.budget)
+
+    def need(self, spec: TaskSpec) -> Need:
+        """The cores, memory and GPUs of a run of this task."""
+        return spec.resources.need(self.gpus)
 
     def feedback_calls(self) -> int:
         """How often Validate Submission may report the metric."""
@@ -206,20 +214,27 @@ class SuiteRequest(Record):
     settings: RunSettings
     runs: int
     out: Path
-    jobs: int
+    jobs: int | None
+    """The most runs at once; None: as many as there are slots for."""
     engine: EngineChoice = DEFAULT_CHOICE
     roles: dict[str, str] = {}
     model_arguments: dict[str, Json] = {}
     prices: Path | None = None
     max_retries: int | None = None
     """Retries per model call; None for the default of our Inspect tasks."""
+    shared: PlanLimits = PlanLimits()
+    """What all runs may use together; no part of the plan, so that it can be raised."""
 
     @classmethod
     def read(cls, *, preset: str | None = None, **options: Any) -> "SuiteRequest":
         """Read the options of `run`; a UsageError names a wrong one."""
         if options.get("primary") == "":
             raise UsageError("--primary: is empty; expected A:B, two of the agents")
-        given = {name: value for name, value in options.items() if value not in (None, "")}
+        given = {
+            name: value
+            for name, value in options.items()
+            if value not in (None, "") or name == "jobs"  # None: as many as there are slots for
+        }
         if preset is not None:
             given = PRESETS.find(preset, f"--preset {preset}").filled(given)
         return cls._read(**given)
@@ -235,25 +250,29 @@ class SuiteRequest(Record):
         models: str = NO_MODEL,
         runs: int | None = None,
         out: Path,
-        jobs: int = 1,
+        jobs: int | None = 1,
         engine: str = DEFAULT_ENGINE,
         engine_options: str = "",
         roles: Sequence[str] = (),
         model_arguments: Sequence[str] = (),
         prices: Path | None = None,
         max_retries: int | None = None,
+        max_spend: float | None = None,
+        max_rate: Sequence[str] = (),
+        max_outage: str | None = None,
         primary: str | None = None,
         **settings: Any,
     ) -> "SuiteRequest":
         chosen = read_settings(settings, option_of=lambda name: f"--{name.replace('_', '-')}")
-        for limit, _ in chosen.budget.items():
-            if limit.needs_prices and prices is None:
+        priced = [limit.option for limit, _ in chosen.budget.items() if limit.needs_prices]
+        for option in [*priced, *([] if max_spend is None else ["--max-spend"])]:
+            if prices is None:
                 raise UsageError(
-                    f"{limit.option} needs the models' prices: --prices FILE (see docs/models.md)"
+                    f"{option} needs the models' prices: --prices FILE (see docs/models.md)"
                 )
-        if chosen.interactive and jobs > 1:
+        if chosen.interactive and jobs != 1:
             raise UsageError(
-                f"--interactive with --jobs {jobs}: a person answers one run at a time"
+                f"--interactive with --jobs {jobs or 'auto'}: a person answers one run at a time"
             )
         choices, model_names = parse_agents(agents), split_list(models)
         if not choices:
@@ -270,10 +289,13 @@ class SuiteRequest(Record):
             out=out.absolute(),
             jobs=jobs,
             engine=read_engine(engine, engine_options),
-            roles=dict(map(parse_role, roles)),
+            roles=(roles_asked := dict(map(parse_role, roles))),
             model_arguments=parse_arguments(model_arguments),
             prices=prices,
             max_retries=max_retries,
+            shared=read_shared_limits(
+                max_spend, max_rate, max_outage, models=[*model_names, *roles_asked.values()]
+            ),
         )
 
 

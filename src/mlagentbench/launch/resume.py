@@ -58,7 +58,7 @@ class ResumeOptions(Record):
     agent: str | None = None
     model_arguments: dict[str, Json] = {}
     prices: Path | None = None
-    jobs: int = 1
+    jobs: int | None = 1
     engine: EngineChoice = DEFAULT_CHOICE
 
     @classmethod
@@ -68,7 +68,7 @@ class ResumeOptions(Record):
         model_arguments: Sequence[str] = (),
         agent: str | None = None,
         prices: Path | None = None,
-        jobs: int = 1,
+        jobs: int | None = 1,
         engine: str = DEFAULT_ENGINE,
         engine_options: str = "",
         **limits: Json,
@@ -223,6 +223,7 @@ def settings_of(run: RunDirectory, record: RunRecord, raised: BudgetLimits) -> R
         feedback=facts.feedback,
         protocol="paper" if facts.protocol == "paper" else "ours",
         sandbox=facts.sandbox,
+        gpus=facts.gpus,
         interactive=facts.interactive,
         budget=limits,
     )

@@ -1,7 +1,7 @@
 """One run, from an empty directory to a grade, as Inspect executes it.
 
-start_run         setup: take the sample's request, find or create the run directory, open the
-                  run; a finished run is not run again
+start_run         setup: take the sample's request, wait for a slot, find or create the run
+                  directory, open the run; a finished run is not run again
 (the agent)       acts on `current_environment()`
 grade_submission  scorer: close the run, grade the last snapshot
 close_run         cleanup: stop whatever is still running
@@ -18,6 +18,7 @@ from anyio import to_thread
 from inspect_ai.scorer import Score, Scorer, Target, scorer
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
+from mlagentbench.analysis.disclosures import resources_text
 from mlagentbench.environment.actions.action import AskPerson
 from mlagentbench.environment.budget import Budget, working_clock
 from mlagentbench.environment.environment import Environment
@@ -25,7 +26,8 @@ from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.open_run import open_run
 from mlagentbench.environment.run_context import RunContext
 from mlagentbench.environment.run_setup import RunSetup
-from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.environment.run_slot import require_gpus
+from mlagentbench.errors import RunFailed, RunInterrupted, UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
 from mlagentbench.launch.batch import Batch, current_batch
@@ -44,12 +46,19 @@ from mlagentbench.launch.plan_state import is_finished
 from mlagentbench.launch.request import RunSettings
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.model_choice import model_names
+from mlagentbench.models.sharing.plan_share import plan_share
+from mlagentbench.models.sharing.shared_calls import (
+    RunShare,
+    join_plan,
+    require_not_interrupted,
+    use_share,
+)
 from mlagentbench.program_services.services import run_services, tool_model_name
 from mlagentbench.records import GradeRecord, Outcome
 from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.lease import RunHeld
-from mlagentbench.runs.machine_facts import packages
+from mlagentbench.runs.machine_facts import granted_resources, packages
 from mlagentbench.runs.record import find_or_create_run, new_record, place_of
 from mlagentbench.runs.results import RunResult, read_record, read_run
 from mlagentbench.runs.resumption import goes_on
@@ -77,31 +86,45 @@ def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
         if request is None or out is None:
             chosen = RunSettings.model_validate(settings)
             request, out = await request_of_inspect(task_path, chosen, state.epoch)
-        if batch.is_stopping or _is_done_elsewhere(request, batch):
-            batch.left_alone.add(state.uuid)
-            state.completed = True
+        batch.shares[state.uuid] = _join_plan(batch)
+        with batch.slot_if_opened(state.uuid):
+            await _wait_for_slot(request, out, batch, state.uuid)
+            if batch.is_stopping or _has_to_wait(batch) or _is_done_elsewhere(request, batch):
+                batch.left_alone.add(state.uuid)
+                state.completed = True
+                return state
+            with _failure_noted(request.directory(out)):
+                ready = await _ready(request)
+                found = await to_thread.run_sync(_directory, request, out, ready)
+            state.store.set(RUN_ID, found.relative.as_posix())
+            state.store.set(OUT_KEY, str(found.out))
+            held = await _hold(found, batch)
+            if held is None:
+                batch.left_alone.add(state.uuid)
+            context = None if held is None else await _open(request, held, ready, batch, state.uuid)
+            if context is None:
+                state.completed = True
+                return state
+            batch.open[state.uuid] = context
+            if batch.worker:
+                context.environment.note_worker(batch.worker)
+            _note_changes(context.environment)
+            _show(context, batch, state.uuid)
+            state.user_prompt.text = context.environment.problem
             return state
-        with _failure_noted(request.directory(out)):
-            ready = await _ready(request)
-            found = await to_thread.run_sync(_directory, request, out, ready)
-        state.store.set(RUN_ID, found.relative.as_posix())
-        state.store.set(OUT_KEY, str(found.out))
-        held = await _hold(found, batch)
-        if held is None:
-            batch.left_alone.add(state.uuid)
-        context = None if held is None else await _open(request, held, ready, batch.live)
-        if context is None:
-            state.completed = True
-            return state
-        batch.open[state.uuid] = context
-        if batch.worker:
-            context.environment.note_worker(batch.worker)
-        _note_changed_software(context.environment)
-        _show(context, batch.live)
-        state.user_prompt.text = context.environment.problem
-        return state
 
     return solve
+
+
+def _join_plan(batch: Batch) -> RunShare | None:
+    """Make the sample's model calls those of its plan, if it has one."""
+    directory = None if batch.plan is None else batch.plan.directory
+    return join_plan(directory, None if batch.live is None else batch.live.say)
+
+
+def _has_to_wait(batch: Batch) -> bool:
+    """Whether the money for all runs of the plan is spent."""
+    return batch.plan is not None and plan_share(batch.plan.directory).spent_out() is not None
 
 
 def _is_done_elsewhere(request: RunRequest, batch: Batch) -> bool:
@@ -160,8 +183,32 @@ async def _hold(run: RunDirectory, batch: Batch) -> HeldRun | None:
         stopped.set()
 
 
+async def _wait_for_slot(request: RunRequest, out: Path, batch: Batch, sample: str) -> None:
+    """Hold the run's slot from here on, if there is something to run and no other runs it."""
+    run = request.directory(out)
+    history = read_journal(run.journal)
+    if not batch.is_stopping and _is_free(run, batch) and goes_on(history, request.limits(history)):
+        await _take_slot(request, run, batch, sample)
+
+
+def _is_free(run: RunDirectory, batch: Batch) -> bool:
+    if batch.watch is None:
+        return run.holder is None
+    seen = batch.watch.look(run.path)
+    return seen.holder is None or seen.is_void
+
+
+async def _take_slot(request: RunRequest, run: RunDirectory, batch: Batch, sample: str) -> None:
+    on_wait = None if batch.live is None else partial(batch.live.wait, run)
+    try:
+        await batch.slots.take(sample, request.need(), run.shown_name, on_wait)
+    finally:
+        if batch.live is not None:
+            batch.live.leave(run)
+
+
 async def _open(
-    request: RunRequest, run: HeldRun, ready: Ready, live: LiveProgress | None
+    request: RunRequest, run: HeldRun, ready: Ready, batch: Batch, sample: str
 ) -> RunContext | None:
     """Open a run that is held; one that has ended is released instead."""
     try:
@@ -173,7 +220,10 @@ async def _open(
             run.release()
             return None
         with _failure_noted(run):
-            setup = await _setup(request, run, ready, limits, live)
+            if batch.slots.of(sample) is None:  # another process held the run until just now
+                await _take_slot(request, run, batch, sample)
+            require_gpus(batch.slots.of(sample), request.settings.gpus)
+            setup = await _setup(request, run, ready, limits, batch.live)
             return await open_run(setup, partial(provider.for_run, run))
     except BaseException:
         run.release()
@@ -220,7 +270,8 @@ def _failure_noted(run: RunDirectory) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (run.holder is not None) if run.lease is None else run.lease.is_lost:
+        is_anothers = (run.holder is not None) if run.lease is None else run.lease.is_lost
+        if is_anothers or isinstance(error, RunInterrupted):
             raise
         with suppress(OSError):  # the disk may be full
             write_atomically(
@@ -231,8 +282,8 @@ def _failure_noted(run: RunDirectory) -> Iterator[None]:
         run.failure.unlink(missing_ok=True)
 
 
-def _note_changed_software(environment: Environment) -> None:
-    """Note in the journal when a run is resumed with other software than it disclosed."""
+def _note_changes(environment: Environment) -> None:
+    """Note in the journal when a run is resumed with other things than it disclosed."""
     facts = read_record(environment.run).disclosure
     installed = packages()
     changed = [
@@ -242,16 +293,19 @@ def _note_changed_software(environment: Environment) -> None:
     ]
     if facts.python_env != environment.python_env.hash:
         changed.append(f"virtual environment {environment.python_env.hash[:8]}")
+    if facts.resources != (held := granted_resources()) and held is not None:
+        changed.append(f"slot: {resources_text(held)}")
     if changed:
         environment.note(f"resumed with another {', '.join(changed)}")
 
 
-def _show(context: RunContext, live: LiveProgress | None) -> None:
+def _show(context: RunContext, batch: Batch, sample: str) -> None:
     """Add the run to the display, if there is one."""
+    live = batch.live
     if live is None:
         return
     run = context.run
-    live.begin(run, context.environment.budget)
+    live.begin(run, context.environment.budget, batch.slots.of(sample))
     context.environment.on_step.append(lambda step: live.show(run, f"did {step.action.name}"))
 
 
@@ -272,11 +326,12 @@ def grade_submission() -> Scorer:
         batch = current_batch()
         if state.uuid in batch.left_alone:
             return None
+        use_share(batch.shares.get(state.uuid))
         context = batch.open.pop(state.uuid, None)
         run = await _hold(_run_of_sample(state), batch) if context is None else context.run
         if run is None:
             return None
-        with run, _failure_noted(run):
+        with batch.slots.used_up(state.uuid), run, _failure_noted(run):
             if context is not None:
                 await _finish(context)
             if batch.live is not None:
@@ -310,6 +365,7 @@ def _run_of_sample(state: TaskState) -> RunDirectory:
 
 async def _finish(context: RunContext) -> None:
     try:
+        require_not_interrupted()
         context.environment.finish(_implied_outcome(context.environment))
     finally:
         await context.close()
@@ -362,6 +418,7 @@ async def close_run(state: TaskState) -> None:
     try:
         await context.close()
     finally:
+        batch.slots.release(state.uuid)
         context.run.release()
     if batch.live is not None:
         ended = context.environment.outcome

@@ -18,11 +18,14 @@ from mlagentbench.launch.request import (
     prices_of,
     roles_of,
 )
+from mlagentbench.machine.allocation import allocation
 from mlagentbench.models.model_check import require_model
 from mlagentbench.models.model_choice import (
     choose,
     require_known_arguments,
 )
+from mlagentbench.models.sharing.outages import forget_outages
+from mlagentbench.models.sharing.plan_share import plan_share
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.program_services.services import check_services
 from mlagentbench.runs.directory import RunDirectory
@@ -49,10 +52,13 @@ def run_suite(request: SuiteRequest, console: Terminal) -> SuiteOutcome:
     out, interrupted = request.out, False
     engine = request.engine.make(out, request.jobs, console)
     runs: list[RunDirectory] = []
+    directory: Path | None = None
     create_output(out)
     try:
         plan = plan_suite(request, make_tasks_ready(request, console))
-        plan.write(out)
+        directory = plan.write(out).directory
+        request.shared.write(directory)
+        forget_outages(directory)
         runs = [one.directory(out) for one in plan.requests]
         left = unfinished(plan.requests, out)
         if len(left) < len(runs):
@@ -62,7 +68,9 @@ def run_suite(request: SuiteRequest, console: Terminal) -> SuiteOutcome:
     except KeyboardInterrupt:
         interrupted = True
     expected = len(request.cells) * request.runs
-    return outcome_of(out, runs, expected=expected, interrupted=interrupted)
+    spent_out = None if directory is None else plan_share(directory).spent_out()
+    outcome = outcome_of(out, runs, expected=expected, interrupted=interrupted)
+    return outcome.model_copy(update={"spent_out": spent_out})
 
 
 def outcome_of(
@@ -119,6 +127,8 @@ def check_requirements(request: SuiteRequest, console: Terminal) -> None:
         raise UsageError("--interactive needs a terminal")
     if request.settings.interactive and not request.engine.kind.at_terminal:
         raise UsageError(f"--interactive: runs of --engine {request.engine.name} cannot ask you")
+    if request.settings.gpus and request.engine.kind.at_terminal:
+        _check_gpus(request.settings.gpus)
     for cell in request.cells:
         cell.agent.info.solver(**cell.agent.settings)
         if cell.info.in_sandbox:
@@ -131,6 +141,12 @@ def check_requirements(request: SuiteRequest, console: Terminal) -> None:
     require_known_arguments(request.model_arguments, models_of(request))
     for name in sorted(models_of(request)):
         require_model(choose(name, request.model_arguments))
+
+
+def _check_gpus(asked: int) -> None:
+    there = len(allocation().gpus)
+    if there < asked:
+        raise UsageError(f"--gpus {asked}: there are {counted(there, 'GPU')} here; ask for fewer")
 
 
 def _check_in_sandbox_agent(agent: str, settings: RunSettings) -> None:

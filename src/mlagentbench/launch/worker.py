@@ -26,6 +26,8 @@ from mlagentbench.errors import UsageError
 from mlagentbench.launch.evaluate import Evaluation
 from mlagentbench.launch.plan import PlanFile, plan_files
 from mlagentbench.launch.plan_state import PlannedRun, planned_runs
+from mlagentbench.machine.slots import most_at_once
+from mlagentbench.models.sharing.plan_share import plan_share
 from mlagentbench.records import Record
 from mlagentbench.runs.lease import LeaseWatch, name_worker
 from mlagentbench.tasks.spec import parse_seconds
@@ -34,6 +36,8 @@ from mlagentbench.terminal import Terminal
 CHUNK_SECONDS = 30.0
 """How long a chunk is meant to take."""
 LARGEST_CHUNK = 64
+QUICKEST = 0.05
+"""Seconds that a run takes at least, for the size of the next chunk."""
 ATTEMPTS = 3
 """How often a worker begins a run that ends neither well nor with a failure, as one that it lost
 to another worker."""
@@ -44,7 +48,8 @@ LOOK_AROUND = 1.0
 class WorkerPlace(Record):
     """Where a worker is, for the journals of its runs and for `jobs status`."""
 
-    engine: str
+    engine: str = ""
+    """Empty for a worker that a person or a foreign scheduler has started."""
     job: str = ""
     """The scheduler's id of it, as 12_3."""
     node: str = ""
@@ -52,9 +57,11 @@ class WorkerPlace(Record):
 
     @property
     def described(self) -> str:
-        job = f" job {self.job}" if self.job else ""
-        node = f" on {self.node}" if self.node else ""
-        return f"{self.engine}{job}{node}, worker {self.worker}"
+        """Such as "slurm job 12_3 on n2, worker host-4711"."""
+        job = f"job {self.job}" if self.job else ""
+        node = f"on {self.node}" if self.node else ""
+        place = " ".join(filter(None, (self.engine, job, node)))
+        return ", ".join(filter(None, (place, f"worker {self.worker}")))
 
 
 class WorkerOptions(Record):
@@ -134,22 +141,44 @@ class Worker:
         return WorkerEnd(time_is_up=stopping.time_is_up, done=len(self._begun))
 
     def _work(self, stopping: "_Stopping") -> None:
-        while True:
-            runs = self._open_runs()
-            free = [run for run in runs if self._is_free(run)]
-            if free:
-                self._execute(self._chunk(free), stopping)
-            elif any(run.run not in self._left_alone for run in runs):
-                time.sleep(self._watch.pause)
-            else:
-                return
+        is_over = False
+        while not is_over:
+            try:
+                is_over = self._next(stopping)
+            except KeyboardInterrupt:
+                if not stopping.was_cancelled:
+                    raise
+                stopping.was_cancelled = False
+                self._console.print("the plan was cancelled")
+
+    def _next(self, stopping: "_Stopping") -> bool:
+        """Execute a chunk, or wait for others; returns whether nothing is left to do."""
+        runs = self._open_runs()
+        free = [run for run in runs if self._is_free(run)]
+        if free:
+            chunk = self._chunk(free)
+            with stopping.if_cancelled(chunk[0].file):
+                self._execute(chunk)
+        elif any(run.run not in self._left_alone for run in runs):
+            time.sleep(self._watch.pause)
+        else:
+            return True
+        return False
 
     # What there is to do
 
     def _open_runs(self) -> list[PlannedRun]:
         """The runs that are not over, and that this worker may begin."""
-        files = [self._files.setdefault(file.hash, file) for file in plan_files(self._out)]
+        known = [self._files.setdefault(file.hash, file) for file in plan_files(self._out)]
+        files = [file for file in known if self._has_money(file)]
         return [run for run in planned_runs(files) if self._may_begin(run) and not self._over(run)]
+
+    def _has_money(self, file: PlanFile) -> bool:
+        """Whether the runs of a plan may spend more."""
+        spent = plan_share(file.directory).spent_out()
+        if spent is not None and self._only is None:
+            self._tell_once(f"plan {file.hash}: {spent}")
+        return spent is None
 
     def _may_begin(self, run: PlannedRun) -> bool:
         asked = self._only is None or run.run in self._only
@@ -192,26 +221,18 @@ class Worker:
             return list(free)
         first = random.randrange(len(free))
         ordered = [*free[first:], *free[:first]]
-        size = max(self._options.jobs or 1, min(LARGEST_CHUNK, int(CHUNK_SECONDS / self._pace)))
+        jobs = self._options.jobs or most_at_once(run.request.need() for run in free)
+        size = max(jobs, min(LARGEST_CHUNK, int(CHUNK_SECONDS / self._pace)))
         return [run for run in ordered if run.file == ordered[0].file][:size]
 
     # Doing it
 
-    def _execute(self, chunk: Sequence[PlannedRun], stopping: "_Stopping") -> None:
-        file = chunk[0].file
-        requests = [run.request for run in chunk]
+    def _execute(self, chunk: Sequence[PlannedRun]) -> None:
         for run in chunk:
             self._begun[run.run] = self._begun.get(run.run, 0) + 1
         started = time.monotonic()
-        with stopping.if_cancelled(file):
-            try:
-                done = self._evaluation.run(requests, file)
-            except KeyboardInterrupt:
-                if not stopping.was_cancelled:
-                    raise
-                self._console.print(f"plan {file.hash} was cancelled")
-                return
-        self._pace = max(0.05, (time.monotonic() - started) / max(1, done))
+        done = self._evaluation.run([run.request for run in chunk], chunk[0].file)
+        self._pace = max(QUICKEST, (time.monotonic() - started) / max(1, done))
 
 
 class _Stopping:
@@ -239,7 +260,7 @@ class _Stopping:
     @contextmanager
     def if_cancelled(self, file: PlanFile) -> Iterator[None]:
         """Stop what is done meanwhile if this plan is cancelled."""
-        self.was_cancelled, self._file = False, file
+        self._file = file
         try:
             yield
         finally:

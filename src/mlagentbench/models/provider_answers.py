@@ -33,12 +33,17 @@ def _package(error: Exception) -> str:
     return type(error).__module__.partition(".")[0]
 
 
+def status_of(error: Exception) -> int | None:
+    """The HTTP status of a provider's error, if it has one."""
+    status = getattr(error, "status_code", None) or getattr(error, "code", None)
+    return status if isinstance(status, int) else None
+
+
 def overflow(model: str, error: Exception) -> "ModelOutput | None":
     """The output for a prompt that is too long, if that is what this error says."""
     from inspect_ai.model import ModelOutput
 
-    status = getattr(error, "status_code", None) or getattr(error, "code", None)
-    if status == RATE_LIMITED or TOO_LONG.search(str(error)) is None:
+    if status_of(error) == RATE_LIMITED or TOO_LONG.search(str(error)) is None:
         return None
     return ModelOutput.from_content(model, str(error), stop_reason="model_length")
 

@@ -88,6 +88,8 @@ class InspectTool:
         )
         try:
             output = await self.find().generate(_messages(request), config=config)
+        except RunFailed:
+            raise
         except Exception as error:  # providers raise errors of their own
             detail = f"the tool model {self.name} does not answer: {type(error).__name__}: {error}"
             raise RunFailed("model", detail) from error

@@ -6,7 +6,8 @@ import platform
 import time
 from importlib.metadata import version
 
-from mlagentbench.records import Json
+from mlagentbench.machine.slots import slot_in_use
+from mlagentbench.records import GrantedResources, Json
 
 PACKAGES = ("mlagentbench", "inspect_ai", "numpy", "pandas", "pydantic", "scipy")
 
@@ -29,6 +30,15 @@ def hardware() -> dict[str, Json]:
 def packages() -> dict[str, str]:
     """The versions of what the harness itself depends on."""
     return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+
+
+def granted_resources() -> GrantedResources | None:
+    """What the slot in use here has; None without a slot."""
+    slot = slot_in_use()
+    if slot is None:
+        return None
+    names = tuple(gpu.name for gpu in slot.gpus)
+    return GrantedResources(cpus=len(slot.cpus), memory=slot.memory, gpus=names)
 
 
 def _processor() -> str:

@@ -9,7 +9,7 @@ from mlagentbench.fs import create_exclusively
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.records import BranchPoint, Disclosure, Json, Pair, RunRecord
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.machine_facts import hardware, packages
+from mlagentbench.runs.machine_facts import granted_resources, hardware, packages
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -33,6 +33,7 @@ def disclose(
     feedback: str = "none",
     protocol: str = "ours",
     interactive: bool = False,
+    gpus: int | None = None,
     primary: Pair | None = None,
 ) -> Disclosure:
     """Everything that a result of this run will say about where it came from."""
@@ -56,6 +57,8 @@ def disclose(
         isolation=isolation,
         machine_code="none" if task.spec.collect is None else task.spec.collect.machine_code,
         tools=tools,
+        gpus=gpus,
+        resources=granted_resources(),
         limits=limits.model_dump(),
         feedback=feedback,
         protocol=protocol,
@@ -106,6 +109,7 @@ def settings_hash(facts: Disclosure, branched_from: BranchPoint | None = None) -
         facts.task_version,
         facts.data_hash,
         *([] if facts.recording is None else [facts.recording]),
+        *([] if facts.gpus is None else [{"gpus": facts.gpus}]),
         *(["interactive"] if facts.interactive else []),
         *([] if branched_from is None else [branched_from.model_dump()]),
     )

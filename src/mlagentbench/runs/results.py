@@ -53,6 +53,8 @@ class SuiteOutcome(Record):
     interrupted: bool
     disk_full: bool
     paper_rule: bool
+    spent_out: str | None = None
+    """Says that the money for all runs together is spent, and the next step."""
     held: dict[str, str] = {}
     """The runs that other processes are working on, and those processes."""
 

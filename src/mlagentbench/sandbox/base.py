@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal, Protocol
 
+from mlagentbench.machine.gpus import Gpu
+from mlagentbench.machine.slots import slot_in_use
 from mlagentbench.records import MachineCode, Record
 from mlagentbench.tasks.spec import ToolName
 
@@ -54,12 +56,25 @@ class SandboxSpec(Record):
     binds: tuple[Bind, ...] = ()
     env: dict[str, str] = {}
     limits: Limits = Limits()
-    gpus: bool = False
+    cores: tuple[int, ...] = ()
+    """The ids of the cores that commands run on and see; empty for all."""
+    gpus: tuple[Gpu, ...] = ()
     machine_code: MachineCode = "any"
     """With "installed" the workspace is read-only, and commands are Python programs that can start
     no other."""
     tools: tuple[ToolName, ...] = ()
     """Compilers and language runtimes that are visible besides Python."""
+
+    def in_slot(self) -> "SandboxSpec":
+        """The same within the slot that is in use here, if there is one."""
+        slot = slot_in_use()
+        if slot is None:
+            return self
+        memory = min(self.limits.memory, slot.memory)
+        limits = self.limits.model_copy(update={"memory": memory})
+        return self.model_copy(
+            update={"cores": slot.cpus, "gpus": slot.gpus, "limits": limits},
+        )
 
     @property
     def placeholders(self) -> frozenset[str]:

@@ -69,7 +69,7 @@ async def call_task(
             binds=tuple(_binds(task, read, write, empty)),
             limits=Limits(wall_time=timeout, memory=int(resources.memory), cpus=resources.cpus),
             tools=resources.tools,
-        )
+        ).in_slot()
         result = await _run(spec, write)
         return _value(task, function, result, workspace / "result.json")
 

@@ -12,6 +12,7 @@ from mlagentbench.environment.workspace import Workspace, sandbox_spec, workspac
 from mlagentbench.errors import RunFailed
 from mlagentbench.grading.grade import Scored, score_snapshot, score_submission
 from mlagentbench.grading.submitted_program import fresh_directory
+from mlagentbench.machine.slots import slot_for
 from mlagentbench.program_services.services import (
     constant_services,
     grading_services,
@@ -110,6 +111,12 @@ class Trials:
         epoch: int,
         command: str | None = None,
         overlay: Mapping[str, bytes] | None = None,
+    ) -> Trial:
+        async with slot_for(self.task.spec.resources.need(), f"{name} of {self.task.id}"):
+            return await self._run_in_slot(name, epoch, command, overlay)
+
+    async def _run_in_slot(
+        self, name: str, epoch: int, command: str | None, overlay: Mapping[str, bytes] | None
     ) -> Trial:
         run = RunDirectory(self.scratch, Path(name, str(epoch)))
         workspace = workspace_of(self.task, run, self.data)

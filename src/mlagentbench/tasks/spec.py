@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from mlagentbench.machine.ledger import Need
 from mlagentbench.records import MachineCode, Record, Tier, UnenforcedBy
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "KB": 1e3, "MB": 1e6, "GB": 1e9}
@@ -121,6 +122,12 @@ class Resources(Record):
     gpus: Annotated[int, Field(ge=0)] = 0
     tools: tuple[ToolName, ...] = ()
     """Compilers and language runtimes that are visible in the sandbox; all others are hidden."""
+
+    def need(self, gpus: int | None = None) -> Need:
+        """What a run needs to hold; `gpus` is another number of GPUs than the task's."""
+        return Need(
+            cpus=self.cpus, memory=int(self.memory), gpus=self.gpus if gpus is None else gpus
+        )
 
 
 class PythonNeeds(Record):

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.engine]
 RUNS = 24
 WORKERS = "3"
 NAP = 0.8
-"""Seconds of each of a run's six steps, so that the runs outlast what Slurm needs to lose a node."""
+"""Seconds of each of the six steps: the runs must outlast what Slurm needs to lose a node."""
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ def cancel(out: OutArgument) -> None:
     """
     from mlagentbench.launch.cancel import cancel_plans
     from mlagentbench.launch.engines.started import cancel_started
-    from mlagentbench.terminal import Terminal, say
+    from mlagentbench.terminal import Terminal, tell
 
-    cancel_plans(out.absolute(), say)
-    cancel_started(out.absolute(), Terminal())
+    cancel_plans(out.absolute(), tell)
+    cancel_started(out.absolute(), Terminal(stderr=True))

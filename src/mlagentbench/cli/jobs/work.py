@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from mlagentbench.cli.options import Jobs, OutArgument
+from mlagentbench.cli.options import Jobs, OutArgument, read_jobs
 
 TimeOption = Annotated[
     str | None,
@@ -12,7 +12,7 @@ TimeOption = Annotated[
 ]
 
 
-def work(out: OutArgument, jobs: Jobs = 1, time: TimeOption = None) -> None:
+def work(out: OutArgument, jobs: Jobs = "1", time: TimeOption = None) -> None:
     """Execute planned runs until none is left; start as many workers as you like.
 
     Runs that another worker leaves unfinished are resumed. Ctrl-C and SIGTERM stop a worker.
@@ -30,7 +30,7 @@ def work(out: OutArgument, jobs: Jobs = 1, time: TimeOption = None) -> None:
 
     console, top = Terminal(), out.absolute()
     options = WorkerOptions(
-        jobs=jobs, seconds=seconds_of(time, "--time"), place=WorkerPlace(engine="worker")
+        jobs=read_jobs(jobs), seconds=seconds_of(time, "--time"), place=WorkerPlace()
     )
     plan_state(top)
     end = work_on_plans(top, options, console)

@@ -15,6 +15,7 @@ from mlagentbench.cli.options import (
     Prices,
     RoleOption,
     RunArgument,
+    read_jobs,
     resume_options,
 )
 
@@ -66,7 +67,7 @@ def branch(
     run: RunArgument,
     step: StepOption,
     runs: RunsOption = 1,
-    jobs: Jobs = 1,
+    jobs: Jobs = "1",
     json_output: JsonOption = False,
     agent: AgentOption = None,
     setting: SetOption = None,
@@ -97,7 +98,7 @@ def branch(
     how = ResumeOptions.read(
         model_arguments=model_argument or [],
         prices=prices,
-        jobs=jobs,
+        jobs=read_jobs(jobs),
         **generated_values(context),
     )
     outcome = branch_run(run, step, runs, changes, how, say, Terminal(stderr=json_output))

@@ -63,7 +63,7 @@ class EngineOptions:
 
     out: Path
     jobs: int | None
-    """None: as many as there is room for."""
+    """None: as many as there are slots for."""
     console: "Terminal"
     choice: EngineChoice = DEFAULT_CHOICE
 

@@ -84,7 +84,7 @@ def estimate(request: SuiteRequest) -> Estimate:
     return Estimate(
         cells=_cells(request),
         hours=request.runs * sum(known_seconds) / 3600 if all_limited else None,
-        jobs=request.jobs,
+        jobs=request.jobs or 1,
         actions=actions,
         calls=None if unbounded or actions is None else request.runs * sum(map(_calls, asking)),
         unbounded=tuple(sorted(unbounded)),

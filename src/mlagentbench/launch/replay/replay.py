@@ -35,6 +35,7 @@ from mlagentbench.launch.replay.result import (
 from mlagentbench.launch.replay.source import RecordedStep, ReplaySource, read_source
 from mlagentbench.launch.replay.steps import Replayer, recorded_model
 from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.machine.slots import slot_for
 from mlagentbench.program_services.services import replayed_services
 from mlagentbench.records import Disclosure, GradeRecord, Json, Outcome, RunRecord
 from mlagentbench.runs.directory import HeldRun, RunDirectory
@@ -110,20 +111,22 @@ def _fresh_run(out: Path, source: ReplaySource) -> HeldRun:
 async def _replay(
     source: ReplaySource, run: HeldRun, tolerance: float, announce: Announce
 ) -> Replay:
-    comparing = StepComparer(tolerance, JoinedObjects(source.run.objects, run.objects))
-    steps = await _replay_steps(source, run, comparing, announce)
     facts = source.record.disclosure
-    return Replay(
-        run=str(source.run.path),
-        replay=str(run.path),
-        task=facts.task,
-        agent=facts.agent,
-        model=facts.model,
-        tolerance=tolerance,
-        setup=tuple(setup_differences(facts, source.python_env)),
-        steps=tuple(steps),
-        scores=tuple(await _scores(source, run, steps, comparing, announce)),
-    )
+    need = source.task.spec.resources.need(facts.gpus)
+    async with slot_for(need, f"replay of {facts.task}", announce):
+        comparing = StepComparer(tolerance, JoinedObjects(source.run.objects, run.objects))
+        steps = await _replay_steps(source, run, comparing, announce)
+        return Replay(
+            run=str(source.run.path),
+            replay=str(run.path),
+            task=facts.task,
+            agent=facts.agent,
+            model=facts.model,
+            tolerance=tolerance,
+            setup=tuple(setup_differences(facts, source.python_env)),
+            steps=tuple(steps),
+            scores=tuple(await _scores(source, run, steps, comparing, announce)),
+        )
 
 
 def setup_differences(then: Disclosure, python_env: PythonEnv) -> Iterator[SetupDifference]:

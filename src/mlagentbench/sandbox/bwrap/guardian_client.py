@@ -51,11 +51,17 @@ class Guardian:
     def alive(self) -> bool:
         return self.owner == os.getpid() and self._process.poll() is None
 
-    def start(self, command: Sequence[str], descriptors: Sequence[int]) -> Started:
-        """Start a command with these descriptors as its 0, 1, 2, ... and nothing else."""
+    def start(
+        self, command: Sequence[str], descriptors: Sequence[int], cores: Sequence[int] = ()
+    ) -> Started:
+        """Start a command with these descriptors as its 0, 1, 2, ... and nothing else.
+
+        It runs on these cores; without any, on those of this process.
+        """
+        wanted = sorted(cores or os.sched_getaffinity(0))
         with self._lock:
             try:
-                message = json.dumps({"command": list(command)}).encode()
+                message = json.dumps({"command": list(command), "cores": wanted}).encode()
                 socket.send_fds(self._socket, [message], list(descriptors))
                 reply, handles = receive_descriptors(self._socket, 65536, 1)
             except OSError as error:

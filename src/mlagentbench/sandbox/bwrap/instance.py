@@ -69,7 +69,7 @@ class Instance:
         inside = [quiet, quiet, errors_inside, theirs.detach(), info_inside]
         command = _command(layout, inside)
         try:
-            instance = cls(guardian().start(command, inside), ours)
+            instance = cls(guardian().start(command, inside, layout.spec.cores), ours)
         except BaseException:
             ours.close()
             raise

@@ -15,6 +15,8 @@ HOME = "/home/agent"
 EXECUTOR = "/run/executor.py"
 LAUNCHER = "/run/program_launcher.py"
 TMPFS_PLACES = ("/tmp", "/var/tmp", "/dev/shm", HOME)
+DEVICES = Path("/dev")
+_GPU_CONTROL = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
 MIN_VAR_TMP = 64_000_000
 
 ETC_FILES = {
@@ -39,7 +41,7 @@ class Layout:
         self.bwrap = bwrap
         self.uid = uid
         self._host = host_view(
-            spec.python_env, spec.tools, spec.gpus, None if uid is None else bwrap
+            spec.python_env, spec.tools, bool(spec.gpus), None if uid is None else bwrap
         )
         self._places = Places(self._host.places)
 
@@ -116,10 +118,15 @@ class Layout:
             yield from _remount_read_only(WORKSPACE)
 
     def _gpu_devices(self) -> Sequence[str]:
+        """The devices of its own GPUs, and those that all GPUs need."""
         if not self.spec.gpus:
             return ()
-        devices = sorted(Path("/dev").glob("nvidia*"))
-        return [word for device in devices for word in ("--dev-bind-try", str(device), str(device))]
+        names = (*(f"nvidia{gpu.minor}" for gpu in self.spec.gpus), *_GPU_CONTROL)
+        return [
+            word
+            for name in names
+            for word in ("--dev-bind-try", str(DEVICES / name), f"/dev/{name}")
+        ]
 
 
 def _remount_read_only(*places: str) -> list[str]:

@@ -421,7 +421,9 @@ class BubblewrapSandbox:
 
 def _environment(spec: SandboxSpec, python: str) -> dict[str, str]:
     """The environment variables of every command: a fixed set, then those of the spec."""
-    threads = {} if spec.limits.cpus is None else dict.fromkeys(_THREADS, str(spec.limits.cpus))
+    counts = [count for count in (spec.limits.cpus, len(spec.cores)) if count]
+    threads = dict.fromkeys(_THREADS, str(min(counts))) if counts else {}
+    gpus = {"CUDA_VISIBLE_DEVICES": ",".join(gpu.uuid for gpu in spec.gpus)} if spec.gpus else {}
     return {
         "PATH": f"{python}:/usr/bin:/bin",
         "HOME": HOME,
@@ -431,6 +433,7 @@ def _environment(spec: SandboxSpec, python: str) -> dict[str, str]:
         # Spinning idle OpenMP threads make busy machines many times slower.
         "OMP_WAIT_POLICY": "PASSIVE",
         **threads,
+        **gpus,
         **spec.env,
     }
 

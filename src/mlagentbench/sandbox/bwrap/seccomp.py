@@ -2,9 +2,10 @@
 
 System V shared memory, semaphores, message queues and memory files belong to no process and no
 tmpfs, so they would outlive the command. The kernel keyrings are shared with the user's session on
-the host. I/O priorities can be set for other users' processes without a trace. A network namespace
-does not confine every kind of socket: AF_VSOCK reaches the hypervisor. The rest is kernel surface
-that no experiment needs. Programs for another architecture do not run at all.
+the host. I/O priorities can be set for other users' processes without a trace. Programs that choose
+their cores could take those of other runs, and a filter cannot see which cores they choose.
+A network namespace does not confine every kind of socket: AF_VSOCK reaches the hypervisor. The rest
+is kernel surface that no experiment needs. Programs for another architecture do not run at all.
 
 Where only installed machine code may run, no process can make memory executable that it could have
 written. Files are executable where they are mapped from a mount that allows it; all mounts that a
@@ -31,6 +32,7 @@ _REFUSED = {
     "shmget": {"x86_64": 29, "aarch64": 194},
     "semget": {"x86_64": 64, "aarch64": 190},
     "msgget": {"x86_64": 68, "aarch64": 186},
+    "sched_setaffinity": {"x86_64": 203, "aarch64": 122},
     "mq_open": {"x86_64": 240, "aarch64": 180},
     "add_key": {"x86_64": 248, "aarch64": 217},
     "request_key": {"x86_64": 249, "aarch64": 218},
