@@ -7,6 +7,7 @@ OUT, the package and its data must be in directories that all nodes share.
 
 import hashlib
 import os
+import socket
 import time
 from collections.abc import Sequence
 from functools import cached_property
@@ -39,6 +40,7 @@ MOST_RESTARTS = 100
 STOPPING = 60.0
 """Seconds that workers get to stop their runs."""
 PAUSE = 0.5
+CONNECTING = 10.0
 PASSED_ON = ("MLAGENTBENCH_", "INSPECT_", "PYTHONPATH")
 """The variables of this command that workers get, besides those that end like these:"""
 PASSED_ON_ENDS = ("_API_KEY", "_BASE_URL")
@@ -118,13 +120,14 @@ class RayEngine:
         import ray
 
         try:
+            _require_answer(self._address)
             ray.init(
                 address=self._address,
                 namespace=self._namespace,
                 configure_logging=False,
                 log_to_driver=False,
             )
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
             raise UsageError(
                 f"--engine ray: no Ray cluster answers at {self._address} ({error}); start one "
                 "with `ray start --head`, or name it: --engine ray:HOST:PORT"
@@ -180,6 +183,13 @@ def _require_ray() -> None:
         import ray  # noqa: F401
     except ImportError as error:
         raise UsageError("--engine ray needs ray: pip install 'mlagentbench[ray]'") from error
+
+
+def _require_answer(address: str) -> None:
+    """OSError if nothing listens at HOST:PORT, which Ray itself would try for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=CONNECTING).close()
 
 
 def _variables(need: Need) -> dict[str, str]:

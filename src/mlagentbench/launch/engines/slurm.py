@@ -61,7 +61,7 @@ class SlurmOptions(Record):
     time: Annotated[Duration, Field(ge=60)] = 4 * 3600.0
     """Of a worker; with runs left, it is then queued again."""
     stop_before: Annotated[Duration, Field(ge=1)] = 120.0
-    """How long before its time is up a worker begins to stop."""
+    """How long before its time is up a worker begins to stop; Slurm may say so a minute earlier."""
     setup: tuple[str, ...] = ()
     """Lines of shell before the worker starts, such as `module load python`."""
 
