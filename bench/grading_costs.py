@@ -18,7 +18,7 @@ from mlagentbench.grading import timed_grading
 from mlagentbench.grading.grade import score_submission
 from mlagentbench.grading.regrade import score_runs
 from mlagentbench.records import Action, Record
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.task import load_task

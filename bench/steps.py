@@ -22,7 +22,7 @@ from mlagentbench.environment.environment import Environment
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.records import Action, MachineCode
 from mlagentbench.sandbox.base import SandboxSpec
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 
 MILLION = 1_000_000
 MANY = 1_000

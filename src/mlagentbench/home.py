@@ -5,6 +5,8 @@ HOME/                       MLAGENTBENCH_HOME, else the platform's user data dir
   downloads/TASK/vN/        raw files of the full tier, kept so that downloads can resume
   envs/HASH-BASE/           one venv per set of resolved requirements and base interpreter
   envs/index/               the venv of each set of requirements
+  images/HASH/              the facts of an image of the docker sandbox; index/ as in envs
+  wheels/KEY/               what was downloaded for an image that is built without network
   baselines/TASK/vN/TIER/   DATAHASH.json, measured on this machine
   cache/report/             what reports have already read; can be deleted at any time
   cache/sandbox/            copies of the programs that are visible in sandboxes
@@ -43,6 +45,14 @@ def downloads_dir(task_id: str, version: int) -> Path:
 
 def envs_dir() -> Path:
     return home() / "envs"
+
+
+def images_dir() -> Path:
+    return home() / "images"
+
+
+def wheels_dir() -> Path:
+    return home() / "wheels"
 
 
 def report_cache_dir() -> Path:

@@ -11,11 +11,15 @@ from mlagentbench.agents.tree_search.search import tree
 from mlagentbench.launch.inspect_task import folder, registered_task
 from mlagentbench.launch.run_one import grade_submission, start_run
 from mlagentbench.models.provider import BuiltinModelAPI
-from mlagentbench.sandbox.inspect_provider import BubblewrapSandboxEnvironment
+from mlagentbench.sandbox.inspect_provider import (
+    BubblewrapSandboxEnvironment,
+    ContainerSandboxEnvironment,
+)
 
 __all__ = [
     "BubblewrapSandboxEnvironment",
     "BuiltinModelAPI",
+    "ContainerSandboxEnvironment",
     "act",
     "aide",
     "autogpt",

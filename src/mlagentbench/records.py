@@ -177,6 +177,10 @@ class Disclosure(Record):
     """"none" if grading executes no submission; None if that is not known."""
     tools: tuple[str, ...] | None = None
     """Compilers and language runtimes besides Python; None if all of the machine were visible."""
+    image: str | None = None
+    """The base image of the sandbox; None if it uses none."""
+    image_id: str | None = None
+    """The id of the image with the packages."""
     network: bool = False
     gpus: int | None = None
     """The GPUs that were asked for, if not those of the task."""

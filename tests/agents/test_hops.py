@@ -14,7 +14,7 @@ from small_task import OpenRun
 from mlagentbench.agents.react import ReactAgent
 from mlagentbench.agents.runner import run_agent
 from mlagentbench.runs.hash_chain import ChainedFile
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 
 pytestmark = pytest.mark.anyio
 

@@ -21,7 +21,7 @@ from mlagentbench.records import Action, Observation, Outcome, Step
 from mlagentbench.runs.hash_chain import ChainBroken, require_chain
 from mlagentbench.runs.journal import EndLine, read_journal, read_lines
 from mlagentbench.runs.objects.snapshot_trees import entry_at, walk
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 

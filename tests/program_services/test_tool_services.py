@@ -36,7 +36,7 @@ from mlagentbench.program_services.tool_services import (
 )
 from mlagentbench.runs.hash_chain import require_chain
 from mlagentbench.sandbox.base import SandboxSpec
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.tasks.task import SUITE
 
 CLIENT = SUITE / "bibtex-generation" / "starter" / "services.py"

@@ -15,7 +15,7 @@ from sandboxes import PYTHON, sandbox_on
 
 from mlagentbench.environment.actions.repl import Repl
 from mlagentbench.sandbox.base import CommandResult
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.inspect_provider import BubblewrapSandboxEnvironment
 
 pytestmark = pytest.mark.slow

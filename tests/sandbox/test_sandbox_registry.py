@@ -7,8 +7,8 @@ import pytest
 
 from mlagentbench.errors import UsageError
 from mlagentbench.sandbox.sandbox_registry import (
-    DEFAULT_SANDBOX,
     SANDBOXES,
+    default_sandbox,
     needs_mark,
     require_in_sandbox_agents,
     require_loopback,
@@ -38,7 +38,7 @@ def test_no_other_module_names_a_sandbox() -> None:
 
 
 def test_only_results_of_other_sandboxes_carry_a_mark() -> None:
-    assert not needs_mark(DEFAULT_SANDBOX)
+    assert not needs_mark(default_sandbox())
     assert needs_mark("local") and needs_mark("of a package that is gone")
 
 
@@ -47,6 +47,6 @@ def test_errors_name_the_sandboxes_that_can() -> None:
         (require_in_sandbox_agents, "X is an in-sandbox agent, which needs one of: bubblewrap"),
         (require_loopback, "program of X uses a model, which needs one of: bubblewrap"),
     ):
-        require(DEFAULT_SANDBOX, "X")
+        require(default_sandbox(), "X")
         with pytest.raises(UsageError, match=f"--sandbox local: .*{what}"):
             require("local", "X")

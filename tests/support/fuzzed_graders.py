@@ -15,7 +15,7 @@ from prepared import write_data
 
 from mlagentbench.guest import GUEST
 from mlagentbench.sandbox.base import WORKSPACE, Bind, Limits, SandboxSpec
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import load_task
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mlagentbench.records import MachineCode
 from mlagentbench.sandbox.base import Bind, Limits, SandboxSpec
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.tasks.spec import ToolName
 
 PYTHON_ENV = Path(sys.base_prefix)

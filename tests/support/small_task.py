@@ -16,7 +16,7 @@ from mlagentbench.environment.open_run import open_run as open_run_of
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task, load_folder

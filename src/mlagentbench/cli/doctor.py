@@ -29,12 +29,12 @@ def doctor(
       mlagentbench doctor
       mlagentbench doctor --sandbox docker
     """
-    from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, check_provider
+    from mlagentbench.sandbox.sandbox_registry import check_provider, default_sandbox
 
     if provider is not None and not sandbox:
         command = f"mlagentbench doctor --sandbox {provider}"
         raise UsageError(f"doctor {provider}: name a sandbox with --sandbox; run: {command}")
-    name = provider or DEFAULT_SANDBOX
+    name = provider or default_sandbox()
     raise typer.Exit(print_conformance(name, check_provider(name)))
 
 

@@ -18,8 +18,7 @@ from mlagentbench.machine.slots import slot_for
 from mlagentbench.program_services.services import ROLE, run_services
 from mlagentbench.records import Tier
 from mlagentbench.runs.record import disclose, find_or_create_run
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
-from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
+from mlagentbench.sandbox.sandbox_registry import default_sandbox, tasks_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import require_prepared
 from mlagentbench.tasks.python_env.env import require_python_env
@@ -43,7 +42,8 @@ async def open_by_hand(
     """A run of a prepared task, started or resumed below `out`, in the default sandbox."""
     task = task if isinstance(task, Task) else load_task(task)
     data = require_prepared(task, tier)
-    python_env = require_python_env(task)
+    provider = tasks_sandbox(default_sandbox())
+    python_env = require_python_env(task, provider.python_envs(None))
     limits = limits or BudgetLimits(steps=task.spec.limits.steps, time=task.spec.limits.time)
     feedback = None
     if feedback_calls:
@@ -56,9 +56,10 @@ async def open_by_hand(
             python_env,
             limits,
             agent="by-hand",
-            sandbox=DEFAULT_SANDBOX,
-            isolation=SANDBOXES[DEFAULT_SANDBOX].isolation(),
-            tools=SANDBOXES[DEFAULT_SANDBOX].visible_tools(task.spec.resources.tools),
+            sandbox=provider.name,
+            isolation=provider.isolation(),
+            tools=provider.visible_tools(task.spec.resources.tools),
+            image=provider.base_image(None),
             feedback=f"validation:{feedback_calls}" if feedback_calls else "none",
             roles=None if tool is None else {ROLE: tool},
         )
@@ -77,5 +78,5 @@ async def open_by_hand(
                 models=models,
                 services=run_services(task, tool, data.private, run.asked, budget, run.lease),
             )
-            async with await open_run(setup, BubblewrapSandbox) as environment:
+            async with await open_run(setup, provider.fresh) as environment:
                 yield environment

@@ -42,6 +42,7 @@ from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import NotCollected, entry_at, materialise
 from mlagentbench.runs.results import read_record
+from mlagentbench.sandbox.sandbox_registry import tasks_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.known_good import hold_accountable
@@ -89,7 +90,8 @@ async def grade_run(
     task = load_task(record.task_path)
     facts = record.disclosure
     data = data_of(run, record, task)
-    python_env = require_python_env(task)
+    envs = tasks_sandbox(facts.sandbox).python_envs(facts.image)
+    python_env = require_python_env(task, envs)
     history = read_journal(run.journal)
     number, snapshot = snapshot_after(run, history, step)
     started = time.monotonic()

@@ -24,7 +24,7 @@ from mlagentbench.grading.forbidden_contents import require_no_machine_code
 from mlagentbench.program_services.services import ProgramServices, service_variables, serving
 from mlagentbench.records import Record
 from mlagentbench.sandbox.base import WORKSPACE, Bind, CommandResult, Limits, SandboxSpec
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.sandbox_registry import fresh_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.python_env.env import PythonEnv
@@ -137,7 +137,7 @@ async def _collect_one(
             tools=task.spec.resources.tools,
         ).in_slot()
         command = collect.command.format(inputs=INPUTS, outputs=OUTPUTS)
-        async with serving(services), BubblewrapSandbox(spec, services) as sandbox:
+        async with serving(services), fresh_sandbox(python_env, spec, services) as sandbox:
             result = await sandbox.run(shlex.split(command))
         refused = None if services is None else services.usage().refused
         if result.exit_code != 0 or result.limit is not None:

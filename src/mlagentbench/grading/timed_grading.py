@@ -50,8 +50,8 @@ from mlagentbench.machine.slots import slot_in_use
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
 from mlagentbench.sandbox.base import WORKSPACE, Bind, SandboxSpec
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
-from mlagentbench.sandbox.bwrap.session import ProcessEnded, SandboxProcess
+from mlagentbench.sandbox.executor.session import ProcessEnded, SandboxProcess
+from mlagentbench.sandbox.sandbox_registry import fresh_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.preparation import PreparedData
@@ -282,7 +282,8 @@ class Server:
         self._kept = kept
         self._task = task
         self._collect = _collect_of(task)
-        self._sandbox = BubblewrapSandbox(
+        self._sandbox = fresh_sandbox(
+            python_env,
             SandboxSpec(
                 workspace=workspace,
                 python_env=python_env.directory,
@@ -290,7 +291,7 @@ class Server:
                 limits=collect_limits(task, self._collect.timeout),
                 machine_code=self._collect.machine_code,
                 tools=task.spec.resources.tools,
-            ).in_slot()
+            ).in_slot(),
         )
         self._process: SandboxProcess
         self._answered = 0

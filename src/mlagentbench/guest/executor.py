@@ -1,11 +1,11 @@
 """The executor runs commands in the sandbox (`python -I -S`, standard library only).
 
-Its first argument is the descriptor of the control socket, whose other end the harness has; then
-come the hard limits and the writable places besides the workspace. Each message on the socket
-carries the descriptors of one request: a socket for this request, then the command's stdin, stdout
-and stderr. A supervisor that was forked in advance serves it, so requests are independent, and
-closing the request's socket ends it. A request and its answers are frames: four bytes of length,
-then the payload.
+Its first argument is the descriptor of the control socket, whose other end the harness has, or the
+path of the socket to connect to; then come the hard limits and the writable places besides the
+workspace. Each message on the socket carries the descriptors of one request: a socket for this
+request, then the command's stdin, stdout and stderr. A supervisor that was forked in advance serves
+it, so requests are independent, and closing the request's socket ends it. A request and its answers
+are frames: four bytes of length, then the payload.
 
 Commands share the executor's uid. They can kill it (the harness then starts a new sandbox), stop it
 and change what its children inherit (detected when the command has ended). Since the executor is
@@ -48,9 +48,10 @@ def main() -> None:
     """Serve requests until the harness closes its end."""
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    control = socket.socket(fileno=int(sys.argv[1]))
+    control = control_socket(sys.argv[1])
     control.set_inheritable(False)
-    os.dup2(0, 2)
+    for output in (1, 2):
+        os.dup2(0, output)
     set_hard_limits(json.loads(sys.argv[2]))
     os.umask(0o022)
     gc.disable()
@@ -61,6 +62,15 @@ def main() -> None:
     while os.read(spare, 1) != ENDED and inherited_from(0) == around.inherited:
         os.close(spare)
         spare = fork_spare(control, around)
+
+
+def control_socket(place: str) -> socket.socket:
+    """The socket with that descriptor, or one connected to that path."""
+    if place.isdigit():
+        return socket.socket(fileno=int(place))
+    control = socket.socket(socket.AF_UNIX)
+    control.connect(place)
+    return control
 
 
 def fork_spare(control: socket.socket, around: "Surroundings") -> int:

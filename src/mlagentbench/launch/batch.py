@@ -39,8 +39,6 @@ class Batch:
         """What is known of the leases of others; None if each has to be watched."""
         self.worker = worker
         """Where an engine runs this process, for the journals; empty for a person's command."""
-        self.is_stopping = False
-        """Whether no further run is to begin."""
         self.open: dict[str, RunContext] = {}
         """The runs in progress, by their sample's uuid."""
         self.slots = RunSlots()

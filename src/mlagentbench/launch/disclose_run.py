@@ -59,6 +59,7 @@ def disclose_run(
         sandbox=settings.sandbox,
         isolation=SANDBOXES[settings.sandbox].isolation(),
         tools=SANDBOXES[settings.sandbox].visible_tools(task.spec.resources.tools),
+        image=SANDBOXES[settings.sandbox].base_image(settings.image),
         feedback=settings.feedback,
         protocol=settings.protocol,
         interactive=settings.interactive,

@@ -32,7 +32,12 @@ async def request_of_inspect(
     log = await _log_being_written()
     task, agent = load_task(task_path), _agent_of(log)
     ready = await make_ready(
-        task, settings.tier, settings.mini_seed, added=agent.added_packages, call=call_task
+        task,
+        settings.tier,
+        settings.mini_seed,
+        added=agent.added_packages,
+        call=call_task,
+        envs=settings.python_envs(),
     )
     model = ModelChoice(name=log.eval.model.removeprefix("none/"), arguments=log.eval.model_args)
     roles = _roles_of(log)

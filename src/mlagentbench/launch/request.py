@@ -40,13 +40,13 @@ from mlagentbench.models.model_choice import (
 from mlagentbench.models.sharing.plan_limits import PlanLimits, read_shared_limits
 from mlagentbench.program_services.services import with_tool_role
 from mlagentbench.records import Json, Pair, Record, Tier
-from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
+from mlagentbench.sandbox.sandbox_registry import SANDBOXES, default_sandbox
 from mlagentbench.statistics.cell_marks import agent_text
 from mlagentbench.statistics.primary_pair import find_pair, no_such_pair
 from mlagentbench.statistics.reference_rows import REFERENCE_AGENTS
 from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.make_ready import Ready
-from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages
+from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages, PythonEnvs
 from mlagentbench.tasks.spec import TaskSpec
 from mlagentbench.tasks.suites import Variant, chosen_tasks, in_variants
 from mlagentbench.tasks.task import load_task
@@ -72,7 +72,9 @@ class RunSettings(Record):
     mini_seed: MiniSeed = "public"
     feedback: Annotated[str, AfterValidator(_feedback)] = "none"
     protocol: Protocol = "ours"
-    sandbox: Annotated[str, AfterValidator(_sandbox)] = DEFAULT_SANDBOX
+    sandbox: Annotated[str, AfterValidator(_sandbox)] = Field(default_factory=default_sandbox)
+    image: str | None = None
+    """The base image of the sandbox; None for its default, or if it uses none."""
     budget: BudgetLimits = BudgetLimits()
     """The limits that were asked for; read_settings reads them from max_NAME."""
     gpus: Annotated[int | None, Field(ge=0)] = None
@@ -91,6 +93,10 @@ class RunSettings(Record):
     def need(self, spec: TaskSpec) -> Need:
         """The cores, memory and GPUs of a run of this task."""
         return spec.resources.need(self.gpus)
+
+    def python_envs(self) -> PythonEnvs:
+        """Where the virtual environments of such runs are."""
+        return SANDBOXES[self.sandbox].python_envs(self.image)
 
     def feedback_calls(self) -> int:
         """How often Validate Submission may report the metric."""
@@ -264,6 +270,8 @@ class SuiteRequest(Record):
         **settings: Any,
     ) -> "SuiteRequest":
         chosen = read_settings(settings, option_of=lambda name: f"--{name.replace('_', '-')}")
+        image = SANDBOXES[chosen.sandbox].base_image(chosen.image)
+        chosen = chosen.model_copy(update={"image": image})
         priced = [limit.option for limit, _ in chosen.budget.items() if limit.needs_prices]
         for option in [*priced, *([] if max_spend is None else ["--max-spend"])]:
             if prices is None:

@@ -89,31 +89,39 @@ def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
         batch.shares[state.uuid] = _join_plan(batch)
         with batch.slot_if_opened(state.uuid):
             await _wait_for_slot(request, out, batch, state.uuid)
-            if batch.is_stopping or _has_to_wait(batch) or _is_done_elsewhere(request, batch):
-                batch.left_alone.add(state.uuid)
-                state.completed = True
-                return state
-            with _failure_noted(request.directory(out)):
-                ready = await _ready(request)
-                found = await to_thread.run_sync(_directory, request, out, ready)
-            state.store.set(RUN_ID, found.relative.as_posix())
-            state.store.set(OUT_KEY, str(found.out))
-            held = await _hold(found, batch)
-            if held is None:
-                batch.left_alone.add(state.uuid)
-            context = None if held is None else await _open(request, held, ready, batch, state.uuid)
-            if context is None:
-                state.completed = True
-                return state
-            batch.open[state.uuid] = context
-            if batch.worker:
-                context.environment.note_worker(batch.worker)
-            _note_changes(context.environment)
-            _show(context, batch, state.uuid)
+            context = await _begin(request, out, batch, state)
+        state.completed = context is None
+        if context is not None:
             state.user_prompt.text = context.environment.problem
-            return state
+        return state
 
     return solve
+
+
+async def _begin(
+    request: RunRequest, out: Path, batch: Batch, state: TaskState
+) -> RunContext | None:
+    """Open a sample's run; None if it has ended, or is left to others."""
+    if _has_to_wait(batch) or _is_done_elsewhere(request, batch):
+        batch.left_alone.add(state.uuid)
+        return None
+    with _failure_noted(request.directory(out)):
+        ready = await _ready(request)
+        found = await to_thread.run_sync(_directory, request, out, ready)
+    state.store.set(RUN_ID, found.relative.as_posix())
+    state.store.set(OUT_KEY, str(found.out))
+    held = await _hold(found, batch)
+    if held is None:
+        batch.left_alone.add(state.uuid)
+        return None
+    context = await _open(request, held, ready, batch, state.uuid)
+    if context is not None:
+        batch.open[state.uuid] = context
+        if batch.worker:
+            context.environment.note_worker(batch.worker)
+        _note_changes(context.environment)
+        _show(context, batch, state.uuid)
+    return context
 
 
 def _join_plan(batch: Batch) -> RunShare | None:
@@ -140,6 +148,7 @@ async def _ready(request: RunRequest) -> Ready:
         settings.mini_seed,
         added=request.agent.added_packages,
         call=call_task,
+        envs=settings.python_envs(),
     )
 
 
@@ -187,7 +196,7 @@ async def _wait_for_slot(request: RunRequest, out: Path, batch: Batch, sample: s
     """Hold the run's slot from here on, if there is something to run and no other runs it."""
     run = request.directory(out)
     history = read_journal(run.journal)
-    if not batch.is_stopping and _is_free(run, batch) and goes_on(history, request.limits(history)):
+    if _is_free(run, batch) and goes_on(history, request.limits(history)):
         await _take_slot(request, run, batch, sample)
 
 

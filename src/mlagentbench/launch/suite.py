@@ -31,9 +31,9 @@ from mlagentbench.program_services.services import check_services
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import SuiteOutcome, read_run
 from mlagentbench.sandbox.sandbox_registry import (
-    DEFAULT_SANDBOX,
     SANDBOXES,
     require_in_sandbox_agents,
+    tasks_sandbox,
 )
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.progress import TerminalProgress
@@ -56,9 +56,10 @@ def run_suite(request: SuiteRequest, console: Terminal) -> SuiteOutcome:
     create_output(out)
     try:
         plan = plan_suite(request, make_tasks_ready(request, console))
-        directory = plan.write(out).directory
+        directory = plan.file(out).directory
         request.shared.write(directory)
         forget_outages(directory)
+        plan.write(out)  # from here on, workers may take its runs
         runs = [one.directory(out) for one in plan.requests]
         left = unfinished(plan.requests, out)
         if len(left) < len(runs):
@@ -107,6 +108,7 @@ def make_tasks_ready(request: SuiteRequest, console: Terminal) -> ReadyTasks:
                 settings.mini_seed,
                 added=added,
                 call=call_task,
+                envs=settings.python_envs(),
                 progress=progress,
             )
     return ready
@@ -119,7 +121,8 @@ def _python_needs(request: SuiteRequest) -> list[tuple[str, AddedPackages]]:
 
 def check_requirements(request: SuiteRequest, console: Terminal) -> None:
     """Raise a UsageError for anything that would make runs fail later."""
-    for name in {DEFAULT_SANDBOX, request.settings.sandbox}:
+    chosen = request.settings.sandbox
+    for name in {tasks_sandbox(chosen).name, chosen}:
         SANDBOXES[name].require()
         for task in _tasks(request).values():
             SANDBOXES[name].require_tools(task.spec.resources.tools, task.id)

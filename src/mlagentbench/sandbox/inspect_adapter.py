@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.sandbox.base import WORKSPACE, CommandResult, Limits
-from mlagentbench.sandbox.bwrap.limits import limit_hit
+from mlagentbench.sandbox.executor.limits import limit_hit
 
 if TYPE_CHECKING:
     from inspect_ai.util import SandboxEnvironment

@@ -1,15 +1,14 @@
-"""`bubblewrap` as a sandbox provider of Inspect.
+"""Sandboxes with an executor as sandbox providers of Inspect.
 
 `sample_init` returns a sandbox that is not started. An MLAgentBench run attaches its own. In other
-Inspect tasks it starts at first use, with an empty temporary workspace and Inspect's interpreter
-without packages.
+Inspect tasks it starts at first use, with an empty temporary workspace and an interpreter without
+packages.
 """
 
 import asyncio
 import errno
 import math
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import Literal, overload
@@ -29,36 +28,39 @@ from typing_extensions import override
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import SCRATCH, make_scratch_directory, remove_tree
 from mlagentbench.inspect_private import prerequisite_error
-from mlagentbench.sandbox.base import WORKSPACE, CommandResult, SandboxSpec
-from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.base import WORKSPACE, CommandResult
+from mlagentbench.sandbox.bwrap.bubblewrap_provider import BUBBLEWRAP
+from mlagentbench.sandbox.docker.docker_provider import DOCKER
+from mlagentbench.sandbox.executor.executor_sandbox import ExecutorSandbox
+from mlagentbench.sandbox.sandbox_registry import SANDBOXES
 
 _USERS = (None, "agent", "1000")
 _KILLED = 137
 
 
-@sandboxenv(name="bubblewrap")
-class BubblewrapSandboxEnvironment(SandboxEnvironment):
-    """A bubblewrap sandbox through Inspect's contract."""
+class ExecutorSandboxEnvironment(SandboxEnvironment):
+    """A sandbox with an executor through Inspect's contract."""
+
+    provider: str
+    """The name of its provider in SANDBOXES."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._sandbox: BubblewrapSandbox | None = None
+        self._sandbox: ExecutorSandbox | None = None
         self._temporary: Path | None = None
         self._starting = asyncio.Lock()
 
-    async def attach(self, sandbox: BubblewrapSandbox) -> None:
+    async def attach(self, sandbox: ExecutorSandbox) -> None:
         """Use this sandbox from now on; it is stopped when the sample ends."""
         await self._discard()
         self._sandbox = sandbox
 
-    async def started(self) -> BubblewrapSandbox:
+    async def started(self) -> ExecutorSandbox:
         """The running sandbox: the attached one, else a new one."""
         async with self._starting:
             if self._sandbox is None:
                 self._temporary = make_scratch_directory("sandbox")
-                spec = SandboxSpec(workspace=self._temporary, python_env=Path(sys.base_prefix))
-                self._sandbox = BubblewrapSandbox(spec)
+                self._sandbox = await SANDBOXES[self.provider].without_packages(self._temporary)
             await self._sandbox.start()
             return self._sandbox
 
@@ -85,7 +87,7 @@ class BubblewrapSandboxEnvironment(SandboxEnvironment):
         """Run a command; its background processes run until the sample ends."""
         if user not in _USERS:
             raise SandboxUserUnsupportedError(
-                f"the bubblewrap sandbox runs everything as the user agent, not as {user!r}"
+                f"the {self.provider} sandbox runs everything as the user agent, not as {user!r}"
             )
         try:
             result = await (await self.started()).run_and_leave(
@@ -137,7 +139,7 @@ class BubblewrapSandboxEnvironment(SandboxEnvironment):
     @classmethod
     async def task_init(cls, task_name: str, config: SandboxEnvironmentConfigType | None) -> None:
         try:
-            find_bwrap()
+            SANDBOXES[cls.provider].require()
         except UsageError as error:
             raise prerequisite_error(str(error)) from error
 
@@ -199,5 +201,19 @@ def _exec_result(result: CommandResult) -> ExecResult[str]:
     )
 
 
-bubblewrap = BubblewrapSandboxEnvironment
-"""The provider under its name in Inspect's registry."""
+@sandboxenv(name=BUBBLEWRAP.inspect_provider)
+class BubblewrapSandboxEnvironment(ExecutorSandboxEnvironment):
+    """A bubblewrap sandbox through Inspect's contract."""
+
+    provider = BUBBLEWRAP.name
+
+
+@sandboxenv(name=DOCKER.inspect_provider)
+class ContainerSandboxEnvironment(ExecutorSandboxEnvironment):
+    """A docker sandbox through Inspect's contract; Inspect has a provider `docker` of its own."""
+
+    provider = DOCKER.name
+
+
+bubblewrap, container = BubblewrapSandboxEnvironment, ContainerSandboxEnvironment
+"""The providers under their names in Inspect's registry."""

@@ -1,15 +1,12 @@
 """`mlagentbench doctor --sandbox`: does a sandbox enforce the required isolation here?"""
 
 import asyncio
-import sys
-from pathlib import Path
 
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import scratch_directory
-from mlagentbench.sandbox.base import SandboxSpec
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.conformance import ConformanceResult, check_sandbox
 from mlagentbench.sandbox.inspect_adapter import InspectSandbox
+from mlagentbench.sandbox.sandbox_provider import SandboxProvider
 
 _ATTEMPTS = """
 import mmap, os, pathlib, subprocess
@@ -37,28 +34,27 @@ for name, attempt in attempts.items():
 """
 
 
-def check_bubblewrap() -> list[ConformanceResult]:
-    """Test every guarantee of the contract in a fresh bubblewrap."""
-    return asyncio.run(_check_bubblewrap())
+def check_fresh(provider: SandboxProvider) -> list[ConformanceResult]:
+    """Test every guarantee of the contract in fresh sandboxes."""
+    return asyncio.run(_check_fresh(provider))
 
 
-async def _check_bubblewrap() -> list[ConformanceResult]:
+async def _check_fresh(provider: SandboxProvider) -> list[ConformanceResult]:
     with scratch_directory("check") as directory:
-        spec = SandboxSpec(workspace=directory, python_env=Path(sys.base_prefix))
-        async with BubblewrapSandbox(spec) as sandbox:
+        async with await provider.without_packages(directory) as sandbox:
             results = await check_sandbox(sandbox)
-    return [*results, await check_machine_code()]
+    return [*results, await check_machine_code(provider)]
 
 
-async def check_machine_code() -> ConformanceResult:
+async def check_machine_code(provider: SandboxProvider) -> ConformanceResult:
     """Test whether submissions can be kept from executing code of their own."""
     name = "submitted programs execute only installed machine code"
     with scratch_directory("check") as directory:
         (directory / "attempts.py").write_text(_ATTEMPTS, encoding="utf-8")
-        python = Path(sys.base_prefix)
-        spec = SandboxSpec(workspace=directory, python_env=python, machine_code="installed")
+        spec = (await provider.without_packages(directory)).spec
+        restricted = spec.model_copy(update={"machine_code": "installed"})
         try:
-            async with BubblewrapSandbox(spec) as sandbox:
+            async with provider.fresh(restricted) as sandbox:
                 result = await sandbox.run(["python3", "attempts.py"])
         except RunFailed as error:
             return ConformanceResult(name=name, ok=False, problem=str(error))

@@ -5,10 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from mlagentbench.errors import UsageError
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mlagentbench.runs.directory import RunDirectory
     from mlagentbench.sandbox.base import LoopbackServer, Sandbox, SandboxSpec
     from mlagentbench.sandbox.conformance import ConformanceResult
+    from mlagentbench.sandbox.executor.executor_sandbox import ExecutorSandbox
+    from mlagentbench.tasks.python_env.env import PythonEnvs
     from mlagentbench.tasks.spec import ToolName
 
 
@@ -37,6 +43,8 @@ class SandboxProvider(ABC):
     """Whether programs reach a server of the harness, which gives them a model."""
     runs_agents: bool = False
     """Whether in-sandbox agents can run in it, and reach their model."""
+    runs_tasks: bool = False
+    """Whether grading and the tasks' own functions run in it; otherwise they run in another."""
     needs_mark: bool = True
     """Whether results say beside their numbers that they come from this sandbox."""
 
@@ -49,6 +57,28 @@ class SandboxProvider(ABC):
     @abstractmethod
     def isolation(self) -> str:
         """How commands are isolated from the host, for disclosure; "none" if they are not."""
+
+    def fresh(
+        self, spec: "SandboxSpec", server: "LoopbackServer | None" = None
+    ) -> "ExecutorSandbox":
+        """A sandbox for grading or a function of a task, not started; only if `runs_tasks`."""
+        raise NotImplementedError(self.name)
+
+    async def without_packages(self, workspace: "Path") -> "ExecutorSandbox":
+        """A sandbox with an interpreter and no packages, not started; only if `runs_tasks`."""
+        raise NotImplementedError(self.name)
+
+    def base_image(self, asked: str | None) -> str | None:
+        """The image that virtual environments are added to; None if it uses none."""
+        if asked is not None:
+            raise UsageError(f"--image {asked}: --sandbox {self.name} uses no image")
+        return None
+
+    def python_envs(self, image: str | None) -> "PythonEnvs":  # noqa: ARG002
+        """The virtual environments that can be used in it, on this base image."""
+        from mlagentbench.tasks.python_env.env import HOST_ENVS
+
+        return HOST_ENVS
 
     def visible_tools(
         self,

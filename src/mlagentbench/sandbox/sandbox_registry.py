@@ -3,21 +3,51 @@
 No other module names one, but for the files of the provider itself.
 """
 
+import os
 from typing import TYPE_CHECKING
 
 from mlagentbench.errors import UsageError
 from mlagentbench.plugins import Registry
 from mlagentbench.sandbox.bwrap.bubblewrap_provider import BUBBLEWRAP
+from mlagentbench.sandbox.docker.docker_provider import DOCKER
 from mlagentbench.sandbox.local_provider import LOCAL
 from mlagentbench.sandbox.sandbox_provider import SandboxProvider
 
 if TYPE_CHECKING:
     from mlagentbench.runs.directory import RunDirectory
+    from mlagentbench.sandbox.base import LoopbackServer, SandboxSpec
     from mlagentbench.sandbox.conformance import ConformanceResult
+    from mlagentbench.sandbox.executor.executor_sandbox import ExecutorSandbox
+    from mlagentbench.tasks.python_env.env import PythonEnv, PythonEnvs
 
-SANDBOXES: Registry[SandboxProvider] = Registry("sandbox", BUBBLEWRAP, LOCAL)
-DEFAULT_SANDBOX = BUBBLEWRAP.name
-"""Also where grading and tasks' own functions run, whichever sandbox a run has."""
+SANDBOXES: Registry[SandboxProvider] = Registry("sandbox", BUBBLEWRAP, DOCKER, LOCAL)
+SANDBOX = "MLAGENTBENCH_SANDBOX"
+"""The environment variable with the sandbox of commands that are not given one."""
+
+
+def default_sandbox() -> str:
+    """The sandbox of what is not given one."""
+    asked = os.environ.get(SANDBOX)
+    return SANDBOXES.find(asked, f"{SANDBOX}={asked}").name if asked else BUBBLEWRAP.name
+
+
+def tasks_sandbox(name: str) -> SandboxProvider:
+    """Where grading and the tasks' own functions run, for runs in the sandbox of this name."""
+    provider = SANDBOXES.get(name)
+    return BUBBLEWRAP if provider is None or not provider.runs_tasks else provider
+
+
+def fresh_sandbox(
+    python_env: "PythonEnv", spec: "SandboxSpec", server: "LoopbackServer | None" = None
+) -> "ExecutorSandbox":
+    """A sandbox, not started, of the kind that this virtual environment can be used in."""
+    provider = BUBBLEWRAP if python_env.sandbox is None else SANDBOXES[python_env.sandbox]
+    return provider.fresh(spec, server)
+
+
+def default_envs() -> "PythonEnvs":
+    """The virtual environments for the default sandbox."""
+    return SANDBOXES[default_sandbox()].python_envs(None)
 
 
 def require_in_sandbox_agents(name: str, who: str) -> None:

@@ -21,7 +21,7 @@ from mlagentbench.sandbox.base import (
     Limits,
     SandboxSpec,
 )
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.sandbox_registry import fresh_sandbox
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported, TaskCodeFailed
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -70,7 +70,7 @@ async def call_task(
             limits=Limits(wall_time=timeout, memory=int(resources.memory), cpus=resources.cpus),
             tools=resources.tools,
         ).in_slot()
-        result = await _run(spec, write)
+        result = await _run(python_env, spec, write)
         return _value(task, function, result, workspace / "result.json")
 
 
@@ -104,8 +104,10 @@ def _readable(path: Path, target: str, empty: Path) -> Iterator[Bind]:
         yield Bind(source=empty, target=target)
 
 
-async def _run(spec: SandboxSpec, write: Mapping[str, Path]) -> CommandResult:
-    sandbox = BubblewrapSandbox(spec)
+async def _run(
+    python_env: PythonEnv, spec: SandboxSpec, write: Mapping[str, Path]
+) -> CommandResult:
+    sandbox = fresh_sandbox(python_env, spec)
     try:
         async with sandbox:
             command = ["python3", f"{_LIBRARY_FOLDER}/{_DRIVER.name}", f"{WORKSPACE}/call.json"]

@@ -17,6 +17,7 @@ from mlagentbench.grading.measurements import TimedScore
 from mlagentbench.grading.success import floor_of
 from mlagentbench.models.model_choice import tool_role
 from mlagentbench.records import Tier
+from mlagentbench.sandbox.sandbox_registry import default_envs
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks import grader_traps, leak_probe, leaks, train_test_copies, verdicts
 from mlagentbench.task_checks.data_tables import read_answers, read_csv
@@ -47,7 +48,9 @@ def check_tasks(
     tasks = [load_task(name) for name in names]
     with TerminalProgress(Terminal(stderr=True)) as progress:
         for task in tasks:
-            ready = ensure_ready(task, tier, mini_seed, call=call_task, progress=progress)
+            ready = ensure_ready(
+                task, tier, mini_seed, call=call_task, envs=default_envs(), progress=progress
+            )
             yield asyncio.run(check_task(task, ready, progress.say, tool))
 
 

@@ -8,11 +8,10 @@ from mlagentbench.fs import scratch_directory
 from mlagentbench.guest import GUEST
 from mlagentbench.records import Record
 from mlagentbench.sandbox.base import Bind, Limits, SandboxSpec
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.sandbox_registry import default_envs, fresh_sandbox
 from mlagentbench.task_checks.data_tables import ANSWERS, read_answers
 from mlagentbench.task_checks.verdicts import SIGMAS, Check, CheckResult
 from mlagentbench.tasks.data.preparation import PreparedData
-from mlagentbench.tasks.python_env.env import ensure_python_env
 from mlagentbench.tasks.task import Task
 
 REQUIREMENTS = ("numpy", "scikit-learn")
@@ -85,7 +84,7 @@ def verdict(result: ProbeResult) -> CheckResult:
 
 
 async def _run(data: PreparedData, question: str, announce: Callable[[str], None]) -> ProbeResult:
-    env = await ensure_python_env(REQUIREMENTS, announce=announce)
+    env = await default_envs().ensure(REQUIREMENTS, announce=announce)
     with scratch_directory("probe") as directory:
         workspace = directory / "workspace"
         workspace.mkdir()
@@ -99,7 +98,7 @@ async def _run(data: PreparedData, question: str, announce: Callable[[str], None
             ),
             limits=Limits(wall_time=TIMEOUT, cpus=1),
         )
-        async with BubblewrapSandbox(spec) as sandbox:
+        async with fresh_sandbox(env, spec) as sandbox:
             command = ["python", f"{_PROBE}/{_PROGRAM.name}", _PUBLIC, "answers.json"]
             result = await sandbox.run(command)
     if result.exit_code != 0 or result.limit is not None:

@@ -9,6 +9,7 @@ from mlagentbench.fs import scratch_directory
 from mlagentbench.grading.measurements import MeasuredTask, TimedScore, measurements_from
 from mlagentbench.models.model_choice import tool_role
 from mlagentbench.records import Tier
+from mlagentbench.sandbox.sandbox_registry import default_envs
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.trial_runs import Trial, Trials
 from mlagentbench.tasks.data.preparation import MiniSeed, PreparedData
@@ -49,7 +50,7 @@ def measure_tasks(
     with TerminalProgress(console) as progress:
         for task in tasks:
             data, python_env = ensure_ready(
-                task, tier, mini_seed, call=call_task, progress=progress
+                task, tier, mini_seed, call=call_task, envs=default_envs(), progress=progress
             )
             starter_runs = runs or STARTER_RUNS[tier]
             measured = asyncio.run(

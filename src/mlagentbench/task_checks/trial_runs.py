@@ -24,7 +24,7 @@ from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshots import Snapshots
 from mlagentbench.sandbox.base import CommandResult
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.sandbox_registry import fresh_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
@@ -144,7 +144,7 @@ class Trials:
         seed = self.task.run_seed(epoch)
         spec = sandbox_spec(self.task, run, self.data, self.python_env, seed)
         services = run_services(self.task, self.tool, self.data.private, run.asked)
-        async with serving(services), BubblewrapSandbox(spec, services) as sandbox:
+        async with serving(services), fresh_sandbox(self.python_env, spec, services) as sandbox:
             result = await sandbox.run(shlex.split(command))
         if services is not None:
             services.usage()  # raises if a program's request could not be answered

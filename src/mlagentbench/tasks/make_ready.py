@@ -12,10 +12,11 @@ from mlagentbench.tasks.data.preparation import MiniSeed, PreparedData, prepare,
 from mlagentbench.tasks.data.progress import Progress, Silent
 from mlagentbench.tasks.data.sources import require_files
 from mlagentbench.tasks.python_env.env import (
+    HOST_ENVS,
     NOTHING_ADDED,
     AddedPackages,
     PythonEnv,
-    ensure_python_env,
+    PythonEnvs,
 )
 from mlagentbench.tasks.stored_measurements import stored_measurements
 from mlagentbench.tasks.task import Task
@@ -36,6 +37,7 @@ def prepare_tasks(
     accept_unverified: bool = False,
     mini_seed: MiniSeed = "public",
     call: CallTask,
+    envs: PythonEnvs = HOST_ENVS,
     progress: Progress | None = None,
 ) -> list[Ready]:
     """Prepare virtual environments and data, one task after the other.
@@ -54,7 +56,7 @@ def prepare_tasks(
             files = from_dir / task.id if from_dir and (from_dir / task.id).is_dir() else from_dir
             if files is not None:
                 require_files(task, files)
-            python_env = await _python_env(task, progress)
+            python_env = await _python_env(task, envs, progress)
             data = await prepare(
                 task,
                 tier,
@@ -78,10 +80,13 @@ def ensure_ready(
     *,
     added: AddedPackages = NOTHING_ADDED,
     call: CallTask,
+    envs: PythonEnvs = HOST_ENVS,
     progress: Progress | None = None,
 ) -> Ready:
     """`make_ready` for synchronous callers."""
-    return asyncio.run(make_ready(task, tier, mini_seed, added=added, progress=progress, call=call))
+    return asyncio.run(
+        make_ready(task, tier, mini_seed, added=added, call=call, envs=envs, progress=progress)
+    )
 
 
 async def make_ready(
@@ -91,6 +96,7 @@ async def make_ready(
     *,
     added: AddedPackages = NOTHING_ADDED,
     call: CallTask,
+    envs: PythonEnvs = HOST_ENVS,
     progress: Progress | None = None,
 ) -> Ready:
     """The data and virtual environment of a task that is about to be run.
@@ -102,12 +108,12 @@ async def make_ready(
     progress = progress or Silent()
     if tier == "full" or mini_seed == "secret":
         data = require_prepared(task, tier, mini_seed)
-        python_env = await _python_env(task, progress)
+        python_env = await _python_env(task, envs, progress)
     else:
-        python_env = await _python_env(task, progress)
+        python_env = await _python_env(task, envs, progress)
         data = await prepare(task, tier, call=call, python_env=python_env, progress=progress)
     if added:
-        python_env = await _python_env(task, progress, added)
+        python_env = await _python_env(task, envs, progress, added)
     return Ready(data, python_env)
 
 
@@ -118,11 +124,12 @@ def needs_measurements(task: Task, data: PreparedData) -> bool:
 
 async def _python_env(
     task: Task,
+    envs: PythonEnvs,
     progress: Progress,
     added: AddedPackages = NOTHING_ADDED,
 ) -> PythonEnv:
     name = "virtual environment with the agent's packages" if added else "virtual environment"
-    return await ensure_python_env(
+    return await envs.ensure(
         task.spec.python.requirements,
         added,
         announce=lambda text: progress.say(f"{task.id}: {name}: {text}"),

@@ -17,10 +17,11 @@ from sandboxes import PYTHON, sandbox_on
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.sandbox.base import Bind, Limits
 from mlagentbench.sandbox.bwrap import prerequisites
-from mlagentbench.sandbox.bwrap.guardian_client import identify, kill_if_alive
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox, signal_tree
-from mlagentbench.sandbox.bwrap.session import ProcessEnded
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.conformance import check_sandbox
+from mlagentbench.sandbox.executor.executor_sandbox import signal_tree
+from mlagentbench.sandbox.executor.guardian_client import identify, kill_if_alive
+from mlagentbench.sandbox.executor.session import ProcessEnded
 
 IS_ROOT = os.geteuid() == 0
 KILL_EVERYTHING = "import os, signal; os.kill(-1, signal.SIGKILL)"

@@ -16,7 +16,7 @@ from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.guest import GUEST
 from mlagentbench.prompts import prompt
 from mlagentbench.sandbox.base import WORKSPACE
-from mlagentbench.sandbox.bwrap.layout import HOME
+from mlagentbench.sandbox.executor.places import HOME
 
 DRIVER = GUEST / "aide_driver.py"
 TASK = "TASK.md"

@@ -24,7 +24,7 @@ from mlagentbench.program_services.services import service_variables
 from mlagentbench.records import Action, Observation
 from mlagentbench.runs.results import read_record
 from mlagentbench.sandbox.base import CommandResult
-from mlagentbench.sandbox.bwrap.layout import HOME
+from mlagentbench.sandbox.executor.places import HOME
 from mlagentbench.sandbox.sandbox_registry import require_in_sandbox_agents
 
 PORT = 13131

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mlagentbench.records import Tier
+from mlagentbench.sandbox.sandbox_registry import default_envs
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.measure import measure_secret_draw
 from mlagentbench.tasks.data.preparation import MiniSeed
@@ -33,6 +34,7 @@ def prepare_from_command_line(
             mini_seed=mini_seed,
             progress=shown,
             call=call_task,
+            envs=default_envs(),
         )
     console = Terminal(soft_wrap=True)
     for task, made in zip(tasks, ready, strict=True):

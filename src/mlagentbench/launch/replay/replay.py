@@ -45,8 +45,6 @@ from mlagentbench.runs.machine_facts import hardware, packages
 from mlagentbench.runs.objects.object_store import JoinedObjects
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import find_run, read_grades
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
-from mlagentbench.sandbox.sandbox_registry import DEFAULT_SANDBOX, SANDBOXES
 from mlagentbench.tasks.python_env.env import PythonEnv, python_env_with_hash
 
 REPLAYS = "replays"
@@ -76,9 +74,10 @@ def _fresh_run(out: Path, source: ReplaySource) -> HeldRun:
     facts = source.record.disclosure
     disclosure = facts.model_copy(
         update={
-            "sandbox": DEFAULT_SANDBOX,
-            "isolation": SANDBOXES[DEFAULT_SANDBOX].isolation(),
-            "tools": SANDBOXES[DEFAULT_SANDBOX].visible_tools(source.task.spec.resources.tools),
+            "sandbox": source.provider.name,
+            "isolation": source.provider.isolation(),
+            "tools": source.provider.visible_tools(source.task.spec.resources.tools),
+            "image_id": source.python_env.image,
             "limits": BudgetLimits().model_dump(),
             "python_env": source.python_env.hash,
             "python_packages": source.python_env.versions,
@@ -123,21 +122,21 @@ async def _replay(
             agent=facts.agent,
             model=facts.model,
             tolerance=tolerance,
-            setup=tuple(setup_differences(facts, source.python_env)),
+            setup=tuple(setup_differences(facts, source.python_env, source.provider.isolation())),
             steps=tuple(steps),
             scores=tuple(await _scores(source, run, steps, comparing, announce)),
         )
 
 
-def setup_differences(then: Disclosure, python_env: PythonEnv) -> Iterator[SetupDifference]:
+def setup_differences(
+    then: Disclosure, python_env: PythonEnv, isolation: str
+) -> Iterator[SetupDifference]:
     """What differs here: virtual environment, packages of the harness, hardware, isolation."""
     yield from _of_python_env(then, python_env)
     yield from _of_each("harness", then.packages, packages())
     yield from _of_each("hardware", then.hardware, hardware())
-    if then.isolation != SANDBOXES[DEFAULT_SANDBOX].isolation():
-        yield SetupDifference(
-            what="isolation", then=then.isolation, now=SANDBOXES[DEFAULT_SANDBOX].isolation()
-        )
+    if then.isolation != isolation:
+        yield SetupDifference(what="isolation", then=then.isolation, now=isolation)
 
 
 def _of_python_env(then: Disclosure, now: PythonEnv) -> Iterator[SetupDifference]:
@@ -188,7 +187,7 @@ async def _replay_steps(
             models=recorded_model(source, run),
             ask_person=replayer.recorded_answer,
         )
-        async with await open_run(setup, BubblewrapSandbox) as environment:
+        async with await open_run(setup, source.provider.fresh) as environment:
             for step in part:
                 announce(f"step {step.n} of {len(source.steps)}: {step.begin.action.name}")
                 compared.append(await replayer.replay(environment, step))

@@ -25,6 +25,8 @@ from mlagentbench.runs.journal import (
 )
 from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
 from mlagentbench.runs.results import read_record
+from mlagentbench.sandbox.sandbox_provider import SandboxProvider
+from mlagentbench.sandbox.sandbox_registry import tasks_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv, require_python_env
@@ -72,6 +74,8 @@ class ReplaySource:
     task: Task
     data: PreparedData
     python_env: PythonEnv
+    provider: SandboxProvider
+    """The sandbox in which it is replayed."""
     tool: str | None
     """The model that programs asked while they ran."""
     asked: tuple[Path, ...]
@@ -160,13 +164,15 @@ def read_source(run: RunDirectory) -> ReplaySource:
             objects.verify(line.prompt_hash, f"a prompt of step {line.step}")
     except ObjectLost as lost:
         raise UsageError(f"a run cannot be replayed without its objects/: {lost.detail}") from lost
+    provider = tasks_sandbox(record.disclosure.sandbox)
     outcomes = [line for line in lines if isinstance(line, OutcomeLine)]
     return ReplaySource(
         run=run,
         record=record,
         task=task,
         data=data,
-        python_env=require_python_env(task),
+        python_env=require_python_env(task, provider.python_envs(record.disclosure.image)),
+        provider=provider,
         tool=_tool(run, record, task),
         asked=tuple(of_run.asked for of_run in lineage.runs),
         first=first,

@@ -1,7 +1,9 @@
 """bubblewrap as the sandbox of runs."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlagentbench.sandbox.sandbox_provider import RunSandbox, SandboxProvider
@@ -9,6 +11,7 @@ from mlagentbench.sandbox.sandbox_provider import RunSandbox, SandboxProvider
 if TYPE_CHECKING:
     from mlagentbench.runs.directory import RunDirectory
     from mlagentbench.sandbox.base import LoopbackServer, SandboxSpec
+    from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
     from mlagentbench.sandbox.conformance import ConformanceResult
     from mlagentbench.tasks.spec import ToolName
 
@@ -20,9 +23,21 @@ class BubblewrapProvider(SandboxProvider):
     def for_run(
         self, run: "RunDirectory", spec: "SandboxSpec", server: "LoopbackServer | None" = None
     ) -> RunSandbox:
-        from mlagentbench.sandbox.bwrap.run_sandbox import BubblewrapRunSandbox
+        from mlagentbench.sandbox.executor_run_sandbox import ExecutorRunSandbox
 
-        return BubblewrapRunSandbox(run, spec, server)
+        return ExecutorRunSandbox(run, self.fresh(spec, server))
+
+    def fresh(
+        self, spec: "SandboxSpec", server: "LoopbackServer | None" = None
+    ) -> "BubblewrapSandbox":
+        from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
+
+        return BubblewrapSandbox(spec, server)
+
+    async def without_packages(self, workspace: Path) -> "BubblewrapSandbox":
+        from mlagentbench.sandbox.base import SandboxSpec
+
+        return self.fresh(SandboxSpec(workspace=workspace, python_env=Path(sys.base_prefix)))
 
     def isolation(self) -> str:
         from mlagentbench.sandbox.bwrap.prerequisites import isolation
@@ -46,14 +61,14 @@ class BubblewrapProvider(SandboxProvider):
 
     def kill_leftover(self, written: bytes) -> None:
         from mlagentbench.sandbox.base import Identity
-        from mlagentbench.sandbox.bwrap.guardian_client import kill_if_alive
+        from mlagentbench.sandbox.executor.guardian_client import kill_if_alive
 
         kill_if_alive(Identity.model_validate_json(written))
 
     def check(self) -> "list[ConformanceResult]":
-        from mlagentbench.sandbox.sandbox_check import check_bubblewrap
+        from mlagentbench.sandbox.sandbox_check import check_fresh
 
-        return check_bubblewrap()
+        return check_fresh(self)
 
 
 BUBBLEWRAP = BubblewrapProvider(
@@ -62,5 +77,6 @@ BUBBLEWRAP = BubblewrapProvider(
     inspect_provider="bubblewrap",
     serves_loopback=True,
     runs_agents=True,
+    runs_tasks=True,
     needs_mark=False,
 )

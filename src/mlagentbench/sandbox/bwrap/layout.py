@@ -10,14 +10,10 @@ from pathlib import Path
 
 from mlagentbench.sandbox.base import WORKSPACE, SandboxSpec
 from mlagentbench.sandbox.bwrap.visible.host_view import STARTERS, Places, host_view
+from mlagentbench.sandbox.executor.places import EXECUTOR, HOME, TMPFS_PLACES, tmpfs_size
 
-HOME = "/home/agent"
-EXECUTOR = "/run/executor.py"
-LAUNCHER = "/run/program_launcher.py"
-TMPFS_PLACES = ("/tmp", "/var/tmp", "/dev/shm", HOME)
 DEVICES = Path("/dev")
 _GPU_CONTROL = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
-MIN_VAR_TMP = 64_000_000
 
 ETC_FILES = {
     "/etc/passwd": (
@@ -55,7 +51,7 @@ class Layout:
         capabilities = ("--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
         nested = [
             *(f"{STARTERS}/bwrap", "--bind", "/", "/", "--dev", "/dev"),
-            *self._gpu_devices(),
+            *self._gpu_devices(Path("/dev")),
             *self._tmpfs("/dev/shm"),
             *self._tmpfs("/var/tmp"),
             *("--tmpfs", STARTERS),
@@ -70,7 +66,7 @@ class Layout:
         return [
             *self._namespaces(),
             *self._host.options,
-            *("--proc", "/proc", "--dev", "/dev", *self._gpu_devices()),
+            *("--proc", "/proc", "--dev", "/dev", *self._gpu_devices(DEVICES)),
             *self._files(data_descriptors),
             *self._writable_memory(),
             *self._workspace(),
@@ -103,8 +99,7 @@ class Layout:
             self._places.made.add(Path(place))
 
     def _tmpfs(self, place: str) -> list[str]:
-        size = self.spec.limits.tmp_size
-        size = max(size, MIN_VAR_TMP) if place == "/var/tmp" else size
+        size = tmpfs_size(place, self.spec.limits.tmp_size)
         return ["--size", str(size), "--perms", "1777", "--tmpfs", place]
 
     def _workspace(self) -> Iterator[str]:
@@ -117,7 +112,7 @@ class Layout:
         if self.spec.machine_code == "installed":
             yield from _remount_read_only(WORKSPACE)
 
-    def _gpu_devices(self) -> Sequence[str]:
+    def _gpu_devices(self, source: Path) -> Sequence[str]:
         """The devices of its own GPUs, and those that all GPUs need."""
         if not self.spec.gpus:
             return ()
@@ -125,7 +120,7 @@ class Layout:
         return [
             word
             for name in names
-            for word in ("--dev-bind-try", str(DEVICES / name), f"/dev/{name}")
+            for word in ("--dev-bind-try", str(source / name), f"/dev/{name}")
         ]
 
 

@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from shutil import rmtree
+from typing import Protocol
 
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
@@ -40,12 +41,19 @@ _ENV_FILE = "env.json"
 
 
 class PythonEnv(Record):
-    """A finished virtual environment with its locked packages."""
+    """A finished virtual environment with its locked packages.
+
+    It is of this machine, or in the image of a sandbox; then `directory` has only its facts.
+    """
 
     directory: Path
     hash: str
     python_version: str
     packages: dict[str, str]
+    sandbox: str | None = None
+    """The sandbox in which it can be used; None if it is a virtual environment of this machine."""
+    image: str | None = None
+    """The id of the image."""
 
     @property
     def python(self) -> Path:
@@ -79,6 +87,47 @@ class AddedPackages(Record):
 NOTHING_ADDED = AddedPackages()
 
 
+class PythonEnvs(Protocol):
+    """Where virtual environments are built and found."""
+
+    def find(
+        self, requirements: Sequence[str], added: AddedPackages = NOTHING_ADDED
+    ) -> PythonEnv | None:
+        """The environment built earlier for these requirements, if it still exists."""
+        ...
+
+    async def ensure(
+        self,
+        requirements: Sequence[str],
+        added: AddedPackages = NOTHING_ADDED,
+        *,
+        announce: Announce,
+    ) -> PythonEnv:
+        """The environment for these requirements, built if there is none."""
+        ...
+
+
+class HostEnvs:
+    """Virtual environments of this machine."""
+
+    def find(
+        self, requirements: Sequence[str], added: AddedPackages = NOTHING_ADDED
+    ) -> PythonEnv | None:
+        return find_python_env(requirements, added)
+
+    async def ensure(
+        self,
+        requirements: Sequence[str],
+        added: AddedPackages = NOTHING_ADDED,
+        *,
+        announce: Announce,
+    ) -> PythonEnv:
+        return await ensure_python_env(requirements, added, announce=announce)
+
+
+HOST_ENVS = HostEnvs()
+
+
 class _IndexEntry(Record):
     requirements: tuple[str, ...]
     base: str
@@ -99,9 +148,9 @@ def find_python_env(
     return _load(envs_dir() / entry.directory)
 
 
-def require_python_env(task: Task) -> PythonEnv:
+def require_python_env(task: Task, envs: PythonEnvs = HOST_ENVS) -> PythonEnv:
     """The environment of a task; a UsageError with the command to run when there is none."""
-    found = find_python_env(task.spec.python.requirements)
+    found = envs.find(task.spec.python.requirements)
     if found is None:
         raise UsageError(
             f"{task.id}: its virtual environment is not built; "
@@ -162,8 +211,8 @@ async def _resolve(
     """The exact packages, and the pip options that found them; CUDA only where it is allowed."""
     if _cuda_allowed():
         return await installer.resolve(pip, base, requirements), []
-    asks_for_torch = any(_project(requirement) in _TORCH for requirement in requirements)
-    options = await _torch_index_options(announce) if asks_for_torch else []
+    asks_for_torch = _asks_for_torch(requirements)
+    options = await index_options(requirements, announce)
     resolution = await installer.resolve(pip, base, requirements, options)
     if _cuda_packages(resolution) and not asks_for_torch:
         options = await _torch_index_options(announce)
@@ -178,6 +227,17 @@ async def _resolve(
             "reach, pin a version that has a CPU build, or set MLAGENTBENCH_ALLOW_CUDA=1"
         )
     return resolution, options
+
+
+async def index_options(requirements: Sequence[str], announce: Announce) -> list[str]:
+    """pip's options for finding these packages; torch without CUDA, unless CUDA is allowed."""
+    if _cuda_allowed() or not _asks_for_torch(requirements):
+        return []
+    return await _torch_index_options(announce)
+
+
+def _asks_for_torch(requirements: Sequence[str]) -> bool:
+    return any(_project(requirement) in _TORCH for requirement in requirements)
 
 
 async def _torch_index_options(announce: Announce) -> list[str]:
@@ -205,8 +265,8 @@ async def _build(
 ) -> PythonEnv:
     packages = resolution.packages
     pinned = [package.pinned for package in packages]
-    resolved = _digest(resolution.python_version, platform.machine(), *pinned, *added.marks)
-    directory = envs_dir() / f"{resolved[:16]}-{_digest(*_identity(base))[:8]}"
+    resolved = digest(resolution.python_version, platform.machine(), *pinned, *added.marks)
+    directory = envs_dir() / f"{resolved[:16]}-{digest(*_identity(base))[:8]}"
     async with holding(f"env-{directory.name}") as lock:
         ready = _load(directory)
         if ready is not None:
@@ -254,10 +314,15 @@ def _load(directory: Path) -> PythonEnv | None:
 
 def _index_file(requirements: Sequence[str], added: AddedPackages, base: Path) -> Path:
     everything = (*requirements, *added.requirements)
-    wanted = sorted({"".join(requirement.split()) for requirement in everything})
-    cuda = "cuda" if _cuda_allowed() else "cpu"
-    key = _digest(*_identity(base.resolve()), cuda, *wanted, *added.marks)
+    key = requirements_key(_identity(base.resolve()), everything, added)
     return envs_dir() / "index" / f"{key[:32]}.json"
+
+
+def requirements_key(base: Sequence[str], requirements: Sequence[str], added: AddedPackages) -> str:
+    """What tells environments of different requirements, on this base, apart."""
+    wanted = sorted({"".join(requirement.split()) for requirement in requirements})
+    cuda = "cuda" if _cuda_allowed() else "cpu"
+    return digest(*base, cuda, *wanted, *added.marks)
 
 
 def _identity(base: Path) -> list[str]:
@@ -266,7 +331,7 @@ def _identity(base: Path) -> list[str]:
     return [str(base), str(status.st_size), str(status.st_mtime_ns)]
 
 
-def _digest(*parts: str) -> str:
+def digest(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 

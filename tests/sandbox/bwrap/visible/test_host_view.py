@@ -12,7 +12,7 @@ from sandboxes import HOST_PYTHON, PYTHON, sandbox_on
 
 from mlagentbench.errors import UsageError
 from mlagentbench.sandbox.base import SandboxSpec
-from mlagentbench.sandbox.bwrap.sandbox import BubblewrapSandbox
+from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.bwrap.visible import tools
 from mlagentbench.sandbox.bwrap.visible.host_view import HostView
 from mlagentbench.tasks.spec import ToolName

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mlagentbench.sandbox.bwrap.visible.copies import directory_of
 from mlagentbench.sandbox.bwrap.visible.tools import USR
+from mlagentbench.sandbox.executor.places import ENVIRONMENT
 
-ENVIRONMENT = "/opt/env"
 PREFIX = "/opt/python"
 _LIBRARIES = ("lib", "lib64")
 _PACKAGES = ("site-packages", "dist-packages")

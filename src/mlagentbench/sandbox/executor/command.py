@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from mlagentbench.records import Json
 from mlagentbench.sandbox.base import LimitHit
-from mlagentbench.sandbox.bwrap.channel import Answer, Request
+from mlagentbench.sandbox.executor.channel import Answer, Request
 
 CHUNK = 1 << 16
 LAST_OUTPUT_TIMEOUT = 5.0

@@ -62,6 +62,8 @@ _PROTECT = {
     "mprotect": {"x86_64": 10, "aarch64": 226},
     "pkey_mprotect": {"x86_64": 329, "aarch64": 288},
 }
+_PRCTL = {"x86_64": 157, "aarch64": 167}
+_PR_SET_DUMPABLE = 4
 _EXEC = {
     "execve": {"x86_64": 59, "aarch64": 221},
     "execveat": {"x86_64": 322, "aarch64": 281},
@@ -102,6 +104,7 @@ def program_filter() -> bytes:
     if machine not in _ARCHITECTURES:
         raise RunFailed("sandbox", _unknown_machine(machine))
     program = _only_this_architecture(machine) + _refuse_all(_EXEC, machine)
+    program += _on(_PRCTL[machine], _not_dumpable_again())
     return b"".join([*program, _step(_RETURN, _ALLOW)])
 
 
@@ -135,13 +138,16 @@ def _refuse_all(calls: dict[str, dict[str, int]], machine: str) -> list[bytes]:
 
 
 def _executable_only_from_files() -> list[bytes]:
-    """mmap: executable memory is of a file, and never writable."""
+    """mmap: executable memory is a private copy of a file, and never writable.
+
+    Shared memory of /dev/zero could be made writable in another process.
+    """
     return [
         _load_argument(2),
         _step(_JUMP_IF_SET, mmap.PROT_EXEC, if_false=3),
         _step(_JUMP_IF_SET, mmap.PROT_WRITE, if_true=3),
         _load_argument(3),
-        _step(_JUMP_IF_SET, mmap.MAP_ANONYMOUS, if_true=1),
+        _step(_JUMP_IF_SET, mmap.MAP_ANONYMOUS | mmap.MAP_SHARED, if_true=1),
         _step(_RETURN, _ALLOW),
         _refuse(errno.EPERM),
     ]
@@ -152,6 +158,16 @@ def _never_executable() -> list[bytes]:
     return [
         _load_argument(2),
         _step(_JUMP_IF_SET, mmap.PROT_EXEC, if_true=1),
+        _step(_RETURN, _ALLOW),
+        _refuse(errno.EPERM),
+    ]
+
+
+def _not_dumpable_again() -> list[bytes]:
+    """prctl: a process that is not dumpable stays so."""
+    return [
+        _load_argument(0),
+        _step(_JUMP_EQUAL, _PR_SET_DUMPABLE, if_true=1),
         _step(_RETURN, _ALLOW),
         _refuse(errno.EPERM),
     ]

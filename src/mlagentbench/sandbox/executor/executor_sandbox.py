@@ -1,7 +1,7 @@
-"""The bubblewrap sandbox: starts in milliseconds, needs no image and no root.
+"""A sandbox with an executor in it, which starts the commands.
 
-One sandbox serves the whole run. An executor in it starts the commands. When the executor dies, a
-new sandbox is started on the same workspace, and the next result says so.
+One sandbox serves the whole run. When the executor dies, a new sandbox is started on the same
+workspace, and the next result says so. How it is started is the part of each subclass.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ import shlex
 import signal
 import socket
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +24,7 @@ import psutil
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import chown_tree, make_accessible
-from mlagentbench.records import Json
+from mlagentbench.records import Json, Record
 from mlagentbench.sandbox.base import (
     WORKSPACE,
     CommandResult,
@@ -32,21 +33,25 @@ from mlagentbench.sandbox.base import (
     LoopbackServer,
     SandboxSpec,
 )
-from mlagentbench.sandbox.bwrap.channel import (
+from mlagentbench.sandbox.executor.channel import (
     Answer,
     ExecutorGone,
     listening_socket,
     read_file,
     write_file,
 )
-from mlagentbench.sandbox.bwrap.command import Command, OutputPipe
-from mlagentbench.sandbox.bwrap.instance import Instance
-from mlagentbench.sandbox.bwrap.layout import HOME, LAUNCHER, Layout
-from mlagentbench.sandbox.bwrap.limits import PERIOD, LimitWatch, Thread, limit_hit, stayed_at_rest
-from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap, isolation, unprivileged_uid
-from mlagentbench.sandbox.bwrap.seccomp import program_filter
-from mlagentbench.sandbox.bwrap.session import SandboxProcess
-from mlagentbench.sandbox.bwrap.visible.interpreter import Interpreter
+from mlagentbench.sandbox.executor.command import Command, OutputPipe
+from mlagentbench.sandbox.executor.executor_instance import ExecutorInstance
+from mlagentbench.sandbox.executor.limits import (
+    PERIOD,
+    LimitWatch,
+    Thread,
+    limit_hit,
+    stayed_at_rest,
+)
+from mlagentbench.sandbox.executor.places import HOME, LAUNCHER
+from mlagentbench.sandbox.executor.seccomp import program_filter
+from mlagentbench.sandbox.executor.session import SandboxProcess
 from mlagentbench.tasks.spec import is_python_program
 
 MAX_READ = 1_000_000_000
@@ -61,16 +66,18 @@ T = TypeVar("T")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-class BubblewrapSandbox:
+class ExecutorSandbox(ABC):
     """A sandbox for one spec; `async with` starts and stops it."""
 
-    def __init__(self, spec: SandboxSpec, server: LoopbackServer | None = None) -> None:
+    def __init__(
+        self, spec: SandboxSpec, server: LoopbackServer | None, python: str, uid: int | None
+    ) -> None:
+        """`python` is the directory of its interpreter; `uid` gets the workspace, unless None."""
         self.spec = spec
         self._server = server
-        self._bwrap = find_bwrap()
-        self._uid = unprivileged_uid()
-        self._env = _environment(spec, Interpreter(spec.python_env).bin)
-        self._instance: Instance | None = None
+        self._uid = uid
+        self._env = _environment(spec, python)
+        self._instance: ExecutorInstance | None = None
         self._watch: LimitWatch
         self._active: set[Command | SandboxProcess] = set()
         self._watching: asyncio.Task[None] | None = None
@@ -80,20 +87,24 @@ class BubblewrapSandbox:
         self._starting = asyncio.Lock()
         self._at_rest: dict[str, Thread] = {}
 
-    @property
-    def isolation(self) -> str:
-        """How commands are isolated from the host, for disclosure."""
-        return isolation()
+    @abstractmethod
+    async def _start_instance(self) -> ExecutorInstance:
+        """Start a sandbox whose executor is ready."""
 
     @property
     def identity(self) -> Identity:
         """Identifies the processes of this sandbox, so that a later harness can end them."""
         return self._running().identity
 
+    @property
+    def leftover(self) -> Record:
+        """What a later harness needs to end this sandbox, if this one is killed."""
+        return self._running().leftover
+
     # Life
 
     @property
-    def contract(self) -> "BubblewrapSandbox":
+    def contract(self) -> "ExecutorSandbox":
         """Itself: it keeps the contract of a Sandbox."""
         return self
 
@@ -140,7 +151,7 @@ class BubblewrapSandbox:
 
     async def _launch(self) -> None:
         make_accessible(self.spec.workspace)
-        instance = await Instance.start(Layout(self.spec, self._bwrap, self._uid))
+        instance = await self._start_instance()
         self._instance = instance
         self._watch = LimitWatch(
             instance.view, self.spec.limits, self.spec.workspace, self.spec.placeholders
@@ -148,18 +159,18 @@ class BubblewrapSandbox:
         if self._server is not None:
             await self._open_port(instance, self._server)
 
-    async def _open_port(self, instance: Instance, server: LoopbackServer) -> None:
+    async def _open_port(self, instance: ExecutorInstance, server: LoopbackServer) -> None:
         try:
             await server.serve(await listening_socket(instance.control, server.port))
         except (OSError, ExecutorGone) as error:
             raise RunFailed("sandbox", f"cannot open port {server.port}: {error}") from error
 
-    def _running(self) -> Instance:
+    def _running(self) -> ExecutorInstance:
         if self._instance is None:
             raise RunFailed("sandbox", "not started, or stopped already")
         return self._instance
 
-    async def _restart(self, broken: Instance) -> None:
+    async def _restart(self, broken: ExecutorInstance) -> None:
         """Replace a broken sandbox, once for all callers that noticed."""
         async with self._starting:
             if self._running() is not broken:
@@ -308,7 +319,7 @@ class BubblewrapSandbox:
             command.close()
             self._finish(command)
 
-    async def _abandon(self, command: Command, instance: Instance) -> None:
+    async def _abandon(self, command: Command, instance: ExecutorInstance) -> None:
         """Kill the command of a caller that was cancelled, and wait until it is gone."""
         with anyio.CancelScope(shield=True):
             command.end(None)
@@ -378,7 +389,9 @@ class BubblewrapSandbox:
         except ExecutorGone as error:
             raise RunFailed("sandbox", f"the executor does not answer: {error}") from error
 
-    async def _request_once(self, ask: Callable[[socket.socket], Awaitable[T]], of: Instance) -> T:
+    async def _request_once(
+        self, ask: Callable[[socket.socket], Awaitable[T]], of: ExecutorInstance
+    ) -> T:
         """Ask with a timeout: programs in the sandbox can stop the executor."""
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT):

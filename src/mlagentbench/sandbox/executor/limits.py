@@ -17,14 +17,13 @@ from typing import NamedTuple
 
 from mlagentbench.records import Record
 from mlagentbench.sandbox.base import CommandResult, LimitHit, LimitName, Limits
-from mlagentbench.sandbox.bwrap.layout import TMPFS_PLACES
+from mlagentbench.sandbox.executor.places import TMPFS_PLACES
 
 PERIOD = 0.1
 FIRST_WALK = 0.5
 WALK_SHARE = 20
 SETTLE_TIME = 5_000_000
 """Nanoseconds that threads may run before they have come to rest."""
-_EXECUTOR = "1"
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _NPROC_IS_PER_NAMESPACE = (5, 14)
 
@@ -109,7 +108,7 @@ class SandboxView:
     """A running sandbox seen from the host: its /proc and its tmpfs."""
 
     def __init__(self, inside_pid: int) -> None:
-        self.pid = inside_pid
+        self._executor = "1"
         root = f"/proc/{inside_pid}/root"
         self._proc = os.open(f"{root}/proc", os.O_RDONLY | os.O_DIRECTORY)
         self._tmpfs = [
@@ -144,7 +143,7 @@ class SandboxView:
         found = {}
         for pid in self.pids():
             with contextlib.suppress(OSError):
-                for number in self._list(f"{pid}/task") if pid != _EXECUTOR else ():
+                for number in self._list(f"{pid}/task") if pid != self._executor else ():
                     state = self._read(f"{pid}/task/{number}/stat").rpartition(b")")[2].split()[0]
                     ran = self._read(f"{pid}/task/{number}/schedstat").split()[0]
                     found[number] = Thread(state.decode(), int(ran))
@@ -178,6 +177,10 @@ class SandboxView:
             return os.read(descriptor, 1 << 16)
         finally:
             os.close(descriptor)
+
+    def killed_for_memory(self) -> bool:
+        """Whether the kernel has killed a process for lack of memory since this was last asked."""
+        return False
 
     def tmp_is_full(self) -> bool:
         return any(os.fstatvfs(descriptor).f_bfree == 0 for descriptor in self._tmpfs)
@@ -240,6 +243,8 @@ class LimitWatch:
 
         `filled` says that a tmpfs was full before it was cleaned up.
         """
+        if self._view.killed_for_memory():
+            return limit_hit(self._limits, "memory")
         if result.exit_code:
             said = result.stderr[-4000:].decode("utf-8", "replace")
             if result.exit_code == 128 + 25 or os.strerror(errno.EFBIG) in said:

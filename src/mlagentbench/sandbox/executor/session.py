@@ -10,8 +10,8 @@ from typing import Any
 import anyio
 
 from mlagentbench.sandbox.base import LimitHit
-from mlagentbench.sandbox.bwrap.channel import Answer, ExecutorGone, Request
-from mlagentbench.sandbox.bwrap.command import OutputPipe
+from mlagentbench.sandbox.executor.channel import Answer, ExecutorGone, Request
+from mlagentbench.sandbox.executor.command import OutputPipe
 
 PIPE_SIZE = 1 << 20
 KEPT_STDERR = 1 << 16

@@ -9,7 +9,7 @@ import pytest
 from sandboxes import PYTHON, sandbox_on
 
 from mlagentbench.sandbox.base import CommandResult, LimitName, Limits
-from mlagentbench.sandbox.bwrap.limits import directory_size
+from mlagentbench.sandbox.executor.limits import directory_size
 
 MEGABYTE = 1_000_000
 LIMITS = Limits(

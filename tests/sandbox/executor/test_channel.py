@@ -9,8 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from mlagentbench.guest.executor import receive, receive_descriptors, send
-from mlagentbench.sandbox.bwrap.channel import Answer, ExecutorGone, Request
-from mlagentbench.sandbox.bwrap.seccomp import sandbox_filter
+from mlagentbench.sandbox.executor.channel import Answer, ExecutorGone, Request
+from mlagentbench.sandbox.executor.seccomp import sandbox_filter
 
 Reply = Callable[[socket.socket, str], None]
 

@@ -1,0 +1,187 @@
+"""One running container, from its start until its last process has ended.
+
+The executor connects to a socket that is bound into the container. The socket is closed when the
+executor has connected, so no command can. The executor ends when the harness closes its end or is
+killed, the container ends with its executor, and the engine removes it.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import signal
+import socket
+from pathlib import Path
+
+import anyio
+from anyio import to_thread
+
+from mlagentbench.errors import RunFailed
+from mlagentbench.fs import chown_tree, scratch_directory
+from mlagentbench.guest import GUEST
+from mlagentbench.records import Record
+from mlagentbench.sandbox.base import SandboxSpec
+from mlagentbench.sandbox.docker.container_engine import ContainerEngine
+from mlagentbench.sandbox.docker.container_options import ContainerOptions, etc_files
+from mlagentbench.sandbox.docker.container_view import ContainerView
+from mlagentbench.sandbox.executor.executor_instance import (
+    START_TIMEOUT,
+    ExecutorInstance,
+    receive_ready,
+)
+from mlagentbench.sandbox.executor.guardian_client import guardian, identify
+from mlagentbench.sandbox.executor.limits import hard_limits
+from mlagentbench.sandbox.executor.noexec import NOEXEC_PROGRAM, forbid_new_machine_code
+from mlagentbench.sandbox.executor.places import ENVIRONMENT, EXECUTOR, LAUNCHER, TMPFS_PLACES
+from mlagentbench.sandbox.executor.seccomp import sandbox_filter
+
+_CONTROL = "/run/control"
+_FILTER = "/run/filter"
+_PROGRAMS = {EXECUTOR: GUEST / "executor.py", LAUNCHER: GUEST / "program_launcher.py"}
+_EXTRA = 0.2
+"""Seconds between looks at whether a container that is starting has ended."""
+
+
+class LeftContainer(Record):
+    """`sandbox.json`: the container that a killed harness may have left behind."""
+
+    container: str
+
+
+class Container(ExecutorInstance):
+    """A container whose executor is ready."""
+
+    def __init__(self, control: socket.socket, container: str) -> None:
+        super().__init__(control)
+        self.container = container
+        self._process: int | None = None
+
+    @property
+    def name(self) -> str:
+        return f"container {self.container}"
+
+    @property
+    def leftover(self) -> Record:
+        return LeftContainer(container=self.container)
+
+    @classmethod
+    async def start(
+        cls, engine: ContainerEngine, image: str, spec: SandboxSpec, uid: int | None
+    ) -> "Container":
+        """Start a container and wait until its executor is ready; `uid` is None for our own."""
+        guardian()  # removes the directory if this process is killed
+        user = (os.getuid(), os.getgid()) if uid is None else (uid, uid)
+        name = f"mlagentbench-{os.getpid()}-{secrets.token_hex(4)}"
+        options = ContainerOptions(spec, name, *user)
+        with scratch_directory("container") as directory, socket.socket(socket.AF_UNIX) as listener:
+            files = _write_files(directory, listener, user, spec)
+            command = _executor_command(spec, own_uid=uid is not None, filtered=_FILTER in files)
+            call = ["--entrypoint", command[0], image, *command[1:]]
+            try:
+                async with asyncio.timeout(START_TIMEOUT):
+                    await engine.need("run", *options.words(files), *call)
+                    control = await _accepted(listener, engine, name)
+                    container = cls(control, name)
+                    await container._wait_until_ready()
+                    if spec.machine_code == "installed":
+                        helper = _helper(engine, image)
+                        await forbid_new_machine_code(container.identity.pid, spec, helper)
+            except BaseException as error:
+                with anyio.CancelScope(shield=True):
+                    await to_thread.run_sync(engine.remove_container, name)
+                if isinstance(error, TimeoutError):
+                    raise RunFailed("sandbox", "the executor did not answer in time") from error
+                raise
+        return container
+
+    async def _wait_until_ready(self) -> None:
+        await anyio.wait_readable(self.control)
+        executor = receive_ready(self.control)
+        if not executor:
+            raise RunFailed(
+                "sandbox",
+                f"{self.name} is not on this machine, or ended while starting; the engine must run "
+                "on the same Linux as MLAgentBench",
+            )
+        try:
+            self._process = os.pidfd_open(executor)
+            self.view = ContainerView(executor)
+        except (OSError, KeyError) as error:
+            raise RunFailed("sandbox", f"cannot look into {self.name}: {error}") from error
+        identity = identify(executor)
+        if identity is None:
+            raise RunFailed("sandbox", f"{self.name} ended while starting")
+        self.identity = identity
+        self._end_with(self._process)
+
+    def send_kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            if self._process is not None and not self.ended.is_set():
+                signal.pidfd_send_signal(self._process, signal.SIGKILL)
+
+
+def _write_files(
+    directory: Path, listener: socket.socket, user: tuple[int, int], spec: SandboxSpec
+) -> dict[str, Path]:
+    """The files that a container gets from the harness, by their places in it."""
+    contents = {place: program.read_text() for place, program in _PROGRAMS.items()}
+    contents |= etc_files(*user)
+    refused = sandbox_filter(spec.machine_code)
+    if refused is not None:
+        contents[_FILTER] = refused.hex()
+    files = {place: directory / Path(place).name for place in contents}
+    for place, file in files.items():
+        file.write_text(contents[place], encoding="utf-8")
+        file.chmod(0o444)
+    files[_CONTROL] = directory / "control"
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # connections inherit it
+    listener.bind(str(files[_CONTROL]))
+    listener.listen(1)
+    listener.setblocking(False)
+    if os.geteuid() == 0:
+        chown_tree(user[0], files[_CONTROL])
+    return files
+
+
+def _executor_command(spec: SandboxSpec, *, own_uid: bool, filtered: bool) -> list[str]:
+    """The executor, behind a filter of system calls that is added to the engine's own."""
+    limits = hard_limits(spec.limits, own_uid=own_uid)
+    if not own_uid:
+        limits.pop("NPROC", None)  # it would count our user's processes on the host, too
+    return [
+        *(f"{ENVIRONMENT}/bin/python3", "-I", "-S", "-B"),
+        *((LAUNCHER, _FILTER) if filtered else ()),
+        *(EXECUTOR, _CONTROL, json.dumps(limits), *TMPFS_PLACES),
+    ]
+
+
+def _helper(engine: ContainerEngine, image: str) -> list[str] | None:
+    """A container that may change the mounts of another, where this process is not root."""
+    if os.geteuid() == 0:
+        return None
+    return [
+        *(engine.program, "run", "--rm", "--privileged", "--pid", "host", "--network", "none"),
+        *("--mount", f"type=bind,src={NOEXEC_PROGRAM},dst=/run/{NOEXEC_PROGRAM.name},readonly"),
+        *("--pull", "never", "--user", "0", "--entrypoint", f"{ENVIRONMENT}/bin/python3", image),
+        *("-I", "-S", f"/run/{NOEXEC_PROGRAM.name}"),
+    ]
+
+
+async def _accepted(listener: socket.socket, engine: ContainerEngine, name: str) -> socket.socket:
+    """The executor's connection; RunFailed when the container has ended without one."""
+    loop = asyncio.get_running_loop()
+    accepting = asyncio.ensure_future(loop.sock_accept(listener))
+    try:
+        while not (await asyncio.wait([accepting], timeout=_EXTRA))[0]:
+            if (await engine.run("container", "inspect", name)).exit_code:
+                raise RunFailed(
+                    "sandbox",
+                    f"container {name} ended before its executor connected; the engine must run on "
+                    "the same Linux as MLAgentBench and see its files",
+                )
+        control, _address = accepting.result()
+    finally:
+        accepting.cancel()
+    control.setblocking(False)
+    return control
