@@ -37,7 +37,7 @@ class PlanLimits(Record):
     """Seconds for which runs wait for a provider; with 0 each call is retried alone."""
 
     def write(self, directory: Path) -> None:
-        """Write them for the workers of a plan; whoever asks for it again has them tried again."""
+        """Write them where all workers of the plan read them."""
         write_atomically(directory / FILE, self.model_dump_json().encode())
 
 
@@ -102,16 +102,24 @@ def file_name(provider: str) -> str:
 
 
 def read_shared_limits(
-    spend: float | None, rates: Sequence[str], outage: str | None, models: Sequence[str]
+    spend: str | None, rates: Sequence[str], outage: str | None, models: Sequence[str]
 ) -> PlanLimits:
     """Read --max-spend, --max-rate and --max-outage; a UsageError names a wrong one."""
-    if spend is not None and not 0 < spend < math.inf:
-        raise UsageError(f"--max-spend {spend:g}: give dollars above 0")
+    if spend is not None and not _is_positive(spend):
+        raise UsageError(f"--max-spend {spend}: expected dollars above 0, e.g. 200")
     try:
         seconds = DEFAULT_OUTAGE if outage is None else parse_outage(outage)
     except ValueError as error:
         raise UsageError(f"--max-outage {outage}: {error}") from error
-    return PlanLimits(spend=spend, rates=parse_rates(rates, models), outage=seconds)
+    dollars = None if spend is None else float(spend)
+    return PlanLimits(spend=dollars, rates=parse_rates(rates, models), outage=seconds)
+
+
+def _is_positive(text: str) -> bool:
+    try:
+        return 0 < float(text) < math.inf
+    except ValueError:
+        return False
 
 
 def parse_outage(text: str) -> float:
