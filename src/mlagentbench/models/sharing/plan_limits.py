@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from mlagentbench.errors import UsageError
-from mlagentbench.fs import read_regular, write_atomically
+from mlagentbench.fs import open_regular, write_atomically
 from mlagentbench.records import Record
 from mlagentbench.tasks.spec import parse_seconds
 
@@ -51,18 +51,18 @@ class LimitsFile:
 
     def read(self) -> PlanLimits:
         try:
-            state = self._file.stat()
+            with open_regular(self._file) as file:
+                status = os.fstat(file.fileno())
+                seen = (status.st_ino, status.st_mtime_ns)
+                if seen != self._seen:
+                    self._limits = PlanLimits.model_validate_json(file.read())
+                    self._seen = seen
         except FileNotFoundError:
             return PlanLimits()
-        seen = (state.st_ino, state.st_mtime_ns)
-        if seen != self._seen:
-            try:
-                self._limits = PlanLimits.model_validate_json(read_regular(self._file))
-            except ValidationError as error:
-                raise UsageError(
-                    f"{self._file} is damaged; run the command that planned these runs again"
-                ) from error
-            self._seen = seen
+        except ValidationError as error:
+            raise UsageError(
+                f"{self._file} is damaged; run the command that planned these runs again"
+            ) from error
         return self._limits
 
 
