@@ -52,6 +52,13 @@ def call(name: str, *arguments: object) -> bool:
     return bool(getattr(LIBC, name)(*arguments) >= 0)
 
 
+def readable_names(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
+
+
 def other_pids() -> list[int]:
     return [int(p.name) for p in Path("/proc").glob("[0-9]*") if int(p.name) != os.getpid()]
 
@@ -72,7 +79,7 @@ def read_what_is_hidden() -> Loot:
         if os.path.lexists(path):
             yield path
     for place in FACTS["half_hidden"]:
-        for name in set(os.listdir(place) if os.path.isdir(place) else ()) - {FACTS["shown_in_it"]}:
+        for name in set(readable_names(place)) - {FACTS["shown_in_it"]}:
             yield f"{place}/{name}"
 
 
@@ -387,6 +394,14 @@ def hide_memory_in_the_kernel() -> Loot:
 def read_the_keyring_of_the_session() -> Loot:
     if call("syscall", SYS_KEYCTL, 0, -3, 0):
         yield "the session keyring"
+
+
+@attack
+def run_on_other_cores() -> Loot:
+    for pid in (0, *other_pids()):
+        for cores in ({0}, set(range(1024)), os.sched_getaffinity(0)):
+            if succeeds(lambda pid=pid, cores=cores: os.sched_setaffinity(pid, cores)):
+                yield f"process {pid} on cores of its choice"
 
 
 @attack

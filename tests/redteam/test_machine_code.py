@@ -1,25 +1,23 @@
 """Where only installed machine code may run, every attempt of machine_code.py fails."""
 
 import asyncio
-import importlib.util
 import json
 import platform
-import shutil
 from pathlib import Path
 
 import pytest
+from machine_code_attempts import PROGRAM, lay_out
 from sandboxes import sandbox_on
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.records import MachineCode
 from mlagentbench.sandbox.base import Bind
-from mlagentbench.sandbox.bwrap import instance
 from mlagentbench.sandbox.bwrap.bubblewrap_provider import BUBBLEWRAP
+from mlagentbench.sandbox.executor import noexec
 from mlagentbench.sandbox.sandbox_check import check_machine_code
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = Path(__file__).with_name("machine_code.py")
 REFUSED_EVERYWHERE = {
     "attach_shared_memory",
     "load_a_library_from_a_memory_file",
@@ -69,13 +67,7 @@ def run(workspace: Path, script: str, machine_code: MachineCode, *arguments: str
 
 def attacks(workspace: Path, machine_code: MachineCode) -> dict[str, bool]:
     workspace.mkdir()
-    shutil.copyfile(PROGRAM, workspace / PROGRAM.name)
-    specification = importlib.util.spec_from_file_location("machine_code", PROGRAM)
-    assert specification is not None and specification.loader is not None
-    attacking = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(attacking)
-    shutil.copyfile(attacking.library(), workspace / "submitted.so")
-    (workspace / "submitted.bin").write_bytes(attacking.CODE.ljust(attacking.PAGE, b"\0"))
+    lay_out(workspace)
     found: dict[str, bool] = json.loads(run(workspace, PROGRAM.name, machine_code))
     return found
 
@@ -155,7 +147,7 @@ def test_doctor_tests_it() -> None:
 def test_doctor_finds_mounts_that_allow_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = tmp_path / "nothing.py"
     nothing.write_text("")
-    monkeypatch.setattr(instance, "_NOEXEC_PROGRAM", nothing)
+    monkeypatch.setattr(noexec, "NOEXEC_PROGRAM", nothing)
     result = asyncio.run(check_machine_code(BUBBLEWRAP))
     assert not result.ok
     assert result.problem.splitlines() == [
@@ -169,6 +161,6 @@ def test_a_machine_that_cannot_change_the_mounts_says_so(
 ) -> None:
     broken = tmp_path / "broken.py"
     broken.write_text("raise PermissionError(1, 'Operation not permitted', 'mount namespace')")
-    monkeypatch.setattr(instance, "_NOEXEC_PROGRAM", broken)
+    monkeypatch.setattr(noexec, "NOEXEC_PROGRAM", broken)
     result = asyncio.run(check_machine_code(BUBBLEWRAP))
     assert "cannot forbid new machine code in the sandbox: PermissionError" in result.problem

@@ -54,7 +54,8 @@ class ClusterRuns:
         with self.printed.open("wb") as printed:
             return subprocess.Popen(
                 [
-                    COMMAND, "run", "--tasks", "./ledger", "--agents", "./steady.py",
+                    COMMAND, "run", "--tasks", "./ledger",
+                    *(() if "--agents" in options else ("--agents", "./steady.py")),
                     "--runs", str(self.runs), "--max-steps", "100", "--out", self.out, *options,
                 ],
                 cwd=self.folder, env=self.variables, stdin=subprocess.DEVNULL,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -72,6 +72,14 @@ ProtocolOption = Annotated[
         help="ours (default); or paper: 8 runs, 50 actions or 5 h, its rule and actions.",
     ),
 ]
+PrimaryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--primary",
+        metavar="A:B",
+        help="The pair of agents or models that the runs are made to compare.",
+    ),
+]
 InteractiveOption = Annotated[
     bool, typer.Option("--interactive", help="Let agents ask you for help.")
 ]
@@ -109,6 +117,15 @@ MaxRetries = Annotated[
         help="Retries of a call that the provider turned away as too many (default 11).",
     ),
 ]
+MaxSpend = Annotated[
+    float | None,
+    typer.Option(
+        "--max-spend",
+        metavar="DOLLARS",
+        rich_help_panel=MODELS_PANEL,
+        help="For all runs together; run again with more to continue. Needs --prices.",
+    ),
+]
 MaxRate = Annotated[
     list[str] | None,
     typer.Option(
@@ -118,6 +135,20 @@ MaxRate = Annotated[
         help="Model calls a minute, all workers together, e.g. openai=500.",
     ),
 ]
+MaxOutage = Annotated[
+    str | None,
+    typer.Option(
+        "--max-outage",
+        metavar="TIME",
+        rich_help_panel=MODELS_PANEL,
+        help="How long runs wait for a provider that is down (default 24h); 0: retry each call.",
+    ),
+]
+
+RENAMED = {"role": "roles", "model_argument": "model_arguments"}
+"""Options that can be repeated have another name where all their values are together."""
+NOT_OF_RUNS = ("context", "record", "json_output", "dry_run")
+"""What is no option of the runs themselves."""
 
 
 def run_options() -> Iterator[GeneratedOption]:
@@ -130,21 +161,7 @@ def run_options() -> Iterator[GeneratedOption]:
     known = ", or ".join(f"{one.name} ({one.description})" for one in SANDBOXES.values())
     yield GeneratedOption("sandbox", f"{known}.", metavar="NAME")
     yield GeneratedOption("image", "Base image of --sandbox docker.", metavar="IMAGE")
-    compared = "The pair of agents or models that the runs are made to compare."
-    yield GeneratedOption("primary", compared, metavar="A:B")
     yield from engine_options()
-    yield GeneratedOption(
-        "max_spend",
-        "For all runs together; run again with more to continue. Needs --prices.",
-        MODELS_PANEL,
-        "DOLLARS",
-    )
-    yield GeneratedOption(
-        "max_outage",
-        "How long runs wait for a provider that is down (default 24h); 0: retry each call.",
-        MODELS_PANEL,
-        "TIME",
-    )
     yield from limit_options()
 
 
@@ -163,6 +180,7 @@ def run(
     gpus: GpusOption = None,
     feedback: FeedbackOption = "none",
     protocol: ProtocolOption = None,
+    primary: PrimaryOption = None,
     interactive: InteractiveOption = False,
     record: RecordOption = None,
     json_output: JsonOption = False,
@@ -171,7 +189,9 @@ def run(
     model_argument: ModelArguments = None,
     max_retries: MaxRetries = None,
     prices: Prices = None,
+    max_spend: MaxSpend = None,
     max_rate: MaxRate = None,
+    max_outage: MaxOutage = None,
     dry_run: DryRunOption = False,
 ) -> None:
     """Run agents on tasks, grade what they submit, and print the results.
@@ -181,34 +201,20 @@ def run(
       mlagentbench run --suite quick --agents react --models openai/gpt-6-sol
       mlagentbench run --preset paper-icml --models openai/gpt-6-sol --out paper
     """
-    from mlagentbench.launch.request import SuiteRequest
-
-    request = SuiteRequest.read(
-        tasks=tasks,
-        suite=suite,
-        variant=variant,
-        agents=agents,
-        models=models,
-        runs=runs,
-        out=out,
-        jobs=read_jobs(jobs),
-        gpus=gpus,
-        roles=role or [],
-        model_arguments=model_argument or [],
-        prices=prices,
-        max_retries=max_retries,
-        max_rate=max_rate or [],
-        tier=tier,
-        mini_seed=mini_seed,
-        feedback=feedback,
-        protocol=protocol,
-        interactive=interactive,
-        **generated_values(context),
-    )
+    request = _request(locals())
     if dry_run:
-        raise typer.Exit(_print_forecast(request, json_output))
+        raise typer.Exit(_forecast(request, json_output))
     _announce(request, is_preset="preset" in generated_values(context))
     raise typer.Exit(_run(request, record, json_output))
+
+
+def _request(given: dict[str, Any]) -> "SuiteRequest":
+    """What was asked for, from the options of the command."""
+    from mlagentbench.launch.request import SuiteRequest
+
+    options = {RENAMED.get(name, name): given[name] for name in given if name not in NOT_OF_RUNS}
+    options["jobs"] = read_jobs(given["jobs"])
+    return SuiteRequest.read(**options, **generated_values(given["context"]))
 
 
 def _announce(request: "SuiteRequest", is_preset: bool) -> None:
@@ -223,7 +229,7 @@ def _announce(request: "SuiteRequest", is_preset: bool) -> None:
             say(line)
 
 
-def _print_forecast(request: "SuiteRequest", as_json: bool) -> int:
+def _forecast(request: "SuiteRequest", as_json: bool) -> int:
     """Print what the runs are expected to take; returns the exit code."""
     from mlagentbench.launch.forecast.forecast import forecast
     from mlagentbench.terminal import print_json, tell

@@ -16,4 +16,4 @@ def cancel(out: OutArgument) -> None:
     from mlagentbench.terminal import Terminal, tell
 
     cancel_plans(out.absolute(), tell)
-    cancel_started(out.absolute(), Terminal())
+    cancel_started(out.absolute(), Terminal(stderr=True))

@@ -102,24 +102,16 @@ def file_name(provider: str) -> str:
 
 
 def read_shared_limits(
-    spend: str | None, rates: Sequence[str], outage: str | None, models: Sequence[str]
+    spend: float | None, rates: Sequence[str], outage: str | None, models: Sequence[str]
 ) -> PlanLimits:
     """Read --max-spend, --max-rate and --max-outage; a UsageError names a wrong one."""
-    if spend is not None and not _is_positive(spend):
-        raise UsageError(f"--max-spend {spend}: expected dollars above 0, e.g. 200")
+    if spend is not None and not 0 < spend < math.inf:
+        raise UsageError(f"--max-spend {spend:g}: expected dollars above 0, e.g. 200")
     try:
         seconds = DEFAULT_OUTAGE if outage is None else parse_outage(outage)
     except ValueError as error:
         raise UsageError(f"--max-outage {outage}: {error}") from error
-    dollars = None if spend is None else float(spend)
-    return PlanLimits(spend=dollars, rates=parse_rates(rates, models), outage=seconds)
-
-
-def _is_positive(text: str) -> bool:
-    try:
-        return 0 < float(text) < math.inf
-    except ValueError:
-        return False
+    return PlanLimits(spend=spend, rates=parse_rates(rates, models), outage=seconds)
 
 
 def parse_outage(text: str) -> float:

@@ -6,14 +6,11 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 
 import anyio
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.guest import GUEST
-from mlagentbench.sandbox.base import WORKSPACE, SandboxSpec
 from mlagentbench.sandbox.bwrap.layout import Layout
 from mlagentbench.sandbox.bwrap.prerequisites import explain_failure
 from mlagentbench.sandbox.executor.executor_instance import (
@@ -23,12 +20,12 @@ from mlagentbench.sandbox.executor.executor_instance import (
 )
 from mlagentbench.sandbox.executor.guardian_client import Started, guardian, identify
 from mlagentbench.sandbox.executor.limits import SandboxView, hard_limits
+from mlagentbench.sandbox.executor.noexec import forbid_new_machine_code
 from mlagentbench.sandbox.executor.places import EXECUTOR, LAUNCHER
 from mlagentbench.sandbox.executor.seccomp import sandbox_filter
 
 _EXECUTOR_PROGRAM = GUEST / "executor.py"
 _LAUNCHER_PROGRAM = GUEST / "program_launcher.py"
-_NOEXEC_PROGRAM = GUEST / "noexec_mounts.py"
 _CONTROL, _INFO = 3, 4
 
 
@@ -70,7 +67,7 @@ class Instance(ExecutorInstance):
             async with asyncio.timeout(START_TIMEOUT):
                 await instance._wait_until_ready(errors, info)
                 if layout.spec.machine_code == "installed":
-                    await _forbid_new_machine_code(instance.executor, layout.spec)
+                    await forbid_new_machine_code(instance.executor, layout.spec)
         except BaseException as error:
             with anyio.CancelScope(shield=True):
                 await instance.kill()
@@ -141,16 +138,6 @@ def _command(layout: Layout, descriptors: list[int]) -> list[str]:
     limits = hard_limits(layout.spec.limits, own_uid=layout.uid is not None)
     call = [layout.bwrap, "--args", str(arguments), "--info-fd", str(_INFO), "--"]
     return [*call, *layout.command(_CONTROL, json.dumps(limits))]
-
-
-async def _forbid_new_machine_code(executor: int, spec: SandboxSpec) -> None:
-    """Make all mounts noexec that have files of a submission, or where it can create some."""
-    places = [WORKSPACE, *(bind.target for bind in spec.binds)]
-    command = [sys.executable, "-I", "-S", str(_NOEXEC_PROGRAM), str(executor), *places]
-    done = await anyio.run_process(command, stdin=subprocess.DEVNULL, check=False, env={})
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise RunFailed("sandbox", f"cannot forbid new machine code in the sandbox: {said}")
 
 
 def _memory_file(contents: bytes) -> int:

@@ -32,6 +32,7 @@ from mlagentbench.sandbox.executor.executor_instance import (
 )
 from mlagentbench.sandbox.executor.guardian_client import guardian, identify
 from mlagentbench.sandbox.executor.limits import hard_limits
+from mlagentbench.sandbox.executor.noexec import NOEXEC_PROGRAM, forbid_new_machine_code
 from mlagentbench.sandbox.executor.places import ENVIRONMENT, EXECUTOR, LAUNCHER, TMPFS_PLACES
 from mlagentbench.sandbox.executor.seccomp import sandbox_filter
 
@@ -83,6 +84,9 @@ class Container(ExecutorInstance):
                     control = await _accepted(listener, engine, name)
                     container = cls(control, name)
                     await container._wait_until_ready()
+                    if spec.machine_code == "installed":
+                        helper = _helper(engine, image)
+                        await forbid_new_machine_code(container.identity.pid, spec, helper)
             except BaseException as error:
                 with anyio.CancelScope(shield=True):
                     await to_thread.run_sync(engine.remove_container, name)
@@ -149,6 +153,18 @@ def _executor_command(spec: SandboxSpec, *, own_uid: bool, filtered: bool) -> li
         *(f"{ENVIRONMENT}/bin/python3", "-I", "-S", "-B"),
         *((LAUNCHER, _FILTER) if filtered else ()),
         *(EXECUTOR, _CONTROL, json.dumps(limits), *TMPFS_PLACES),
+    ]
+
+
+def _helper(engine: ContainerEngine, image: str) -> list[str] | None:
+    """A container that may change the mounts of another, where this process is not root."""
+    if os.geteuid() == 0:
+        return None
+    return [
+        *(engine.program, "run", "--rm", "--privileged", "--pid", "host", "--network", "none"),
+        *("--mount", f"type=bind,src={NOEXEC_PROGRAM},dst=/run/{NOEXEC_PROGRAM.name},readonly"),
+        *("--pull", "never", "--user", "0", "--entrypoint", f"{ENVIRONMENT}/bin/python3", image),
+        *("-I", "-S", f"/run/{NOEXEC_PROGRAM.name}"),
     ]
 
 

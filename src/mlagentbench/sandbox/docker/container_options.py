@@ -76,35 +76,17 @@ class ContainerOptions:
             yield from ("--tmpfs", f"{place}:{options}")
 
     def _mounts(self, files: dict[str, Path]) -> Iterator[str]:
-        is_closed = self.spec.machine_code == "installed"
         for target, source in files.items():
             yield from _bind(Bind(source=source, target=target))
-        workspace = Bind(source=self.spec.workspace, target=WORKSPACE, writable=not is_closed)
+        may_write = self.spec.machine_code == "any"
+        workspace = Bind(source=self.spec.workspace, target=WORKSPACE, writable=may_write)
         for bind in (workspace, *self.spec.binds):
-            yield from _noexec(bind) if is_closed and bind.source.is_dir() else _bind(bind)
+            yield from _bind(bind)
 
 
 def _bind(bind: Bind) -> tuple[str, str]:
     writable = () if bind.writable else ("readonly",)
     return _mount("type=bind", f"src={bind.source}", f"dst={bind.target}", *writable)
-
-
-def _noexec(bind: Bind) -> tuple[str, str]:
-    """A bind from which nothing can be executed: only anonymous volumes can be mounted so.
-
-    They are removed with the container. They are directories; a bind that is a file comes from the
-    task, never from a submission.
-    """
-    options = "bind,noexec,nosuid,nodev" if bind.writable else "bind,noexec,nosuid,nodev,ro"
-    return _mount(
-        "type=volume",
-        f"dst={bind.target}",
-        "volume-driver=local",
-        "volume-opt=type=none",
-        f"volume-opt=o={options}",
-        f"volume-opt=device={bind.source}",
-        "volume-nocopy",
-    )
 
 
 def _mount(*fields: str) -> tuple[str, str]:
