@@ -167,7 +167,7 @@ def test_runs_wait_when_the_money_for_all_is_spent_and_go_on_with_more(
     tmp_path: Path, server: WireServer
 ) -> None:
     server.plan(WIRE.text("More."))
-    outcome = run_all(tmp_path, "asking(questions=3)", runs=3, max_spend=str(4 * REPLY_COSTS))
+    outcome = run_all(tmp_path, "asking(questions=3)", runs=3, max_spend=4 * REPLY_COSTS)
     assert len(server.requests) == 4
     assert outcome.spent_out is not None and "higher --max-spend" in outcome.spent_out
     [first, second] = outcome.results
@@ -176,7 +176,7 @@ def test_runs_wait_when_the_money_for_all_is_spent_and_go_on_with_more(
     assert second.outcome is not None and second.outcome.kind == "interrupted"
     assert (second.grade, second.failure) == (None, None)
     assert cause_of(second).verdict == "missing"
-    outcome = run_all(tmp_path, "asking(questions=3)", runs=3, max_spend="1")
+    outcome = run_all(tmp_path, "asking(questions=3)", runs=3, max_spend=1.0)
     assert len(server.requests) == 9, "no reply is paid twice"
     assert outcome.spent_out is None and outcome.missing == 0
     assert [one.usage.cost for one in outcome.results] == pytest.approx([3 * REPLY_COSTS] * 3)
@@ -187,7 +187,7 @@ def test_a_solver_of_inspect_that_swallows_errors_is_interrupted_all_the_same(
     tmp_path: Path, server: WireServer
 ) -> None:
     server.plan(WIRE.text("More."))
-    outcome = run_all(tmp_path, "stubborn", max_spend=str(2 * REPLY_COSTS))
+    outcome = run_all(tmp_path, "stubborn", max_spend=2 * REPLY_COSTS)
     assert len(server.requests) == 2
     [result] = outcome.results
     assert result.grade is None
@@ -211,8 +211,8 @@ def test_all_calls_of_all_runs_share_a_rate(
         ({"max_rate": ["openai=5"]}, "their providers are: anthropic"),
         ({"max_rate": ["anthropic"]}, "expected PROVIDER=N"),
         ({"max_outage": "soon"}, "--max-outage soon"),
-        ({"max_spend": "0"}, "--max-spend 0"),
-        ({"max_spend": "5", "prices": None}, "--max-spend needs the models' prices"),
+        ({"max_spend": 0.0}, "--max-spend 0"),
+        ({"max_spend": 5.0, "prices": None}, "--max-spend needs the models' prices"),
     ],
 )
 def test_limits_for_all_runs_are_checked_before_anything_starts(

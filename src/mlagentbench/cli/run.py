@@ -72,6 +72,14 @@ ProtocolOption = Annotated[
         help="ours (default); or paper: 8 runs, 50 actions or 5 h, its rule and actions.",
     ),
 ]
+PrimaryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--primary",
+        metavar="A:B",
+        help="The pair of agents or models that the runs are made to compare.",
+    ),
+]
 InteractiveOption = Annotated[
     bool, typer.Option("--interactive", help="Let agents ask you for help.")
 ]
@@ -109,6 +117,15 @@ MaxRetries = Annotated[
         help="Retries of a call that the provider turned away as too many (default 11).",
     ),
 ]
+MaxSpend = Annotated[
+    float | None,
+    typer.Option(
+        "--max-spend",
+        metavar="DOLLARS",
+        rich_help_panel=MODELS_PANEL,
+        help="For all runs together; run again with more to continue. Needs --prices.",
+    ),
+]
 MaxRate = Annotated[
     list[str] | None,
     typer.Option(
@@ -116,6 +133,15 @@ MaxRate = Annotated[
         metavar="PROVIDER=N",
         rich_help_panel=MODELS_PANEL,
         help="Model calls a minute, all workers together, e.g. openai=500.",
+    ),
+]
+MaxOutage = Annotated[
+    str | None,
+    typer.Option(
+        "--max-outage",
+        metavar="TIME",
+        rich_help_panel=MODELS_PANEL,
+        help="How long runs wait for a provider that is down (default 24h); 0: retry each call.",
     ),
 ]
 
@@ -135,21 +161,7 @@ def run_options() -> Iterator[GeneratedOption]:
     known = ", or ".join(f"{one.name} ({one.description})" for one in SANDBOXES.values())
     yield GeneratedOption("sandbox", f"{known}.", metavar="NAME")
     yield GeneratedOption("image", "Base image of --sandbox docker.", metavar="IMAGE")
-    compared = "The pair of agents or models that the runs are made to compare."
-    yield GeneratedOption("primary", compared, metavar="A:B")
     yield from engine_options()
-    yield GeneratedOption(
-        "max_spend",
-        "For all runs together; run again with more to continue. Needs --prices.",
-        MODELS_PANEL,
-        "DOLLARS",
-    )
-    yield GeneratedOption(
-        "max_outage",
-        "How long runs wait for a provider that is down (default 24h); 0: retry each call.",
-        MODELS_PANEL,
-        "TIME",
-    )
     yield from limit_options()
 
 
@@ -168,6 +180,7 @@ def run(
     gpus: GpusOption = None,
     feedback: FeedbackOption = "none",
     protocol: ProtocolOption = None,
+    primary: PrimaryOption = None,
     interactive: InteractiveOption = False,
     record: RecordOption = None,
     json_output: JsonOption = False,
@@ -176,7 +189,9 @@ def run(
     model_argument: ModelArguments = None,
     max_retries: MaxRetries = None,
     prices: Prices = None,
+    max_spend: MaxSpend = None,
     max_rate: MaxRate = None,
+    max_outage: MaxOutage = None,
     dry_run: DryRunOption = False,
 ) -> None:
     """Run agents on tasks, grade what they submit, and print the results.
@@ -188,7 +203,7 @@ def run(
     """
     request = _request(locals())
     if dry_run:
-        raise typer.Exit(_print_forecast(request, json_output))
+        raise typer.Exit(_forecast(request, json_output))
     _announce(request, is_preset="preset" in generated_values(context))
     raise typer.Exit(_run(request, record, json_output))
 
@@ -214,7 +229,7 @@ def _announce(request: "SuiteRequest", is_preset: bool) -> None:
             say(line)
 
 
-def _print_forecast(request: "SuiteRequest", as_json: bool) -> int:
+def _forecast(request: "SuiteRequest", as_json: bool) -> int:
     """Print what the runs are expected to take; returns the exit code."""
     from mlagentbench.launch.forecast.forecast import forecast
     from mlagentbench.terminal import print_json, tell

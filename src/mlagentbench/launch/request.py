@@ -263,7 +263,7 @@ class SuiteRequest(Record):
         model_arguments: Sequence[str] = (),
         prices: Path | None = None,
         max_retries: int | None = None,
-        max_spend: str | None = None,
+        max_spend: float | None = None,
         max_rate: Sequence[str] = (),
         max_outage: str | None = None,
         primary: str | None = None,

@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from mlagentbench.errors import UsageError
-from mlagentbench.fs import read_regular, write_atomically
+from mlagentbench.fs import open_regular, write_atomically
 from mlagentbench.records import Record
 from mlagentbench.tasks.spec import parse_seconds
 
@@ -51,18 +51,18 @@ class LimitsFile:
 
     def read(self) -> PlanLimits:
         try:
-            state = self._file.stat()
+            with open_regular(self._file) as file:
+                status = os.fstat(file.fileno())
+                seen = (status.st_ino, status.st_mtime_ns)
+                if seen != self._seen:
+                    self._limits = PlanLimits.model_validate_json(file.read())
+                    self._seen = seen
         except FileNotFoundError:
             return PlanLimits()
-        seen = (state.st_ino, state.st_mtime_ns)
-        if seen != self._seen:
-            try:
-                self._limits = PlanLimits.model_validate_json(read_regular(self._file))
-            except ValidationError as error:
-                raise UsageError(
-                    f"{self._file} is damaged; run the command that planned these runs again"
-                ) from error
-            self._seen = seen
+        except ValidationError as error:
+            raise UsageError(
+                f"{self._file} is damaged; run the command that planned these runs again"
+            ) from error
         return self._limits
 
 
@@ -102,24 +102,16 @@ def file_name(provider: str) -> str:
 
 
 def read_shared_limits(
-    spend: str | None, rates: Sequence[str], outage: str | None, models: Sequence[str]
+    spend: float | None, rates: Sequence[str], outage: str | None, models: Sequence[str]
 ) -> PlanLimits:
     """Read --max-spend, --max-rate and --max-outage; a UsageError names a wrong one."""
-    if spend is not None and not _is_positive(spend):
-        raise UsageError(f"--max-spend {spend}: expected dollars above 0, e.g. 200")
+    if spend is not None and not 0 < spend < math.inf:
+        raise UsageError(f"--max-spend {spend:g}: expected dollars above 0, e.g. 200")
     try:
         seconds = DEFAULT_OUTAGE if outage is None else parse_outage(outage)
     except ValueError as error:
         raise UsageError(f"--max-outage {outage}: {error}") from error
-    dollars = None if spend is None else float(spend)
-    return PlanLimits(spend=dollars, rates=parse_rates(rates, models), outage=seconds)
-
-
-def _is_positive(text: str) -> bool:
-    try:
-        return 0 < float(text) < math.inf
-    except ValueError:
-        return False
+    return PlanLimits(spend=spend, rates=parse_rates(rates, models), outage=seconds)
 
 
 def parse_outage(text: str) -> float:
