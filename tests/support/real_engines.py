@@ -20,6 +20,8 @@ import pytest
 
 SCRIPTS = Path(__file__).parents[1] / "engines"
 REQUIRED = "MLAGENTBENCH_ENGINES"
+DIRECTORY = "MLAGENTBENCH_ENGINES_DIR"
+"""Where engines have their directories, so that a caller can stop what a killed test left."""
 PATIENCE = 120.0
 """Seconds for what a scheduler does in a few."""
 NODES = 3
@@ -42,7 +44,7 @@ def wait_for(what: str, condition: Callable[[], object], patience: float = PATIE
 @contextmanager
 def started(script: str, *arguments: str, **variables: str) -> Iterator[tuple[Path, str, str]]:
     """An engine in a new directory with a short name: the directory, and the NAME=VALUE printed."""
-    directory = Path(mkdtemp(prefix="mlab-", dir="/tmp"))
+    directory = Path(mkdtemp(prefix="e-", dir=os.environ.get(DIRECTORY, "/tmp")))
     command = [str(SCRIPTS / script), "start", str(directory), *arguments]
     try:
         done = subprocess.run(
