@@ -52,6 +52,7 @@ from mlagentbench.sandbox.executor.limits import (
 from mlagentbench.sandbox.executor.places import HOME, LAUNCHER
 from mlagentbench.sandbox.executor.seccomp import program_filter
 from mlagentbench.sandbox.executor.session import SandboxProcess
+from mlagentbench.sandbox.linux_only import require_linux
 from mlagentbench.tasks.spec import is_python_program
 
 MAX_READ = 1_000_000_000
@@ -72,6 +73,7 @@ class ExecutorSandbox(ABC):
         self, spec: SandboxSpec, server: LoopbackServer | None, python: str, uid: int | None
     ) -> None:
         """`python` is the directory of its interpreter; `uid` gets the workspace, unless None."""
+        require_linux()
         self.spec = spec
         self._server = server
         self._uid = uid
