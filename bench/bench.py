@@ -13,6 +13,7 @@ import grading_costs
 import parsing
 import react_steps
 import scheduling
+import slots
 import start_up
 import steps
 import storage
@@ -62,6 +63,7 @@ def parts() -> dict[str, Callable[[], list[Measurement]]]:
         "side-by-side": whole_runs.side_by_side,
         "scheduling": scheduling.scheduling,
         "timed-grading": grading_costs.timed_grading_under_load,
+        "slots": slots.slot_measurements,
         "regrading": lambda: [grading_costs.regrading()],
         "parsing": parsed_replies,
         "report": report_measurements,

@@ -17,7 +17,7 @@ import pytest
 from measurements import Measurement, as_text
 
 from mlagentbench.launch.out_directory import create_output
-from mlagentbench.launch.plan import Plan, plan_suite
+from mlagentbench.launch.plans.plan import Plan, plan_suite
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import make_tasks_ready
 from mlagentbench.runs.results import run_directories

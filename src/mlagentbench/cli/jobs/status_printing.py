@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from mlagentbench.launch.plan_state import STATES, PlanState, RunState, plan_state
+from mlagentbench.launch.plans.plan_state import STATES, PlanState, RunState, plan_state
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.terminal import Terminal
 from mlagentbench.untrusted_text import one_line

@@ -13,7 +13,7 @@ from mlagentbench.plugins import Registry
 from mlagentbench.records import Json, Record
 
 if TYPE_CHECKING:
-    from mlagentbench.launch.plan import RunRequest
+    from mlagentbench.launch.plans.plan import RunRequest
     from mlagentbench.terminal import Terminal
 
 OPTION, OPTIONS = "--engine", "--engine-options"

@@ -7,8 +7,8 @@ from pathlib import Path
 from rich.live import Live
 from rich.table import Table
 
-from mlagentbench.launch.plan import RunRequest, plan_files
-from mlagentbench.launch.plan_state import PlannedRun, RunState, planned_runs
+from mlagentbench.launch.plans.plan import RunRequest, plan_files
+from mlagentbench.launch.plans.plan_state import PlannedRun, RunState, planned_runs
 from mlagentbench.launch.run_one import grade_text
 from mlagentbench.runs.results import read_run
 from mlagentbench.terminal import Terminal

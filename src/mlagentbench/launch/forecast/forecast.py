@@ -5,10 +5,10 @@ from pathlib import Path
 from shutil import disk_usage
 
 from mlagentbench.launch.engines.engine import DEFAULT_ENGINE
-from mlagentbench.launch.forecast.needs import Need, Needs, find_needs, find_ready
-from mlagentbench.launch.forecast.profiles import PastRuns, Profile, Spread, profile_of
-from mlagentbench.launch.plan import plan_suite
-from mlagentbench.launch.plan_state import unfinished
+from mlagentbench.launch.forecast.needs import MissingPart, Needs, find_needs, find_ready
+from mlagentbench.launch.forecast.profiles import AmountSpread, PastRuns, Profile, profile_of
+from mlagentbench.launch.plans.plan import plan_suite
+from mlagentbench.launch.plans.plan_state import unfinished
 from mlagentbench.launch.presets.estimate import Estimate, estimate
 from mlagentbench.launch.request import SuiteRequest, prices_of
 from mlagentbench.machine.slots import most_at_once
@@ -44,7 +44,7 @@ class CellForecast(Record):
     model: str
     left: int
     profile: Profile
-    dollars: Spread | None = None
+    dollars: AmountSpread | None = None
     """Of one run; None without prices."""
 
 
@@ -185,12 +185,12 @@ def _at_once(request: SuiteRequest, left: dict[str, int]) -> int | None:
     return slots if request.jobs is None else min(request.jobs, slots)
 
 
-def _dollars(profile: Profile, per_input: float, per_output: float) -> Spread | None:
+def _dollars(profile: Profile, per_input: float, per_output: float) -> AmountSpread | None:
     """What one run costs by its tokens, each at its full price."""
     read, written = profile.input_tokens, profile.output_tokens
     if read is None or written is None:
         return None
-    return Spread(
+    return AmountSpread(
         low=(read.low * per_input + written.low * per_output) / 1e6,
         mean=(read.mean * per_input + written.mean * per_output) / 1e6,
         high=(read.high * per_input + written.high * per_output) / 1e6,
@@ -198,17 +198,17 @@ def _dollars(profile: Profile, per_input: float, per_output: float) -> Spread | 
     )
 
 
-def _tokens(profile: Profile) -> Spread | None:
+def _tokens(profile: Profile) -> AmountSpread | None:
     return _dollars(profile, 1e6, 1e6)
 
 
 def _all_dollars(cells: Sequence[CellForecast], *, priced: bool) -> Total | None:
-    free = Spread(low=0, mean=0, high=0, n=1)
+    free = AmountSpread(low=0, mean=0, high=0, n=1)
     amounts = [(one.left, free if one.model == NO_MODEL else one.dollars) for one in cells]
     return _total(amounts) if priced else None
 
 
-def _total(amounts: Sequence[tuple[int, Spread | None]], unit: float = 1.0) -> Total:
+def _total(amounts: Sequence[tuple[int, AmountSpread | None]], unit: float = 1.0) -> Total:
     known = [(left, spread) for left, spread in amounts if spread is not None]
     return Total(
         low=sum(left * spread.low for left, spread in known) / unit,
@@ -247,7 +247,7 @@ def _bytes_text(size: float) -> str:
     return f"{fixed(size)} bytes"
 
 
-def _need_text(need: Need) -> str:
+def _need_text(need: MissingPart) -> str:
     if need.download == 0:
         fetched = "nothing to download"
     else:

@@ -12,7 +12,7 @@ from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages, find
 from mlagentbench.tasks.task import Task, load_task
 
 
-class Need(Record):
+class MissingPart(Record):
     """Something that is missing, and what it takes; None is unknown."""
 
     what: str
@@ -26,7 +26,7 @@ class Need(Record):
 class Needs(Record):
     """What the tasks of a request need."""
 
-    missing: tuple[Need, ...]
+    missing: tuple[MissingPart, ...]
     prepared: int
     """Bytes of prepared data that are there."""
     environments: int
@@ -47,7 +47,7 @@ def find_ready(cells: Iterable[Cell], settings: RunSettings) -> ReadyTasks:
 
 def find_needs(cells: Sequence[Cell], settings: RunSettings) -> Needs:
     """What is missing, each thing once."""
-    missing: dict[str, Need] = {}
+    missing: dict[str, MissingPart] = {}
     prepared: dict[Path, int] = {}
     environments: dict[Path, int] = {}
     for name, added in {cell.python_needs: None for cell in cells}:
@@ -78,7 +78,7 @@ def _size(directory: Path) -> int:
     return sum(file.lstat().st_size for file in files)
 
 
-def _data(task: Task, settings: RunSettings) -> Need:
+def _data(task: Task, settings: RunSettings) -> MissingPart:
     tier, measured = settings.tier, task.spec.measured.get(settings.tier)
     what = f"data of {task.address}, {tier} tier"
     disk = None if measured is None else measured.bytes
@@ -87,12 +87,14 @@ def _data(task: Task, settings: RunSettings) -> Need:
         full = " --tier full" if tier == "full" else ""
         needed = f"mlagentbench tasks prepare {task.address}{full}{secret}"
         command = needed if full or secret else None
-        return Need(what=f"{what} (generated here)", download=0, disk=disk, next_step=command)
+        return MissingPart(
+            what=f"{what} (generated here)", download=0, disk=disk, next_step=command
+        )
     files = [file.bytes for source in task.spec.sources for file in source.files]
     records = [part.budget for source in task.spec.sources for part in source.records]
     known = [size for size in files if size is not None]
     total = int(sum(known) + sum(records)) if known or records else None
-    return Need(
+    return MissingPart(
         what=what,
         download=total if len(known) == len(files) else None,
         disk=disk,
@@ -100,6 +102,6 @@ def _data(task: Task, settings: RunSettings) -> Need:
     )
 
 
-def _environment(task: Task, added: AddedPackages) -> Need:
+def _environment(task: Task, added: AddedPackages) -> MissingPart:
     packages = [*task.spec.python.requirements, *added.marks]
-    return Need(what=f"virtual environment with {', '.join(packages) or 'no packages'}")
+    return MissingPart(what=f"virtual environment with {', '.join(packages) or 'no packages'}")

@@ -34,7 +34,7 @@ ENDED: tuple[str, ...] = ("submitted", "context", "refusal", *LIMITS)
 MEASURED = "time from the task's measurements"
 
 
-class Spread(Record):
+class AmountSpread(Record):
     """An amount for one run: the mean, and the least and the most that were seen."""
 
     low: float
@@ -44,7 +44,7 @@ class Spread(Record):
     """The runs it is from; 1 has no spread."""
 
     @classmethod
-    def of(cls, values: Iterable[float | None]) -> "Spread | None":
+    def of(cls, values: Iterable[float | None]) -> "AmountSpread | None":
         """The spread of the values that are known; None if none is."""
         known = [value for value in values if value is not None]
         if not known:
@@ -58,11 +58,11 @@ class Profile(Record):
 
     source: str
     """Where the time is from, and the tokens if nothing else is said."""
-    seconds: Spread | None = None
-    input_tokens: Spread | None = None
-    output_tokens: Spread | None = None
+    seconds: AmountSpread | None = None
+    input_tokens: AmountSpread | None = None
+    output_tokens: AmountSpread | None = None
     tokens_source: str | None = None
-    stored: Spread | None = None
+    stored: AmountSpread | None = None
 
 
 class PastRuns:
@@ -120,16 +120,16 @@ def _of_past(described: str, runs: Sequence[RunResult]) -> Profile:
     usages = [run.usage for run in runs]
     return Profile(
         source=described,
-        seconds=Spread.of(usage.seconds for usage in usages),
-        input_tokens=Spread.of(usage.input_tokens for usage in usages),
-        output_tokens=Spread.of(usage.output_tokens for usage in usages),
-        stored=Spread.of(usage.stored for usage in usages),
+        seconds=AmountSpread.of(usage.seconds for usage in usages),
+        input_tokens=AmountSpread.of(usage.input_tokens for usage in usages),
+        output_tokens=AmountSpread.of(usage.output_tokens for usage in usages),
+        stored=AmountSpread.of(usage.stored for usage in usages),
     )
 
 
 def _of_measurements(cell: Cell, settings: RunSettings) -> Profile:
     """The time of a reference agent, which runs the starter or the solution."""
-    none = Spread(low=0, mean=0, high=0, n=1)
+    none = AmountSpread(low=0, mean=0, high=0, n=1)
     tokens = none if cell.model == NO_MODEL else None
     measured = load_task(cell.task).spec.measured.get(settings.tier)
     seconds: float | None = None
@@ -141,7 +141,7 @@ def _of_measurements(cell: Cell, settings: RunSettings) -> Profile:
     known = "nothing is known of its time but the limit" if seconds is None else MEASURED
     return Profile(
         source=known,
-        seconds=Spread.of([seconds]),
+        seconds=AmountSpread.of([seconds]),
         input_tokens=tokens,
         output_tokens=tokens,
     )
@@ -153,8 +153,10 @@ def _with_tokens(measured: Profile, cell: Cell, settings: RunSettings) -> Profil
     if runs := same_task or recorded:
         return measured.model_copy(
             update={
-                "input_tokens": Spread.of(sum(r.input_tokens for r in one.replies) for one in runs),
-                "output_tokens": Spread.of(
+                "input_tokens": AmountSpread.of(
+                    sum(r.input_tokens for r in one.replies) for one in runs
+                ),
+                "output_tokens": AmountSpread.of(
                     sum(r.output_tokens for r in one.replies) for one in runs
                 ),
                 "tokens_source": f"{counted(len(runs), 'shipped recording')} of the agent"
@@ -164,8 +166,8 @@ def _with_tokens(measured: Profile, cell: Cell, settings: RunSettings) -> Profil
     steps = settings.limits(load_task(cell.task).spec).get("steps") or PAPER_STEPS
     return measured.model_copy(
         update={
-            "input_tokens": Spread.of([PAPER_TOKENS * steps / PAPER_STEPS]),
-            "output_tokens": Spread.of([0.0]),
+            "input_tokens": AmountSpread.of([PAPER_TOKENS * steps / PAPER_STEPS]),
+            "output_tokens": AmountSpread.of([0.0]),
             "tokens_source": f"the paper's {PAPER_TOKENS:,.0f} tokens for {PAPER_STEPS} actions, "
             "counted as input",
         }

@@ -14,11 +14,11 @@ from command_line import COMMAND
 from number_task import slow_starter, write_number_task
 
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.plan import Plan, PlanFile, plan_files, plan_suite
-from mlagentbench.launch.plan_state import PlanState, plan_state
+from mlagentbench.launch.plans.plan import Plan, PlanFile, plan_files, plan_suite
+from mlagentbench.launch.plans.plan_state import PlanState, plan_state
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import make_tasks_ready
-from mlagentbench.launch.worker import WorkerOptions, WorkerPlace, work
+from mlagentbench.launch.workers.worker import WorkerOptions, WorkerPlace, work
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.results import collect, run_directories
 from mlagentbench.terminal import Terminal
