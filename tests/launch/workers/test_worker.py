@@ -180,6 +180,26 @@ def test_a_worker_waits_for_what_another_does_and_takes_it_over(
     assert statuses[0] == "interrupted"
 
 
+def test_a_command_shows_what_workers_do_that_others_start(tmp_path: Path, out: Path) -> None:
+    task = numbers(tmp_path)
+    shown = subprocess.Popen(
+        [COMMAND, "run", "--tasks", str(task), "--agents", "baseline", "--runs", "2",
+         "--out", str(out), "--engine", "workers"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    while not any(out.glob("plans/*.json")):
+        assert shown.poll() is None, shown.communicate()
+        time.sleep(0.05)
+    assert plan_state(out).counts["waiting"] == 2
+    worker = start(out)
+    printed, _ = shown.communicate(timeout=PATIENCE)
+    assert shown.returncode == 0 and worker.wait(PATIENCE) == 0, printed
+    assert "planned: 2 runs; start workers, here or on any machine that shares" in printed
+    assert "[2/2] numbers (mini): baseline, run " in printed
+    for run in run_directories(out):
+        assert [one.event for one in read_journal(run.journal).events] == ["worker"]
+
+
 def test_plans_that_cannot_be_read_are_named(tmp_path: Path, out: Path) -> None:
     with pytest.raises(UsageError, match="has no plans; name the --out directory"):
         plan_state(out)
