@@ -6,7 +6,7 @@ BASE   := $(VENV)/base-ready
 READY  := $(VENV)/ready
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test fast check hooks bench soak format clean bubblewrap chromium
+.PHONY: help demo test fast check hooks bench soak format clean bubblewrap chromium engines
 
 RULES  := tests/test_layout.py tests/test_language.py tests/test_docs.py tests/test_version.py
 
@@ -15,6 +15,7 @@ help:
 	@echo "make check   lint, types, and the rules of layout, language and docs"
 	@echo "make fast    tests that need neither much time nor a browser: under 3 minutes on 2 cores"
 	@echo "make test    all tests: about 20 minutes on 2 cores"
+	@echo "make engines install Slurm and Docker for the tests of engines, as root; without them these are skipped"
 	@echo "make hooks   run lint and types before every commit"
 	@echo "make bench   measure speed and memory as ratios: about 15 minutes; ONLY=\"steps storage\" measures parts"
 	@echo "make soak    tests with many repetitions: hours; ONLY=kills: up to an hour, ONLY=weights: half an hour, ONLY=cheats: a quarter of an hour, ONLY=replies or graders: minutes"
@@ -80,6 +81,15 @@ chromium:
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
 	else \
 		echo "chromium is missing: the report's tests in a browser are skipped; to have them: sudo apt-get install chromium (or: dnf install chromium)"; \
+	fi
+
+engines:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "installing Slurm and Docker with apt-get, for the tests of engines"; \
+		tests/engines/slurm.sh install && tests/engines/docker.sh install; \
+	else \
+		echo "the tests of engines need root and Debian's slurm-wlm, munge, docker.io and mmdebstrap"; \
+		exit 1; \
 	fi
 
 clean:

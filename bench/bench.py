@@ -13,6 +13,8 @@ import container_steps
 import grading_costs
 import parsing
 import react_steps
+import scheduling
+import slots
 import start_up
 import steps
 import storage
@@ -61,7 +63,9 @@ def parts() -> dict[str, Callable[[], list[Measurement]]]:
         "storage": lambda: [storage.stored_bytes(), storage.restoring()],
         "whole-runs": lambda: [whole_runs.whole_run()],
         "side-by-side": whole_runs.side_by_side,
+        "scheduling": scheduling.scheduling,
         "timed-grading": grading_costs.timed_grading_under_load,
+        "slots": slots.slot_measurements,
         "regrading": lambda: [grading_costs.regrading()],
         "parsing": parsed_replies,
         "report": report_measurements,

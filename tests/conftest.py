@@ -18,7 +18,9 @@ from mlagentbench.tasks.task import load_task
 
 TESTS = Path(__file__).parent
 LONGEST_FIRST = (
+    "launch/engines/test_slurm.py",
     "end_to_end/test_check_all.py",
+    "launch/engines/test_clusters.py",
     "grading/test_timed_grading.py",
     "end_to_end/test_run.py",
     "end_to_end/test_killed_harness.py",
@@ -26,6 +28,7 @@ LONGEST_FIRST = (
     "sandbox/bwrap/test_ordinary_user.py",
     "tasks/suite/test_fuzzed_graders.py",
     "tasks/python_env/test_env.py",
+    "launch/engines/test_ray.py",
 )
 """So that no long file begins when the other process has nothing left to do."""
 

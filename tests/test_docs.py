@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
+from spelled_commands import fault_of
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "mlagentbench"
@@ -12,6 +14,7 @@ ARCHITECTURE = ROOT / "docs" / "architecture.md"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 FILE_OR_FOLDER = re.compile(r"`([\w./-]+(?:/|\.(?:py|md|html|toml|json)))`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+YAML = re.compile(r"^```yaml\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
 OF_TASK_FOLDERS = {"task.toml"}
 """File names that the page uses for files of every task folder."""
 
@@ -51,3 +54,27 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     addresses = LINK.findall(page.read_text())
     inner = [address for address in addresses if not re.match(r"[a-z]+:", address)]
     assert not [address for address in inner if not (page.parent / address).exists()]
+
+
+def test_every_yaml_block_of_the_docs_can_be_read() -> None:
+    blocks = [block for page in PAGES for block in YAML.findall(page.read_text())]
+    assert len(blocks) >= 2
+    assert all(isinstance(yaml.safe_load(block), dict) for block in blocks)
+
+
+def test_the_kubernetes_manifest_starts_workers() -> None:
+    page = ROOT / "docs" / "clusters" / "kubernetes.md"
+    [block] = YAML.findall(page.read_text())
+    job = yaml.safe_load(block)
+    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "Job")
+    pod = job["spec"]["template"]["spec"]
+    [worker] = pod["containers"]
+    assert worker["command"][:3] == ["mlagentbench", "jobs", "work"]
+    assert fault_of(" ".join(worker["command"][1:])) is None
+    mounted = {mount["name"] for mount in worker["volumeMounts"]}
+    assert mounted == {volume["name"] for volume in pod["volumes"]}
+    # What Kubernetes demands of a Job with a podFailurePolicy.
+    assert pod["restartPolicy"] == "Never"
+    for rule in job["spec"]["podFailurePolicy"]["rules"]:
+        if "onExitCodes" in rule:
+            assert rule["onExitCodes"]["containerName"] == worker["name"]

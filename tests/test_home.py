@@ -3,13 +3,12 @@
 import asyncio
 import multiprocessing
 import os
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
 from mlagentbench.errors import UsageError
-from mlagentbench.home import data_dir, holding, home, locked, queued
+from mlagentbench.home import data_dir, holding, home, locked
 
 
 @pytest.fixture(autouse=True)
@@ -77,59 +76,3 @@ def test_holding_waits_says_so_and_can_be_cancelled() -> None:
 
     asyncio.run(asyncio.wait_for(both(), 60))
     assert events == ["waits", "waits", "first", "second"]
-
-
-def test_a_queue_is_first_come_first_served_and_says_who_is_before() -> None:
-    events: list[str] = []
-
-    async def wait(name: str) -> None:
-        async with queued("thing", lambda before: events.append(f"{name}: {before}")):
-            events.append(name)
-
-    async def three() -> None:
-        async with queued("thing", lambda before: events.append(f"never {before}")):
-            second = asyncio.create_task(wait("second"))
-            await asyncio.sleep(0.01)
-            third = asyncio.create_task(wait("third"))
-            await asyncio.sleep(0.01)
-            leaver = asyncio.create_task(wait("leaver"))
-            while len(events) < 3:
-                await asyncio.sleep(0.01)
-            leaver.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await leaver
-        await asyncio.gather(second, third)
-
-    asyncio.run(asyncio.wait_for(three(), 60))
-    assert events[:3] == ["second: 1", "third: 2", "leaver: 3"]
-    assert [event for event in events[3:] if ":" not in event] == ["second", "third"]
-
-
-def hold_for_ever(name: str, told: Connection) -> None:
-    async def hold() -> None:
-        async with queued(name, lambda _before: None):
-            told.send("holds")
-            await asyncio.sleep(600)
-
-    asyncio.run(hold())
-
-
-def test_a_process_that_died_keeps_nobody_waiting() -> None:
-    spawn = multiprocessing.get_context("fork")
-    here, there = spawn.Pipe()
-    process = spawn.Process(target=hold_for_ever, args=("other-thing", there))
-    process.start()
-    assert here.recv() == "holds"
-    waits: list[int] = []
-
-    async def wait_and_kill() -> None:
-        def on_wait(before: int) -> None:
-            waits.append(before)
-            process.kill()
-
-        async with asyncio.timeout(60), queued("other-thing", on_wait):
-            pass
-
-    asyncio.run(wait_and_kill())
-    process.join()
-    assert waits == [1]

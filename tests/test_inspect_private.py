@@ -5,12 +5,15 @@ A failure names what a release of Inspect changed, and what this package uses it
 
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from pkgutil import resolve_name
+from typing import Any
 
 import pytest
+from inspect_ai.model import Model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
+from scripted_model import scripted
 
 from mlagentbench import inspect_private
 from mlagentbench.errors import UsageError
@@ -56,6 +59,15 @@ USED = {
     ),
     "_util.working:sample_timing": ("the run's clock", parameters()),
     "_util.working:SampleTiming": ("the run's clock", attribute("working")),
+    "_util.working:sample_wait": ("waiting that is no run time", parameters()),
+    "model._model:Model": (
+        "the limits that the runs of a plan share",
+        attribute("_generate", "api"),
+    ),
+    "model._model:model_usage_cost": (
+        "the money that the runs of a plan share",
+        parameters("model", "usage", "output"),
+    ),
     "log._samples:sample_active": ("finding the log of a run", parameters()),
     "log._samples:ActiveSample": ("finding the log of a run", attribute("log_location")),
     "_util.registry:is_registry_object": ("finding a custom agent", parameters("o", "type")),
@@ -122,6 +134,26 @@ def test_changed_names_do_not_pass() -> None:
 def test_outside_of_a_sample_there_is_neither_clock_nor_log() -> None:
     assert inspect_private.sample_clock() is None
     assert inspect_private.sample_log() is None
+
+
+@pytest.mark.anyio
+async def test_calls_of_all_models_are_made_through_one_function(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Model, "_generate", Model._generate)  # restored at the end
+    before = scripted("One.", "Two.")
+    await before.generate("And now?")
+    seen: list[str] = []
+
+    async def around(model: Model, generate: Callable[..., Awaitable[Any]], **asked: Any) -> Any:
+        seen.append(str(model))
+        return await generate(**asked)
+
+    inspect_private.around_model_calls(around)
+    inspect_private.around_model_calls(around)
+    assert (await before.generate("And now?")).completion == "Two."
+    assert (await scripted("Three.").generate("And now?")).completion == "Three."
+    assert seen == ["mockllm/model"] * 2
 
 
 @solver

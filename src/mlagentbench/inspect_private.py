@@ -80,7 +80,7 @@ def around_model_calls(around: "Callable[..., Awaitable[Any]]") -> None:
 
 
 def usage_cost(model: "Model", output: "ModelOutput | Exception") -> float | None:
-    """The dollars of a model's output; None without usage figures or prices."""
+    """The dollars of a model's output; None without its tokens or prices."""
     from inspect_ai.model import ModelOutput
     from inspect_ai.model._model import model_usage_cost
 

@@ -7,7 +7,11 @@ import pytest
 from chains import faults, rechain
 from command_line import Run
 
-from mlagentbench.program_services.tool_model import read_cached_replies, request_key
+from mlagentbench.program_services.tool_model import (
+    read_cached_replies,
+    read_logged_replies,
+    request_key,
+)
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import collect, run_directories
 
@@ -34,7 +38,8 @@ def test_other_roles_than_tool_are_refused_where_there_is_no_agent(run: Run) -> 
 
 
 def test_a_run_is_graded_with_the_model_and_again_without(tmp_path: Path, run: Run) -> None:
-    shown = run(*TASK, "--agents", "baseline", *READER).stdout
+    rate = ("--max-rate", "mlagentbench=100000")
+    shown = run(*TASK, "--agents", "baseline", *READER, *rate).stdout
     assert "tool model mlagentbench/reader; one grading used 120 replies (0 of them stored" in shown
     (result,) = collect(tmp_path / "out")
     assert result.record.disclosure.roles == {"tool": "mlagentbench/reader"}
@@ -42,6 +47,9 @@ def test_a_run_is_graded_with_the_model_and_again_without(tmp_path: Path, run: R
     assert result.grade is not None and result.grade.tool is not None
     assert result.grade.success is False
     assert (result.grade.tool.calls, result.grade.tool.cached_calls) == (120, 0)
+    asked = read_logged_replies(RunDirectory(tmp_path / "out", Path(result.path)).asked)
+    tickets = list((tmp_path / "out" / "plans").glob("*/calls/mlagentbench/call-*"))
+    assert len(tickets) == len(asked) + 120, "programs share the plan's rate, also in grading"
 
     again = json.loads(run("runs", "regrade", f"out/{result.path}", "--json").stdout)[0]["grades"][
         0

@@ -18,11 +18,13 @@ from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import RunFailed
 from mlagentbench.grading import machine_load
 from mlagentbench.grading import timed_grading as timing
+from mlagentbench.grading.grade import score_submission
 from mlagentbench.grading.machine_load import BusyClock, MachineLoad
 from mlagentbench.grading.regrade import score_runs
 from mlagentbench.grading.timed_grading import TimingRecord
 from mlagentbench.guest.mlagentbench_task import Timings, grade_timings
-from mlagentbench.home import queued
+from mlagentbench.machine.ledger import Need
+from mlagentbench.machine.slots import slot_for, take_slot
 from mlagentbench.records import Action, Outcome
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.runs.results import find_run, read_run
@@ -46,11 +48,11 @@ def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial:
 
 
 @contextmanager
-def busy_processes(count: int) -> Iterator[None]:
+def busy_processes(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     """They end by themselves, even if this process is killed."""
     processes = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
     try:
-        yield
+        yield processes
     finally:
         for process in processes:
             process.kill()
@@ -69,7 +71,7 @@ def timed(ratios: list[float], control: list[float], load: MachineLoad = CALM) -
 
 @pytest.mark.parametrize(("control", "off"), [(1.04, False), (1.06, True), (0.94, True)])
 def test_a_round_is_noisy_when_the_control_is_off(control: float, off: bool) -> None:
-    trouble = timed([0.25] * 9, [control] * 9).trouble(2)
+    trouble = timed([0.25] * 9, [control] * 9).trouble(2, 2)
     assert bool(trouble) is off
     if off:
         assert f"the starter took {control:.2f} times as long as the starter itself" in trouble
@@ -81,22 +83,35 @@ def test_a_round_is_noisy_when_the_control_is_off(control: float, off: bool) -> 
      (2, 4, 0.6, True), (8, None, 1.9, False), (8, None, 2.1, True)],
 )  # fmt: skip
 def test_a_round_is_noisy_when_too_few_processors_are_free(
-    monkeypatch: pytest.MonkeyPatch, there: int, needed: int | None, others: float, noisy: bool
+    there: int, needed: int | None, others: float, noisy: bool
 ) -> None:
-    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: set(range(there)))
     load = MachineLoad(others=10 * others, elapsed=10.0)
-    trouble = timed([0.25] * 9, [1.0] * 9, load).trouble(needed)
+    trouble = timed([0.25] * 9, [1.0] * 9, load).trouble(needed, there)
     assert bool(trouble) is noisy
     if noisy:
         assert f"other programs used {others:.2f} of {there} processors" in trouble
 
 
 def test_busy_processes_are_seen() -> None:
+    cores = os.sched_getaffinity(0)
     with busy_processes(2):
         asyncio.run(asyncio.sleep(0.5))
-        before = BusyClock.now()
+        before = BusyClock.now(cores)
         asyncio.run(asyncio.sleep(1.0))
-        assert BusyClock.now().seconds - before.seconds > 0.5
+        assert BusyClock.now(cores).seconds - before.seconds > 0.5
+
+
+def test_only_the_cores_of_the_slot_are_looked_at() -> None:
+    """One busy core keeps another core's clock from nothing."""
+    busy, calm = sorted(os.sched_getaffinity(0))[:2]
+    with busy_processes(1) as [process]:
+        os.sched_setaffinity(process.pid, {busy})
+        before = [BusyClock.now([core]) for core in (busy, calm)]
+        asyncio.run(asyncio.sleep(1.0))
+        after = [BusyClock.now([core]) for core in (busy, calm)]
+    both = BusyClock.now((busy, calm))
+    assert after[0].seconds - before[0].seconds > 0.5
+    assert both.seconds >= after[0].seconds + after[1].seconds
 
 
 def test_the_score_is_the_median_of_the_ratios() -> None:
@@ -156,7 +171,7 @@ def test_no_submission_can_choose_not_to_be_timed(
 ) -> None:
     """Rounds that are noisy with the submission alone count against it."""
 
-    def noisy_with_submission(timings: TimingRecord, _processors: int | None) -> str:
+    def noisy_with_submission(timings: TimingRecord, _needed: int | None, _there: int) -> str:
         faster = statistics.median(timings.submission) < 0.5 * statistics.median(timings.starter)
         return "noise" if faster else ""
 
@@ -181,37 +196,42 @@ def test_a_busy_machine_counts_only_when_asked_for_and_the_grade_says_so(
 
 
 @pytest.mark.slow
-def test_others_are_timed_while_a_submission_waits_to_be_timed_again(
-    trial: Trial, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(timing, "PAUSES", (30.0,))
-    monkeypatch.setattr(timing, "CONTROL_TOLERANCE", -1.0)
+def test_grading_outside_of_a_run_waits_for_a_slot_and_says_so(trial: Trial) -> None:
+    need = Need(cpus=1024, memory=2**60)
+    trial.submit(STARTER)
+    arguments = (trial.task, trial.data, trial.env, trial.submitted)
 
-    async def take_turn_in_the_pause() -> None:
-        grading = asyncio.create_task(trial.collect(SOLUTION))
-        while not any("timing again" in text for text in trial.announced):
-            await asyncio.sleep(0.05)
-        async with asyncio.timeout(10), queued("timing", lambda _before: None):
-            grading.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await grading
+    async def wait_behind_another() -> None:
+        with await take_slot(need, "another run"):
+            grading = asyncio.create_task(
+                score_submission(*arguments, announce=trial.announced.append)
+            )
+            while not (trial.announced or grading.done()):
+                await asyncio.sleep(0.05)
+            assert not [text for text in trial.announced if text == "timing"]
+        assert (await grading).score is not None
 
-    asyncio.run(take_turn_in_the_pause())
+    asyncio.run(wait_behind_another())
+    assert trial.announced[0].startswith("waiting for a slot of 2 cores")
+    assert trial.announced[0].endswith("held by another run")
+    assert "timing" in trial.announced
 
 
 @pytest.mark.slow
-def test_waiting_for_the_turn_is_announced(trial: Trial) -> None:
-    async def wait_behind_another() -> None:
-        async with queued("timing", lambda _before: None):
-            grading = asyncio.create_task(trial.collect(SOLUTION))
-            while not trial.announced:
-                await asyncio.sleep(0.05)
-            grading.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await grading
+def test_programs_are_timed_on_the_cores_of_the_slot(trial: Trial) -> None:
+    telling = STARTER.replace(
+        "def forward(",
+        "import os\nif len(os.sched_getaffinity(0)) != 1:\n    os._exit(3)\ndef forward(",
+        1,
+    )
 
-    asyncio.run(wait_behind_another())
-    assert trial.announced == ["waiting for timed grading: 1 before it"]
+    async def collect() -> None:
+        async with slot_for(Need(cpus=1, memory=10**9), "one core"):
+            await trial.collect(telling)
+
+    asyncio.run(collect())
+    if len(os.sched_getaffinity(0)) > 1:
+        assert "ended instead of replying" in trial.reason(telling)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mlagentbench.errors import UsageError
-from mlagentbench.models.model_check import read_prices, require_model
+from mlagentbench.models.model_check import let_have_prices, read_prices, require_model
 from mlagentbench.models.model_choice import ModelChoice
 
 PRICE = '{"input": 1, "output": 2, "input_cache_write": 1, "input_cache_read": 0.1}'
@@ -143,3 +143,14 @@ def test_what_is_wrong_with_prices_is_named(tmp_path: Path, text: str, said: str
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         read_prices(tmp_path / "prices.json", set())
+
+
+def test_models_that_inspect_does_not_know_can_have_a_price() -> None:
+    from inspect_ai.model import ModelCost, get_model_info, set_model_cost
+
+    let_have_prices(["mlagentbench/mailbox", "anthropic/claude-3-opus-20240229"])
+    price = ModelCost(input=1, output=2, input_cache_write=0, input_cache_read=0)
+    for name in ("mlagentbench/mailbox", "anthropic/claude-3-opus-20240229"):
+        set_model_cost(name, price)
+    known = get_model_info("anthropic/claude-3-opus-20240229")
+    assert known is not None and known.context_length, "what Inspect knows is kept"

@@ -397,6 +397,14 @@ def read_the_keyring_of_the_session() -> Loot:
 
 
 @attack
+def run_on_other_cores() -> Loot:
+    for pid in (0, *other_pids()):
+        for cores in ({0}, set(range(1024)), os.sched_getaffinity(0)):
+            if succeeds(lambda pid=pid, cores=cores: os.sched_setaffinity(pid, cores)):
+                yield f"process {pid} on cores of its choice"
+
+
+@attack
 def kill_what_is_not_ours() -> Loot:
     for number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM):
         succeeds(lambda number=number: os.kill(1, number))

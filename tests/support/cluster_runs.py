@@ -13,7 +13,7 @@ from number_task import write_number_task
 from real_engines import wait_for
 from undisturbed import run_differences
 
-from mlagentbench.launch.plan_state import PlanState, plan_state
+from mlagentbench.launch.plans.plan_state import PlanState, plan_state
 from mlagentbench.records import Record
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal
@@ -54,7 +54,8 @@ class ClusterRuns:
         with self.printed.open("wb") as printed:
             return subprocess.Popen(
                 [
-                    COMMAND, "run", "--tasks", "./ledger", "--agents", "./steady.py",
+                    COMMAND, "run", "--tasks", "./ledger",
+                    *(() if "--agents" in options else ("--agents", "./steady.py")),
                     "--runs", str(self.runs), "--max-steps", "100", "--out", self.out, *options,
                 ],
                 cwd=self.folder, env=self.variables, stdin=subprocess.DEVNULL,

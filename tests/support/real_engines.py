@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
@@ -20,6 +20,8 @@ import pytest
 
 SCRIPTS = Path(__file__).parents[1] / "engines"
 REQUIRED = "MLAGENTBENCH_ENGINES"
+DIRECTORY = "MLAGENTBENCH_ENGINES_DIR"
+"""Where engines have their directories, so that a caller can stop what a killed test left."""
 PATIENCE = 120.0
 """Seconds for what a scheduler does in a few."""
 NODES = 3
@@ -42,7 +44,7 @@ def wait_for(what: str, condition: Callable[[], object], patience: float = PATIE
 @contextmanager
 def started(script: str, *arguments: str, **variables: str) -> Iterator[tuple[Path, str, str]]:
     """An engine in a new directory with a short name: the directory, and the NAME=VALUE printed."""
-    directory = Path(mkdtemp(prefix="mlab-", dir="/tmp"))
+    directory = Path(mkdtemp(prefix="e-", dir=os.environ.get(DIRECTORY, "/tmp")))
     command = [str(SCRIPTS / script), "start", str(directory), *arguments]
     try:
         done = subprocess.run(
@@ -133,7 +135,7 @@ class RayCluster:
     def __init__(self, directory: Path, address: str) -> None:
         self._directory = directory
         self.address = address
-        self.variables: Mapping[str, str] = {
+        self.variables = {
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
             "RAY_USAGE_STATS_ENABLED": "0",
         }

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -87,6 +87,13 @@ RecordOption = Annotated[
     Path | None,
     typer.Option("--record", metavar="FILE", help="Write the models' replies here, for replay."),
 ]
+DryRunOption = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Only say what it is expected to take: hours, tokens, dollars, disk, downloads.",
+    ),
+]
 ModelsOption = Annotated[
     str,
     typer.Option(
@@ -138,6 +145,11 @@ MaxOutage = Annotated[
     ),
 ]
 
+RENAMED = {"role": "roles", "model_argument": "model_arguments"}
+"""Options that can be repeated have another name where all their values are together."""
+NOT_OF_RUNS = ("context", "record", "json_output", "dry_run")
+"""What is no option of the runs themselves."""
+
 
 def run_options() -> Iterator[GeneratedOption]:
     """The options that depend on what is installed."""
@@ -180,6 +192,7 @@ def run(
     max_spend: MaxSpend = None,
     max_rate: MaxRate = None,
     max_outage: MaxOutage = None,
+    dry_run: DryRunOption = False,
 ) -> None:
     """Run agents on tasks, grade what they submit, and print the results.
 
@@ -188,35 +201,20 @@ def run(
       mlagentbench run --suite quick --agents react --models openai/gpt-6-sol
       mlagentbench run --preset paper-icml --models openai/gpt-6-sol --out paper
     """
-    from mlagentbench.launch.request import SuiteRequest
-
-    request = SuiteRequest.read(
-        tasks=tasks,
-        suite=suite,
-        variant=variant,
-        agents=agents,
-        models=models,
-        runs=runs,
-        out=out,
-        jobs=read_jobs(jobs),
-        gpus=gpus,
-        roles=role or [],
-        model_arguments=model_argument or [],
-        prices=prices,
-        max_retries=max_retries,
-        max_spend=max_spend,
-        max_rate=max_rate or [],
-        max_outage=max_outage,
-        tier=tier,
-        mini_seed=mini_seed,
-        feedback=feedback,
-        protocol=protocol,
-        primary=primary,
-        interactive=interactive,
-        **generated_values(context),
-    )
+    request = _request(locals())
+    if dry_run:
+        raise typer.Exit(_forecast(request, json_output))
     _announce(request, is_preset="preset" in generated_values(context))
     raise typer.Exit(_run(request, record, json_output))
+
+
+def _request(given: dict[str, Any]) -> "SuiteRequest":
+    """What was asked for, from the options of the command."""
+    from mlagentbench.launch.request import SuiteRequest
+
+    options = {RENAMED.get(name, name): given[name] for name in given if name not in NOT_OF_RUNS}
+    options["jobs"] = read_jobs(given["jobs"])
+    return SuiteRequest.read(**options, **generated_values(given["context"]))
 
 
 def _announce(request: "SuiteRequest", is_preset: bool) -> None:
@@ -229,6 +227,20 @@ def _announce(request: "SuiteRequest", is_preset: bool) -> None:
 
         for line in estimate(request).lines():
             say(line)
+
+
+def _forecast(request: "SuiteRequest", as_json: bool) -> int:
+    """Print what the runs are expected to take; returns the exit code."""
+    from mlagentbench.launch.forecast.forecast import forecast
+    from mlagentbench.terminal import print_json, tell
+
+    expected = forecast(request)
+    if as_json:
+        print_json(expected.model_dump(mode="json"))
+        return 0
+    for line in expected.lines():
+        tell(line)
+    return 0
 
 
 def _run(request: "SuiteRequest", record: Path | None, as_json: bool) -> int:

@@ -72,7 +72,6 @@ def print_cells(
         console.print(
             f"unfinished: {outcome.missing} of {expected}; {outcome.spent_out}", soft_wrap=True
         )
-        console.print(f"  {this_command()}", soft_wrap=True)
         return 1
     console.print(f"failed: {outcome.missing} of {expected}; to retry, run:")
     console.print(f"  {this_command()}", soft_wrap=True)

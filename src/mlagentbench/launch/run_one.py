@@ -30,7 +30,6 @@ from mlagentbench.environment.run_slot import require_gpus
 from mlagentbench.errors import RunFailed, RunInterrupted, UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
-from mlagentbench.launch.batch import Batch, current_batch
 from mlagentbench.launch.disclose_run import actions_of, disclose_run
 from mlagentbench.launch.inspect_metrics import (
     mean,
@@ -40,10 +39,11 @@ from mlagentbench.launch.inspect_metrics import (
     success_rate,
 )
 from mlagentbench.launch.inspect_request import request_of_inspect
-from mlagentbench.launch.live_display import LiveProgress
-from mlagentbench.launch.plan import RunRequest
-from mlagentbench.launch.plan_state import is_finished
+from mlagentbench.launch.plans.plan import RunRequest
+from mlagentbench.launch.plans.plan_state import is_finished
 from mlagentbench.launch.request import RunSettings
+from mlagentbench.launch.workers.batch import Batch, current_batch
+from mlagentbench.launch.workers.live_display import LiveProgress
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.model_choice import model_names
 from mlagentbench.models.sharing.plan_share import plan_share
@@ -89,31 +89,39 @@ def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
         batch.shares[state.uuid] = _join_plan(batch)
         with batch.slot_if_opened(state.uuid):
             await _wait_for_slot(request, out, batch, state.uuid)
-            if batch.is_stopping or _has_to_wait(batch) or _is_done_elsewhere(request, batch):
-                batch.left_alone.add(state.uuid)
-                state.completed = True
-                return state
-            with _failure_noted(request.directory(out)):
-                ready = await _ready(request)
-                found = await to_thread.run_sync(_directory, request, out, ready)
-            state.store.set(RUN_ID, found.relative.as_posix())
-            state.store.set(OUT_KEY, str(found.out))
-            held = await _hold(found, batch)
-            if held is None:
-                batch.left_alone.add(state.uuid)
-            context = None if held is None else await _open(request, held, ready, batch, state.uuid)
-            if context is None:
-                state.completed = True
-                return state
-            batch.open[state.uuid] = context
-            if batch.worker:
-                context.environment.note_worker(batch.worker)
-            _note_changes(context.environment)
-            _show(context, batch, state.uuid)
+            context = await _begin(request, out, batch, state)
+        state.completed = context is None
+        if context is not None:
             state.user_prompt.text = context.environment.problem
-            return state
+        return state
 
     return solve
+
+
+async def _begin(
+    request: RunRequest, out: Path, batch: Batch, state: TaskState
+) -> RunContext | None:
+    """Open a sample's run; None if it has ended, or is left to others."""
+    if _has_to_wait(batch) or _is_done_elsewhere(request, batch):
+        batch.left_alone.add(state.uuid)
+        return None
+    with _failure_noted(request.directory(out)):
+        ready = await _ready(request)
+        found = await to_thread.run_sync(_directory, request, out, ready)
+    state.store.set(RUN_ID, found.relative.as_posix())
+    state.store.set(OUT_KEY, str(found.out))
+    held = await _hold(found, batch)
+    if held is None:
+        batch.left_alone.add(state.uuid)
+        return None
+    context = await _open(request, held, ready, batch, state.uuid)
+    if context is not None:
+        batch.open[state.uuid] = context
+        if batch.worker:
+            context.environment.note_worker(batch.worker)
+        _note_changes(context.environment)
+        _show(context, batch, state.uuid)
+    return context
 
 
 def _join_plan(batch: Batch) -> RunShare | None:
@@ -188,7 +196,7 @@ async def _wait_for_slot(request: RunRequest, out: Path, batch: Batch, sample: s
     """Hold the run's slot from here on, if there is something to run and no other runs it."""
     run = request.directory(out)
     history = read_journal(run.journal)
-    if not batch.is_stopping and _is_free(run, batch) and goes_on(history, request.limits(history)):
+    if _is_free(run, batch) and goes_on(history, request.limits(history)):
         await _take_slot(request, run, batch, sample)
 
 

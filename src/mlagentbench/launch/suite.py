@@ -8,8 +8,8 @@ from shutil import disk_usage
 from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.out_directory import create_output
-from mlagentbench.launch.plan import plan_suite
-from mlagentbench.launch.plan_state import unfinished
+from mlagentbench.launch.plans.plan import plan_suite
+from mlagentbench.launch.plans.plan_state import unfinished
 from mlagentbench.launch.request import (
     ReadyTasks,
     RunSettings,
@@ -56,9 +56,10 @@ def run_suite(request: SuiteRequest, console: Terminal) -> SuiteOutcome:
     create_output(out)
     try:
         plan = plan_suite(request, make_tasks_ready(request, console))
-        directory = plan.write(out).directory
+        directory = plan.file(out).directory
         request.shared.write(directory)
         forget_outages(directory)
+        plan.write(out)  # from here on, workers may take its runs
         runs = [one.directory(out) for one in plan.requests]
         left = unfinished(plan.requests, out)
         if len(left) < len(runs):

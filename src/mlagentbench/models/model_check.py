@@ -3,7 +3,7 @@
 import difflib
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -134,3 +134,12 @@ def read_prices(file: Path, models: set[str]) -> "dict[str, ModelCost]":
     if missing:
         raise UsageError(f"--prices {file}: no price for {', '.join(missing)}; add it there")
     return prices
+
+
+def let_have_prices(models: Iterable[str]) -> None:
+    """Make Inspect take prices of models that are not in its database, such as local ones."""
+    from inspect_ai.model import ModelInfo, get_model_info, set_model_info
+
+    for name in models:
+        if get_model_info(name) is None:
+            set_model_info(name, ModelInfo())

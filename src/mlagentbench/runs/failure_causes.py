@@ -10,6 +10,7 @@
 | the provider is unavailable after retries   | infrastructure | missing                 |
 | sandbox, grader, task or harness failed     | infrastructure | missing                 |
 | the host died, or a person stopped it       | infrastructure | missing                 |
+| the money of all runs together is spent     | infrastructure | missing                 |
 
 The workspace of a run that was cut off is graded as it is; without a valid submission it counts
 as the floor. Missing runs are never dropped silently: every statistic says how many are missing

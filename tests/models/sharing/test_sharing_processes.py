@@ -26,6 +26,8 @@ CALLER = Path(wire_servers.__file__).with_name("plan_caller.py")
 PROCESSES = 4
 WINDOW = 3.0
 PATIENCE = 120.0
+CLOCK_STEP = 0.02
+"""Seconds by which the clock of a file system may be behind."""
 TIMES = {
     "MLAGENTBENCH_RATE_WINDOW": str(WINDOW),
     "MLAGENTBENCH_OUTAGE_RETRY": "0.05",
@@ -51,7 +53,7 @@ class Provider(WireServer):
 
     def answer(self, request: Request) -> Answer:
         with self._guard:
-            self.asked.append(time.monotonic())
+            self.asked.append(time.time())
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
             down = self.is_down
@@ -150,18 +152,19 @@ def test_a_higher_cap_continues_from_what_dead_processes_have_spent(tmp_path: Pa
 
 
 def test_no_window_has_more_calls_than_the_rate(tmp_path: Path) -> None:
-    most = 6
+    most = 8
     PlanLimits(rates={PROVIDER: most}).write(tmp_path)
     provider = Provider()
     with calling(tmp_path, provider, calls=4) as callers:
         lines = [line for caller in callers for line in caller.lines()]
     asked = sorted(provider.asked)
-    assert len(starting_with("reply", lines)) == len(asked) == 16
-    # A call arrives a moment after its turn, some later than others.
-    jitter = 0.3
-    spans = [later - first for first, later in zip(asked, asked[most:], strict=False)]
-    assert min(spans) > WINDOW - jitter
-    assert asked[-1] - asked[0] < 3 * WINDOW, "nobody waits longer than has to be"
+    turns = sorted(float(file.read_text()) for file in (tmp_path / "calls" / PROVIDER).iterdir())
+    assert len(starting_with("reply", lines)) == len(asked) == len(turns) == 16
+    spans = [later - first for first, later in zip(turns, turns[most:], strict=False)]
+    assert min(spans) >= WINDOW
+    assert turns[-1] - turns[0] < 4 * WINDOW, "nobody waits much longer than has to be"
+    # A call arrives after its turn, on a busy machine some much later than others.
+    assert all(call >= turn - CLOCK_STEP for call, turn in zip(asked, turns, strict=True))
 
 
 def test_an_outage_lets_all_wait_and_one_try_even_if_that_one_is_killed(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ OUT, the package and its data must be in directories that all nodes share.
 
 import hashlib
 import os
+import socket
 import time
 from collections.abc import Sequence
 from functools import cached_property
@@ -20,13 +21,14 @@ from mlagentbench.launch.engines.ray_worker import WorkerCommand, WorkerKeeper
 from mlagentbench.launch.engines.started import (
     JOBS,
     StartedJob,
-    WorkerNeeds,
-    needs_of,
+    covers,
+    need_of_worker,
     started_jobs,
     workers_for,
 )
-from mlagentbench.launch.plan import RunRequest, plan_files
-from mlagentbench.launch.plan_state import planned_runs
+from mlagentbench.launch.plans.plan import RunRequest, plan_files
+from mlagentbench.launch.plans.plan_state import planned_runs
+from mlagentbench.machine.ledger import Need
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
 
@@ -38,6 +40,7 @@ MOST_RESTARTS = 100
 STOPPING = 60.0
 """Seconds that workers get to stop their runs."""
 PAUSE = 0.5
+CONNECTING = 10.0
 PASSED_ON = ("MLAGENTBENCH_", "INSPECT_", "PYTHONPATH")
 """The variables of this command that workers get, besides those that end like these:"""
 PASSED_ON_ENDS = ("_API_KEY", "_BASE_URL")
@@ -69,13 +72,13 @@ class RayEngine:
             raise
 
     def _execute(self, requests: Sequence[RunRequest]) -> None:
-        needs = needs_of(requests)
+        need = need_of_worker(requests)
         known = started_jobs(self._out, self._choice.name)
-        if self._actors() and all(job.needs.covers(needs) for job in known):
+        if self._actors() and all(covers(job.need, need) for job in known):
             self._console.print(f"following the workers that Ray at {self._address} has already")
             if not follow(self._out, requests, self._is_working, self._console):
                 return
-        self._start(requests, needs)
+        self._start(requests, need)
         if left := follow(self._out, requests, self._is_working, self._console):
             self._console.print(
                 f"Ray's workers have ended, and {counted(len(left), 'run')} did not; their logs "
@@ -117,13 +120,14 @@ class RayEngine:
         import ray
 
         try:
+            _require_answer(self._address)
             ray.init(
                 address=self._address,
                 namespace=self._namespace,
                 configure_logging=False,
                 log_to_driver=False,
             )
-        except (ConnectionError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
             raise UsageError(
                 f"--engine ray: no Ray cluster answers at {self._address} ({error}); start one "
                 "with `ray start --head`, or name it: --engine ray:HOST:PORT"
@@ -140,7 +144,7 @@ class RayEngine:
     def _is_working(self) -> bool:
         return bool(self._actors())
 
-    def _start(self, requests: Sequence[RunRequest], needs: WorkerNeeds) -> None:
+    def _start(self, requests: Sequence[RunRequest], need: Need) -> None:
         taken = set(self._actors())
         count = workers_for(requests, self._jobs, MOST_WORKERS)
         free = (name for name in map("worker-{}".format, range(MOST_WORKERS * 2)))
@@ -154,19 +158,19 @@ class RayEngine:
                 waits=name == names[0],
                 log=self._folder / f"{name}.log",
                 directory=Path.cwd(),
-                variables=_variables(needs),
+                variables=_variables(need),
             )
             actor.options(
                 name=name,
                 lifetime="detached",
                 max_restarts=MOST_RESTARTS,
-                num_cpus=needs.cpus,
-                num_gpus=needs.gpus,
-                memory=needs.memory,
+                num_cpus=need.cpus,
+                num_gpus=need.gpus,
+                memory=need.memory,
                 scheduling_strategy="SPREAD",
             ).remote(command.model_dump_json())
         job = self._namespace.removeprefix("mlagentbench-")
-        StartedJob(choice=self._choice, job=job, workers=count, needs=needs).write(self._out)
+        StartedJob(choice=self._choice, job=job, workers=count, need=need).write(self._out)
         self._console.print(
             f"started {counted(count, 'worker')} on Ray at {self._address} for "
             f"{counted(len(requests), 'run')}; logs go to {self._folder}",
@@ -181,7 +185,14 @@ def _require_ray() -> None:
         raise UsageError("--engine ray needs ray: pip install 'mlagentbench[ray]'") from error
 
 
-def _variables(needs: WorkerNeeds) -> dict[str, str]:
+def _require_answer(address: str) -> None:
+    """OSError if nothing listens at HOST:PORT, which Ray itself would try for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=CONNECTING).close()
+
+
+def _variables(need: Need) -> dict[str, str]:
     """What a worker's environment gets, besides that of its node."""
     passed_on = {
         name: value
@@ -189,8 +200,8 @@ def _variables(needs: WorkerNeeds) -> dict[str, str]:
         if name.startswith(PASSED_ON) or name.endswith(PASSED_ON_ENDS)
     }
     return passed_on | {
-        "MLAGENTBENCH_ALLOCATION_CPUS": str(needs.cpus),
-        "MLAGENTBENCH_ALLOCATION_MEMORY": str(needs.memory),
+        "MLAGENTBENCH_ALLOCATION_CPUS": str(need.cpus),
+        "MLAGENTBENCH_ALLOCATION_MEMORY": str(need.memory),
     }
 
 

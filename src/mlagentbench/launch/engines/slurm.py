@@ -23,12 +23,13 @@ from mlagentbench.launch.engines.slurm_worker import work_in_slurm
 from mlagentbench.launch.engines.started import (
     JOBS,
     StartedJob,
-    WorkerNeeds,
-    needs_of,
+    covers,
+    need_of_worker,
     started_jobs,
     workers_for,
 )
-from mlagentbench.launch.plan import RunRequest
+from mlagentbench.launch.plans.plan import RunRequest
+from mlagentbench.machine.ledger import Need
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
 from mlagentbench.tasks.spec import parse_seconds
@@ -60,7 +61,7 @@ class SlurmOptions(Record):
     time: Annotated[Duration, Field(ge=60)] = 4 * 3600.0
     """Of a worker; with runs left, it is then queued again."""
     stop_before: Annotated[Duration, Field(ge=1)] = 120.0
-    """How long before its time is up a worker begins to stop."""
+    """How long before its time is up a worker begins to stop; Slurm may say so a minute earlier."""
     setup: tuple[str, ...] = ()
     """Lines of shell before the worker starts, such as `module load python`."""
 
@@ -106,12 +107,12 @@ class SlurmEngine:
             raise
 
     def _execute(self, requests: Sequence[RunRequest]) -> None:
-        needs = needs_of(requests)
-        if (found := self._live_job(needs)) is not None:
+        need = need_of_worker(requests)
+        if (found := self._live_job(need)) is not None:
             self._console.print(f"following Slurm job {found.job}, which is there already")
             if not self._follow(found, requests):
                 return
-        started = self._submit(requests, needs)
+        started = self._submit(requests, need)
         left = self._follow(started, requests)
         if left:
             self._console.print(
@@ -133,10 +134,10 @@ class SlurmEngine:
     def _folder(self) -> str:
         return str(self._out / JOBS / self._choice.name)
 
-    def _live_job(self, needs: WorkerNeeds) -> StartedJob | None:
+    def _live_job(self, need: Need) -> StartedJob | None:
         """A job of OUT that Slurm still has, and whose workers can take these runs."""
         for job in started_jobs(self._out, self._choice.name):
-            if job.needs.covers(needs) and _queued(job.job):
+            if covers(job.need, need) and _queued(job.job):
                 return job
         return None
 
@@ -144,11 +145,11 @@ class SlurmEngine:
         """Show the runs until the job has ended; returns how many are left."""
         return len(follow(self._out, requests, lambda: _is_queued(job.job), self._console))
 
-    def _submit(self, requests: Sequence[RunRequest], needs: WorkerNeeds) -> StartedJob:
+    def _submit(self, requests: Sequence[RunRequest], need: Need) -> StartedJob:
         from submitit.core.utils import UncompletedJobError
 
         count = workers_for(requests, self._jobs, MOST_WORKERS)
-        executor = self._executor(needs, count)
+        executor = self._executor(need, count)
         try:
             elements = executor.map_array(work_in_slurm, [str(self._out)] * count, range(count))
         except UncompletedJobError as error:
@@ -157,7 +158,7 @@ class SlurmEngine:
                 "--engine-options"
             ) from error
         job = elements[0].job_id.partition("_")[0]
-        started = StartedJob(choice=self._choice, job=job, workers=count, needs=needs)
+        started = StartedJob(choice=self._choice, job=job, workers=count, need=need)
         started.write(self._out)
         self._console.print(
             f"submitted Slurm job {job}: {counted(count, 'worker')} for "
@@ -166,18 +167,18 @@ class SlurmEngine:
         )
         return started
 
-    def _executor(self, needs: WorkerNeeds, count: int) -> "SlurmExecutor":
+    def _executor(self, need: Need, count: int) -> "SlurmExecutor":
         from submitit import SlurmExecutor
 
         # `exec`: then signals for the script reach the worker, and Slurm waits for it to stop.
         executor = SlurmExecutor(self._folder, python=f"exec {shlex.quote(sys.executable)}")
-        gpus = {"gpus_per_node": needs.gpus} if needs.gpus else {}
+        gpus = {"gpus_per_node": need.gpus} if need.gpus else {}
         setup = {"setup": list(self._options.setup)} if self._options.setup else {}
         executor.update_parameters(
             job_name="mlagentbench",
             time=self._options.minutes,
-            cpus_per_task=needs.cpus,
-            mem=f"{math.ceil(needs.memory / MEBIBYTE)}M",
+            cpus_per_task=need.cpus,
+            mem=f"{math.ceil(need.memory / MEBIBYTE)}M",
             array_parallelism=count,
             use_srun=False,
             stderr_to_stdout=True,

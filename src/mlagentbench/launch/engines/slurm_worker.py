@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from mlagentbench.launch.engines.started import runs_left
-from mlagentbench.launch.worker import WorkerOptions, WorkerPlace, work
+from mlagentbench.launch.workers.worker import WorkerOptions, WorkerPlace, work
 from mlagentbench.terminal import Terminal
 
 MOST_RESTARTS = 100
@@ -75,6 +75,7 @@ def _queue_again(out: Path, restarts: int) -> None:
         return
     if restarts >= MOST_RESTARTS:
         sys.exit(f"this worker was queued {restarts} times, and runs are left; give it more time")
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by which Slurm ends the job now
     subprocess.run(["scontrol", "requeue", _element()], check=True, timeout=60)
     time.sleep(ENDED_BY_SLURM)
     sys.exit(STOPPED)

@@ -14,10 +14,10 @@ from pydantic import ValidationError
 
 from mlagentbench.fs import write_atomically
 from mlagentbench.launch.engines.engine import ENGINES, EngineChoice
-from mlagentbench.launch.plan import RunRequest, plan_files
-from mlagentbench.launch.plan_state import planned_runs
+from mlagentbench.launch.plans.plan import RunRequest, plan_files
+from mlagentbench.launch.plans.plan_state import planned_runs
+from mlagentbench.machine.ledger import Need
 from mlagentbench.records import Record
-from mlagentbench.tasks.task import load_task
 
 if TYPE_CHECKING:
     from mlagentbench.terminal import Terminal
@@ -27,19 +27,6 @@ HARNESS_MEMORY = 10**9
 """Bytes that a worker takes besides what its run needs."""
 
 
-class WorkerNeeds(Record):
-    """What one worker needs so that it can take each run of a plan, one at a time."""
-
-    cpus: int
-    memory: int
-    """Bytes."""
-    gpus: int = 0
-
-    def covers(self, other: "WorkerNeeds") -> bool:
-        mine, theirs = (self.cpus, self.memory, self.gpus), (other.cpus, other.memory, other.gpus)
-        return all(one >= needed for one, needed in zip(mine, theirs, strict=True))
-
-
 class StartedJob(Record):
     """A job of a scheduler, whose workers take runs of OUT."""
 
@@ -47,7 +34,8 @@ class StartedJob(Record):
     job: str
     """Its id: that of a Slurm array, or the namespace of Ray's actors."""
     workers: int
-    needs: WorkerNeeds
+    need: Need
+    """Of each worker."""
 
     def path(self, out: Path) -> Path:
         return out / JOBS / f"{self.choice.name}-{self.job}.json"
@@ -71,14 +59,20 @@ def _read(file: Path) -> StartedJob | None:
         return None
 
 
-def needs_of(requests: Iterable[RunRequest]) -> WorkerNeeds:
+def need_of_worker(requests: Iterable[RunRequest]) -> Need:
     """The most that any of these runs needs, with the harness beside it."""
-    resources = [load_task(name).spec.resources for name in {one.task for one in requests}]
-    return WorkerNeeds(
-        cpus=max(one.cpus for one in resources),
-        memory=max(int(one.memory) for one in resources) + HARNESS_MEMORY,
-        gpus=max(one.gpus for one in resources),
+    kinds = {(one.task, one.settings.gpus): one for one in requests}
+    needs = [one.need() for one in kinds.values()]
+    return Need(
+        cpus=max(need.cpus for need in needs),
+        memory=max(need.memory for need in needs) + HARNESS_MEMORY,
+        gpus=max(need.gpus for need in needs),
     )
+
+
+def covers(given: Need, asked: Need) -> bool:
+    """Whether a worker that was given so much can take what asks for so much."""
+    return given.cpus >= asked.cpus and given.memory >= asked.memory and given.gpus >= asked.gpus
 
 
 def workers_for(requests: Sequence[RunRequest], jobs: int | None, most: int) -> int:

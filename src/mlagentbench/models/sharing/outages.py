@@ -1,7 +1,7 @@
 """A provider that does not answer: all workers of a plan wait, and one of them tries at a time.
 
 The worker that notices the outage creates `down.json`; while it is there, no worker calls the
-provider. Whoever holds the lease of the folder tries, with a call that has to be made anyway, after
+provider. The holder of the folder's lease tries, with a call that has to be made anyway, after
 pauses that grow. When the provider answers, the file is removed, and all continue. The lease passes
 on when its holder dies.
 """

@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError
 
 from mlagentbench.errors import UsageError
-from mlagentbench.fs import read_regular, write_atomically
+from mlagentbench.fs import open_regular, write_atomically
 from mlagentbench.records import Record
 from mlagentbench.tasks.spec import parse_seconds
 
@@ -37,7 +37,7 @@ class PlanLimits(Record):
     """Seconds for which runs wait for a provider; with 0 each call is retried alone."""
 
     def write(self, directory: Path) -> None:
-        """Write them for the workers of a plan; whoever asks for it again has them tried again."""
+        """Write them where all workers of the plan read them."""
         write_atomically(directory / FILE, self.model_dump_json().encode())
 
 
@@ -51,18 +51,18 @@ class LimitsFile:
 
     def read(self) -> PlanLimits:
         try:
-            state = self._file.stat()
+            with open_regular(self._file) as file:
+                status = os.fstat(file.fileno())
+                seen = (status.st_ino, status.st_mtime_ns)
+                if seen != self._seen:
+                    self._limits = PlanLimits.model_validate_json(file.read())
+                    self._seen = seen
         except FileNotFoundError:
             return PlanLimits()
-        seen = (state.st_ino, state.st_mtime_ns)
-        if seen != self._seen:
-            try:
-                self._limits = PlanLimits.model_validate_json(read_regular(self._file))
-            except ValidationError as error:
-                raise UsageError(
-                    f"{self._file} is damaged; run the command that planned these runs again"
-                ) from error
-            self._seen = seen
+        except ValidationError as error:
+            raise UsageError(
+                f"{self._file} is damaged; run the command that planned these runs again"
+            ) from error
         return self._limits
 
 
@@ -106,7 +106,7 @@ def read_shared_limits(
 ) -> PlanLimits:
     """Read --max-spend, --max-rate and --max-outage; a UsageError names a wrong one."""
     if spend is not None and not 0 < spend < math.inf:
-        raise UsageError(f"--max-spend {spend:g}: give dollars above 0")
+        raise UsageError(f"--max-spend {spend:g}: expected dollars above 0, e.g. 200")
     try:
         seconds = DEFAULT_OUTAGE if outage is None else parse_outage(outage)
     except ValueError as error:

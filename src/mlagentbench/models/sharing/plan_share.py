@@ -35,7 +35,7 @@ QUICK_RETRIES = 2
 R = TypeVar("R")
 
 
-class Turn:
+class ProbeTurn:
     """Whether a call is the one that tries a provider that is down."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class PlanShare:
         Raises RunInterrupted when the money is spent, and RunFailed("model") when the provider was
         down for longer than runs wait.
         """
-        turn, retries, outage = Turn(), 0, self._outage(provider)
+        turn, retries, outage = ProbeTurn(), 0, self._outage(provider)
         try:
             while True:
                 limits = self._limits.read()
@@ -127,7 +127,7 @@ class PlanShare:
         with waiting():
             await anyio.sleep(await to_thread.run_sync(rate.take_ticket, most))
 
-    async def _await_provider(self, provider: str, limits: PlanLimits, turn: Turn) -> None:
+    async def _await_provider(self, provider: str, limits: PlanLimits, turn: ProbeTurn) -> None:
         """Return when the provider is not known to be down, or when it is our turn to try."""
         outage = self._outage(provider)
         with waiting():
@@ -155,7 +155,7 @@ class PlanShare:
                 return False
         return True
 
-    def _end_outage(self, provider: str, turn: Turn) -> None:
+    def _end_outage(self, provider: str, turn: ProbeTurn) -> None:
         """The provider has answered: if it was down, let all continue."""
         if turn.lease is not None:
             self._outage(provider).end()

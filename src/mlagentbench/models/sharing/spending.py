@@ -5,15 +5,25 @@ remains counted.
 """
 
 import os
+import re
 import secrets
 from pathlib import Path
 
-from mlagentbench.fs import parse_json, read_regular, write_atomically
+from mlagentbench.fs import open_regular, write_atomically
+from mlagentbench.records import Record
 from mlagentbench.runs.lease import process_name
 
 FOLDER = "spent"
+COUNTER = re.compile(r"[0-9a-f].*\.json")
+"""The names of counters; those of half-written ones begin with a dot."""
 MAX_COUNTER = 1000
 """Bytes of a counter that are read."""
+
+
+class SpendingCounter(Record):
+    """What one process has spent."""
+
+    dollars: float
 
 
 class Spending:
@@ -28,28 +38,25 @@ class Spending:
     def add(self, dollars: float) -> None:
         """Count what this process has spent, on disk before anything else is asked."""
         self._spent_here += dollars
-        write_atomically(self._own, f'{{"dollars": {self._spent_here!r}}}'.encode())
+        write_atomically(
+            self._own, SpendingCounter(dollars=self._spent_here).model_dump_json().encode()
+        )
 
     def total(self) -> float:
         """What all processes have spent; only counters that have changed are read again."""
         try:
-            with os.scandir(self._folder) as entries:
-                files = [entry for entry in entries if entry.name.endswith(".json")]
+            names = os.listdir(self._folder)  # noqa: PTH208
         except FileNotFoundError:
             return 0.0
-        return sum(map(self._read, files))
+        return sum(self._read(name) for name in names if COUNTER.fullmatch(name))
 
-    def _read(self, file: "os.DirEntry[str]") -> float:
-        if file.name.startswith("."):  # half-written
-            return 0.0
-        # A DirEntry's own stat may be that of the file that was there before the last rename.
-        status = Path(file.path).stat()
-        version = (status.st_ino, status.st_mtime_ns)
-        known = self._seen.get(file.name)
-        if known is None or known[0] != version:
-            value = parse_json(read_regular(Path(file.path), MAX_COUNTER))
-            dollars = value.get("dollars") if isinstance(value, dict) else None
-            if not isinstance(dollars, float | int):
-                raise ValueError(f"{file.path} is not a counter of dollars")
-            known = self._seen[file.name] = (version, float(dollars))
+    def _read(self, name: str) -> float:
+        # A file is opened before it is looked at: NFS then asks the server, not its cache.
+        with open_regular(self._folder / name) as file:
+            status = os.fstat(file.fileno())
+            version = (status.st_ino, status.st_mtime_ns)
+            known = self._seen.get(name)
+            if known is None or known[0] != version:
+                counter = SpendingCounter.model_validate_json(file.read(MAX_COUNTER))
+                known = self._seen[name] = (version, counter.dollars)
         return known[1]

@@ -51,7 +51,7 @@ class Layout:
         capabilities = ("--no-new-privs", "--inh-caps=-all", "--bounding-set=-all")
         nested = [
             *(f"{STARTERS}/bwrap", "--bind", "/", "/", "--dev", "/dev"),
-            *self._gpu_devices(),
+            *self._gpu_devices(Path("/dev")),
             *self._tmpfs("/dev/shm"),
             *self._tmpfs("/var/tmp"),
             *("--tmpfs", STARTERS),
@@ -66,7 +66,7 @@ class Layout:
         return [
             *self._namespaces(),
             *self._host.options,
-            *("--proc", "/proc", "--dev", "/dev", *self._gpu_devices()),
+            *("--proc", "/proc", "--dev", "/dev", *self._gpu_devices(DEVICES)),
             *self._files(data_descriptors),
             *self._writable_memory(),
             *self._workspace(),
@@ -112,7 +112,7 @@ class Layout:
         if self.spec.machine_code == "installed":
             yield from _remount_read_only(WORKSPACE)
 
-    def _gpu_devices(self) -> Sequence[str]:
+    def _gpu_devices(self, source: Path) -> Sequence[str]:
         """The devices of its own GPUs, and those that all GPUs need."""
         if not self.spec.gpus:
             return ()
@@ -120,7 +120,7 @@ class Layout:
         return [
             word
             for name in names
-            for word in ("--dev-bind-try", str(DEVICES / name), f"/dev/{name}")
+            for word in ("--dev-bind-try", str(source / name), f"/dev/{name}")
         ]
 
 

@@ -82,16 +82,22 @@ class Plan(Record):
 
     requests: tuple[RunRequest, ...]
 
+    def file(self, out: Path) -> "PlanFile":
+        """Where it is below OUT, or will be; the same plan is the same file."""
+        return PlanFile(out, hashlib.sha256(self._contents()).hexdigest()[:16])
+
     def write(self, out: Path) -> "PlanFile":
-        """Write it to OUT/plans; the same plan is the same file, which is asked for again."""
-        contents = self.model_dump_json(indent=1, exclude_defaults=True).encode()
-        file = PlanFile(out, hashlib.sha256(contents).hexdigest()[:16])
+        """Write it to OUT/plans; a plan that is there is asked for again."""
+        file = self.file(out)
         if file.path.exists():
             file.path.touch()
         else:
-            write_atomically(file.path, contents)
+            write_atomically(file.path, self._contents())
         file.cancelled.unlink(missing_ok=True)
         return file
+
+    def _contents(self) -> bytes:
+        return self.model_dump_json(indent=1, exclude_defaults=True).encode()
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,8 @@ class LiveProgress:
         """The runs that wait for a slot, by their directories, and what they wait for."""
         self._told: dict[Path, set[str]] = {}
         self._use = ""
-        self._looked = -math.inf
+        self._looked = math.inf
+        """When the slots in use were last looked at; never, where nothing is shown."""
         self._live = Live(
             console=console,
             get_renderable=self._shown,
@@ -60,6 +61,7 @@ class LiveProgress:
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
+            self._looked = -math.inf
             self._live.start()
         return self
 

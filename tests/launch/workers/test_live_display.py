@@ -1,11 +1,16 @@
 """What the terminal shows while runs are executed."""
 
+import asyncio
+import re
 from io import StringIO
 from pathlib import Path
 
 from mlagentbench.environment.budget import Budget
-from mlagentbench.launch.live_display import LiveProgress
+from mlagentbench.launch.workers.live_display import LiveProgress
 from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.machine.gpus import Gpu
+from mlagentbench.machine.ledger import Need, Slot
+from mlagentbench.machine.slots import take_slot
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.terminal import Terminal
 
@@ -43,3 +48,24 @@ def test_what_a_run_waits_for_is_shown_and_elsewhere_printed_once() -> None:
         said = "numbers (mini): slow, run 1: waiting for timed grading: 3 before it"
         assert terminal.getvalue().count(said) == printed
         assert "2 before it" not in terminal.getvalue()
+
+
+def test_cores_waiting_runs_and_slots_in_use_are_shown() -> None:
+    running, waiting = (
+        RunDirectory(Path("/out"), Path(f"runs/numbers/mini/slow-0a0a0a0a/none/{epoch}"))
+        for epoch in (1, 2)
+    )
+    gpu = Gpu(uuid="GPU-1", minor=3, name="A100", memory=2**30)
+    terminal = StringIO()
+    live = LiveProgress(Terminal(file=terminal, force_terminal=True, width=160), total=2)
+    need = Need(cpus=1, memory=10**9)
+    with asyncio.run(take_slot(need, "numbers")), live:
+        slot = Slot(cpus=(0, 1, 2, 5), memory=10**9, gpus=(gpu,))
+        live.begin(running, Budget(BudgetLimits(steps=9)), slot)
+        live.wait(waiting, "waiting for a slot of 1 core, 1 GB: held by numbers")
+    shown = terminal.getvalue()
+    assert "0-2,5, GPU 3" in shown
+    assert "run 2: waiting for a slot of 1 core, 1 GB: held by numbers" in shown
+    assert re.search(r"1 of \d+ cores?, 1 of [\d.]+ GB in slots, 0 waiting", shown)
+    live.begin(waiting, Budget(BudgetLimits(steps=9)), slot)
+    assert not live.waiting

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from mlagentbench.environment.run_context import RunContext
 from mlagentbench.environment.run_slot import RunSlots
-from mlagentbench.launch.live_display import LiveProgress
-from mlagentbench.launch.plan import PlanFile, RunRequest
+from mlagentbench.launch.plans.plan import PlanFile, RunRequest
+from mlagentbench.launch.workers.live_display import LiveProgress
 from mlagentbench.models.sharing.shared_calls import RunShare
 from mlagentbench.runs.lease import LeaseWatch
 
@@ -39,8 +39,6 @@ class Batch:
         """What is known of the leases of others; None if each has to be watched."""
         self.worker = worker
         """Where an engine runs this process, for the journals; empty for a person's command."""
-        self.is_stopping = False
-        """Whether no further run is to begin."""
         self.open: dict[str, RunContext] = {}
         """The runs in progress, by their sample's uuid."""
         self.slots = RunSlots()

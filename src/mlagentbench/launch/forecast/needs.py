@@ -1,0 +1,107 @@
+"""What has to be there before runs can start: data and virtual environments, found or missing."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from mlagentbench.launch.request import Cell, ReadyTasks, RunSettings
+from mlagentbench.records import Record
+from mlagentbench.tasks.data.preparation import find_prepared
+from mlagentbench.tasks.make_ready import Ready
+from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages, find_python_env
+from mlagentbench.tasks.task import Task, load_task
+
+
+class MissingPart(Record):
+    """Something that is missing, and what it takes; None is unknown."""
+
+    what: str
+    download: int | None = None
+    """Bytes that are fetched; 0 if it is made here."""
+    disk: int | None = None
+    next_step: str | None = None
+    """The command that has to be run first; None if `run` does it."""
+
+
+class Needs(Record):
+    """What the tasks of a request need."""
+
+    missing: tuple[MissingPart, ...]
+    prepared: int
+    """Bytes of prepared data that are there."""
+    environments: int
+    """Bytes of virtual environments that are there."""
+
+
+def find_ready(cells: Iterable[Cell], settings: RunSettings) -> ReadyTasks:
+    """The tasks that are ready, with what their agents add; nothing is built."""
+    ready: ReadyTasks = {}
+    for name, added in {cell.python_needs: None for cell in cells}:
+        task = load_task(name)
+        data = find_prepared(task, settings.tier, settings.mini_seed)
+        env = find_python_env(task.spec.python.requirements, added)
+        if data is not None and env is not None:
+            ready[name, added] = Ready(data, env)
+    return ready
+
+
+def find_needs(cells: Sequence[Cell], settings: RunSettings) -> Needs:
+    """What is missing, each thing once."""
+    missing: dict[str, MissingPart] = {}
+    prepared: dict[Path, int] = {}
+    environments: dict[Path, int] = {}
+    for name, added in {cell.python_needs: None for cell in cells}:
+        task = load_task(name)
+        data = find_prepared(task, settings.tier, settings.mini_seed)
+        if data is None:
+            need = _data(task, settings)
+            missing.setdefault(need.what, need)
+        else:
+            prepared[data.directory] = data.bytes
+        for packages in dict.fromkeys((NOTHING_ADDED, added)):
+            env = find_python_env(task.spec.python.requirements, packages)
+            if env is None:
+                need = _environment(task, packages)
+                missing.setdefault(need.what, need)
+            elif env.directory not in environments:
+                environments[env.directory] = _size(env.directory)
+    return Needs(
+        missing=tuple(missing.values()),
+        prepared=sum(prepared.values()),
+        environments=sum(environments.values()),
+    )
+
+
+def _size(directory: Path) -> int:
+    """Bytes of all files; a file that several environments share counts in each."""
+    files = (Path(top) / name for top, _, names in os.walk(directory) for name in names)
+    return sum(file.lstat().st_size for file in files)
+
+
+def _data(task: Task, settings: RunSettings) -> MissingPart:
+    tier, measured = settings.tier, task.spec.measured.get(settings.tier)
+    what = f"data of {task.address}, {tier} tier"
+    disk = None if measured is None else measured.bytes
+    if tier != "full" or not task.spec.sources:
+        secret = " --mini-seed secret" if settings.mini_seed == "secret" else ""
+        full = " --tier full" if tier == "full" else ""
+        needed = f"mlagentbench tasks prepare {task.address}{full}{secret}"
+        command = needed if full or secret else None
+        return MissingPart(
+            what=f"{what} (generated here)", download=0, disk=disk, next_step=command
+        )
+    files = [file.bytes for source in task.spec.sources for file in source.files]
+    records = [part.budget for source in task.spec.sources for part in source.records]
+    known = [size for size in files if size is not None]
+    total = int(sum(known) + sum(records)) if known or records else None
+    return MissingPart(
+        what=what,
+        download=total if len(known) == len(files) else None,
+        disk=disk,
+        next_step=f"mlagentbench tasks prepare {task.address} --tier full",
+    )
+
+
+def _environment(task: Task, added: AddedPackages) -> MissingPart:
+    packages = [*task.spec.python.requirements, *added.marks]
+    return MissingPart(what=f"virtual environment with {', '.join(packages) or 'no packages'}")
