@@ -183,7 +183,9 @@ def _helper(engine: ContainerEngine, image: str) -> list[str] | None:
     if os.geteuid() == 0:
         return None
     return [
-        *(engine.program, "run", "--rm", "--privileged", "--pid", "host", "--network", "none"),
+        *(engine.program, "run", "--rm", "--pid", "host", "--network", "none", "--read-only"),
+        *(word for one in ("SYS_ADMIN", "SYS_CHROOT", "SYS_PTRACE") for word in ("--cap-add", one)),
+        *("--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined"),
         *("--mount", f"type=bind,src={NOEXEC_PROGRAM},dst=/run/{NOEXEC_PROGRAM.name},readonly"),
         *("--pull", "never", "--user", "0", "--entrypoint", f"{ENVIRONMENT}/bin/python3", image),
         *("-I", "-S", f"/run/{NOEXEC_PROGRAM.name}"),

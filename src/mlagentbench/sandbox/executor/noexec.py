@@ -23,7 +23,11 @@ async def forbid_new_machine_code(
     places = [WORKSPACE, *(bind.target for bind in spec.binds)]
     program = helper or [sys.executable, "-I", "-S", str(NOEXEC_PROGRAM)]
     command = [*program, str(executor), *places]
-    done = await anyio.run_process(command, stdin=subprocess.DEVNULL, check=False)
+    variables = {} if helper is None else None
+    done = await anyio.run_process(command, stdin=subprocess.DEVNULL, check=False, env=variables)
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise RunFailed("sandbox", f"cannot forbid new machine code in the sandbox: {said}")
+        lines = done.stderr.decode("utf-8", "replace").splitlines()
+        said = [line for line in lines if line and not line.startswith("Run '")][-1:]
+        raise RunFailed(
+            "sandbox", f"cannot forbid new machine code in the sandbox: {''.join(said)}"
+        )
