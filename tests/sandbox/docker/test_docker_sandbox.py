@@ -4,6 +4,9 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sysconfig
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -15,6 +18,7 @@ from docker_engine import DockerEngine
 from machine_code_attempts import PROGRAM, lay_out
 from real_engines import wait_for
 
+import mlagentbench
 from mlagentbench.errors import RunFailed
 from mlagentbench.sandbox.base import Bind, Limits, SandboxSpec
 from mlagentbench.sandbox.docker.container_engine import find_engine
@@ -231,3 +235,37 @@ def test_an_image_without_an_environment_is_refused(
     with pytest.raises(RunFailed, match="/opt/env/bin/python3"):
         asyncio.run(DockerSandbox(SandboxSpec(workspace=tmp_path, python_env=tmp_path)).start())
     assert find_engine().name == "docker"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="runs as an ordinary user already")
+def test_an_ordinary_user_gets_the_same(engine: DockerEngine) -> None:
+    """One who may use the engine's socket; with a helper that may change mounts."""
+    place = Path(engine.variables["DOCKER_HOST"].removeprefix("unix://"))
+    packages = sysconfig.get_path("purelib")
+    as_user = ["setpriv", "--reuid=61000", "--regid=61000", "--clear-groups"]
+    sources = str(Path(mlagentbench.__file__).parents[1])
+    code = "from mlagentbench.cli import main; main()"
+    with tempfile.TemporaryDirectory(dir="/tmp") as home:
+        os.chown(home, 61000, 61000)
+        variables = {
+            **engine.variables,
+            "HOME": home,
+            "TMPDIR": home,
+            "MLAGENTBENCH_HOME": f"{home}/data",
+            "PATH": os.defpath,
+            "PYTHONPATH": f"{sources}:{packages}",
+        }
+        python = [*as_user, "/usr/bin/python3"]
+        can = subprocess.run([*python, "-c", "import mlagentbench.cli, numpy"], env=variables)
+        if can.returncode:
+            pytest.skip("another user cannot import these packages with /usr/bin/python3")
+        modes = {path: path.stat().st_mode for path in (place, place.parent)}
+        place.chmod(0o666)
+        place.parent.chmod(0o711)
+        try:
+            command = [*python, "-c", code, "doctor", "--sandbox", "docker"]
+            done = subprocess.run(command, env=variables, cwd=home, capture_output=True, text=True)
+        finally:
+            for path, mode in modes.items():
+                path.chmod(mode)
+    assert "docker: 17 passed, 0 failed" in done.stdout, done.stdout + done.stderr
