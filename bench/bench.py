@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Callable
 
+import container_steps
 import grading_costs
 import parsing
 import react_steps
@@ -52,6 +53,7 @@ def parts() -> dict[str, Callable[[], list[Measurement]]]:
             steps.step(env, files=20_000, size=steps.MILLION // 100, target=3.0),
             *steps.step_parts(env),
         ],
+        "docker": lambda: [container_steps.container_step()],
         "restricted-start": lambda: [steps.restricted_start(env)],
         "repl": lambda: [steps.repl_step(files=20_000)],
         "starts": lambda: [steps.starting_together(runs=64)],

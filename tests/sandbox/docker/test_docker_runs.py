@@ -48,7 +48,7 @@ def test_three_tasks_from_start_to_grade(tmp_path: Path, variables: dict[str, st
     out = tmp_path / "out"
     nowhere = {**variables, "PATH": without_bubblewrap(tmp_path)}
     for task, agent in TASKS.items():
-        command = [COMMAND, "run", "--tasks", task, "--agents", agent, "--out", out]
+        command = [str(COMMAND), "run", "--tasks", task, "--agents", agent, "--out", str(out)]
         done = subprocess.run(command, env=nowhere, capture_output=True, text=True, timeout=240)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "sandbox docker" in done.stdout
@@ -62,7 +62,7 @@ def test_three_tasks_from_start_to_grade(tmp_path: Path, variables: dict[str, st
         assert facts.isolation.startswith("container of docker ")
         assert (facts.image_id or "").startswith("sha256:")
     run = next(iter(run_directories(out)))
-    command = [COMMAND, "runs", "regrade", run.path]
+    command = [str(COMMAND), "runs", "regrade", str(run.path)]
     again = subprocess.run(command, env=nowhere, capture_output=True, text=True, timeout=100)
     assert again.returncode == 0, again.stderr
 

@@ -132,8 +132,8 @@ exit $status
 """
 """Starts a container, whose files can be removed when it has them.
 
-If this process is killed meanwhile, the container starts all the same: its executor finds nobody
-to connect to, and ends. An engine would keep a container that it created and could not start.
+If this process is killed meanwhile, the container starts all the same: its executor cannot connect
+to a harness, and ends. An engine would keep a container that it created and could not start.
 """
 
 
