@@ -72,6 +72,7 @@ async def _waiting_commands(number: int) -> AsyncIterator[None]:
                 [Path(sys.executable).with_name("mlagentbench"), "run", "--tasks", TASK,
                  "--agents", "nop", "--out", Path(directory, str(one))],
                 stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
             )
             for one in range(number)
         ]  # fmt: skip
