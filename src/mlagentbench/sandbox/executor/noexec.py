@@ -23,7 +23,7 @@ async def forbid_new_machine_code(
     places = [WORKSPACE, *(bind.target for bind in spec.binds)]
     program = helper or [sys.executable, "-I", "-S", str(NOEXEC_PROGRAM)]
     command = [*program, str(executor), *places]
-    variables = {} if helper is None else None
+    variables: dict[str, str] | None = {} if helper is None else None
     done = await anyio.run_process(command, stdin=subprocess.DEVNULL, check=False, env=variables)
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").splitlines()
