@@ -90,32 +90,41 @@ class SlurmCluster:
         wait_for(f"{node} is back", lambda: self.ask(*idle).strip() in ("idle", "mix", "alloc"))
 
     def step_daemons(self, node: str) -> list[psutil.Process]:
-        """The slurmstepds of a node; what they run knows the name of its node."""
-        found = []
-        for process in psutil.process_iter(["name"]):
-            if process.info["name"] != "slurmstepd":
-                continue
-            children = process.children()
-            if any(_variable(child, "SLURMD_NODENAME") == node for child in children):
-                found.append(process)
-        return found
+        """The slurmstepds of a node; what they run knows the names of its cluster and node."""
+        wanted = {**self.variables, "SLURMD_NODENAME": node}
+        return [
+            process
+            for process in psutil.process_iter(["name"])
+            if process.info["name"] == "slurmstepd"
+            and any(wanted.items() <= _variables(child).items() for child in process.children())
+        ]
 
 
-def _variable(process: psutil.Process, name: str) -> str | None:
+def _variables(process: psutil.Process) -> dict[str, str]:
     try:
-        return process.environ().get(name)
+        return process.environ()
     except psutil.Error:
-        return None
+        return {}
 
 
-def kill_with_children(process: psutil.Process) -> None:
-    """What a machine that loses power does to a process and all that it started."""
-    family = [process, *process.children(recursive=True)]
-    for one in family:
-        one.suspend()
-    for one in family:
-        one.kill()
-    psutil.wait_procs(family, timeout=PATIENCE)
+def kill_with_children(process: psutil.Process, when: Callable[[], object]) -> None:
+    """What a machine that loses power does to a process and all that it started.
+
+    `when` says whether the moment is right; meanwhile nothing of it moves.
+    """
+
+    def is_dead() -> bool:
+        family = [process, *process.children(recursive=True)]
+        for one in family:
+            one.suspend()
+        right = bool(when())
+        for one in family:
+            one.kill() if right else one.resume()
+        if right:
+            psutil.wait_procs(family, timeout=PATIENCE)
+        return right
+
+    wait_for("the moment to kill", is_dead)
 
 
 @contextmanager
@@ -141,12 +150,16 @@ class RayCluster:
         }
         """With these, what connects to the cluster stays on the loopback interface."""
 
-    def kill_node(self, node: str) -> str:
-        """Kill a node's raylet with SIGKILL; returns the node's id."""
-        raylet = psutil.Process(int((self._directory / f"{node}.raylet").read_text()))
-        [ident] = [word for word in raylet.cmdline() if word.startswith("--node_id=")]
-        raylet.kill()
+    def node_id(self, node: str) -> str:
+        [ident] = [word for word in self._raylet(node).cmdline() if word.startswith("--node_id=")]
         return ident.removeprefix("--node_id=")
+
+    def kill_node(self, node: str) -> None:
+        """Kill a node's raylet with SIGKILL; the actors of the node end with it."""
+        self._raylet(node).kill()
+
+    def _raylet(self, node: str) -> psutil.Process:
+        return psutil.Process(int((self._directory / f"{node}.raylet").read_text()))
 
 
 @contextmanager

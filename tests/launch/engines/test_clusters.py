@@ -14,6 +14,8 @@ from real_engines import (
     wait_for,
 )
 
+from mlagentbench.runs.journal import read_journal
+
 pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
 RUNS = 24
@@ -64,8 +66,7 @@ def test_slurm_loses_the_driver_and_a_node(
     slurm.kill_daemon("n1")
     wait_for("the element is queued again", lambda: slurm.restarts(element) == 1)
     # Slurm has given up the node, and its worker is alive.
-    wait_for("the lost worker has a run", lambda: _held_on(runs, "n1"))
-    kill_with_children(lost)
+    kill_with_children(lost, when=lambda: _in_a_step_on(runs, "n1"))
     runs.wait_until("done", RUNS)
     assert runs.differences(one_machine) == []
     assert runs.nodes().keys() == {"n1", "n2", "n3"}
@@ -79,9 +80,11 @@ def test_slurm_loses_the_driver_and_a_node(
     wait_for("all elements have ended", lambda: not slurm.elements())
 
 
-def _held_on(runs: ClusterRuns, node: str) -> bool:
-    running = [] if runs.state is None else runs.state.of("running")
-    return any(f" on {node}," in one.where for one in running)
+def _in_a_step_on(runs: ClusterRuns, node: str, at_most: int = 100) -> bool:
+    """Whether a worker on that node is carrying out an action of a run, after a few others."""
+    journals = [(run, read_journal(run.journal)) for run in runs.directories()]
+    begun = [run for run, one in journals if one.interrupted and len(one.steps) <= at_most]
+    return any(runs.places(run)[-1].node == node for run in begun if run.holder is not None)
 
 
 def test_ray_loses_the_driver_and_a_node(
@@ -91,7 +94,9 @@ def test_ray_loses_the_driver_and_a_node(
     driver = runs.start("--engine", f"ray:{ray.address}", "--jobs", WORKERS)
     runs.wait_until("running", 3)
     killed(driver)
-    dead = ray.kill_node("n1")[:12]
+    dead = ray.node_id("n1")[:12]
+    wait_for("a run on n1 has begun", lambda: _in_a_step_on(runs, dead, at_most=2))
+    ray.kill_node("n1")
     runs.wait_until("done", RUNS)
     assert runs.differences(one_machine) == []
     nodes = runs.nodes()
