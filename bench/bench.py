@@ -9,9 +9,12 @@ import argparse
 import sys
 from collections.abc import Callable
 
+import container_steps
 import grading_costs
 import parsing
 import react_steps
+import scheduling
+import slots
 import start_up
 import steps
 import storage
@@ -50,6 +53,7 @@ def parts() -> dict[str, Callable[[], list[Measurement]]]:
             steps.step(env, files=20_000, size=steps.MILLION // 100, target=3.0),
             *steps.step_parts(env),
         ],
+        "docker": lambda: [container_steps.container_step()],
         "restricted-start": lambda: [steps.restricted_start(env)],
         "repl": lambda: [steps.repl_step(files=20_000)],
         "starts": lambda: [steps.starting_together(runs=64)],
@@ -59,7 +63,9 @@ def parts() -> dict[str, Callable[[], list[Measurement]]]:
         "storage": lambda: [storage.stored_bytes(), storage.restoring()],
         "whole-runs": lambda: [whole_runs.whole_run()],
         "side-by-side": whole_runs.side_by_side,
+        "scheduling": scheduling.scheduling,
         "timed-grading": grading_costs.timed_grading_under_load,
+        "slots": slots.slot_measurements,
         "regrading": lambda: [grading_costs.regrading()],
         "parsing": parsed_replies,
         "report": report_measurements,

@@ -20,7 +20,9 @@ from mlagentbench.grading.regrade import score_runs
 from mlagentbench.records import Action, Record
 from mlagentbench.sandbox.bwrap.bubblewrap_sandbox import BubblewrapSandbox
 from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.data.preparation import require_prepared
 from mlagentbench.tasks.make_ready import ensure_ready
+from mlagentbench.tasks.python_env.env import require_python_env
 from mlagentbench.tasks.task import load_task
 
 TIMED_TASK = "vectorization"
@@ -96,21 +98,27 @@ def _score_text(grade: TimedGrade) -> str:
 
 
 def _grade_solution() -> TimedGrade:
+    ensure_ready(load_task(TIMED_TASK), "mini", call=call_task)
+    started = time.perf_counter()
+    score: float | None = None
+    with suppress(timed_grading.MachineBusy):
+        score = asyncio.run(score_of_solution())
+    return TimedGrade(score=score, seconds=time.perf_counter() - started)
+
+
+async def score_of_solution() -> float:
+    """The score of the solution of the timed task, which is prepared; else MachineBusy."""
     task = load_task(TIMED_TASK)
-    ready = ensure_ready(task, "mini", call=call_task)
+    data, python_env = require_prepared(task, "mini"), require_python_env(task)
     with tempfile.TemporaryDirectory() as directory:
         submitted = Path(directory, "submitted")
         submitted.mkdir()
         for name, contents in task.solution_files().items():
             (submitted / name).write_bytes(contents)
-        started = time.perf_counter()
-        score: float | None = None
-        with suppress(timed_grading.MachineBusy):
-            scored = asyncio.run(score_submission(task, ready.data, ready.python_env, submitted))
-            score = scored.score
-            if score is None:
-                raise RuntimeError(f"the solution of {task.id} has no score: {scored.reason}")
-        return TimedGrade(score=score, seconds=time.perf_counter() - started)
+        scored = await score_submission(task, data, python_env, submitted)
+    if scored.score is None:
+        raise RuntimeError(f"the solution of {task.id} has no score: {scored.reason}")
+    return scored.score
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from typing import Any
 import parsing
 import replies  # of tests/support, which parsing makes importable
 from bench_agents import HI, RUN_HI
+from many_slots import slots_for
 from measurements import Measurement, half_range, interleaved, ratio
 from whole_runs import run_agent
 
@@ -108,7 +109,7 @@ def starting_together(runs: int) -> Measurement:
             )
             return (time.perf_counter() - started) / number
 
-    with asyncio.Runner() as runner:
+    with slots_for(runs), asyncio.Runner() as runner:
         runner.run(open_runs(1))
         pairs = [(runner.run(open_runs(runs)), runner.run(open_runs(1))) for _ in range(ROUNDS)]
     each, alone = zip(*pairs, strict=True)

@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import psutil
+from many_slots import slots_for
 from measurements import Measurement, as_text, half_range, interleaved
 
 from mlagentbench.runs.results import collect
@@ -104,7 +105,7 @@ def side_by_side() -> list[Measurement]:
         for jobs in (SIDE_BY_SIDE, 1):
             options = ["--runs", str(SIDE_BY_SIDE), "--jobs", str(jobs)]
             started = time.perf_counter()
-            with memory if jobs > 1 else nullcontext():
+            with slots_for(SIDE_BY_SIDE), memory if jobs > 1 else nullcontext():
                 run_agent(f"sleeps(steps={NAPS - 1}, seconds=1)", Path(directory, str(jobs)), NAPS,
                           *options, task=TASK)  # fmt: skip
             seconds[jobs] = time.perf_counter() - started

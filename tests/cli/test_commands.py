@@ -66,6 +66,7 @@ def test_these_commands_exist() -> None:
         "tasks list", "tasks show", "tasks prepare", "tasks measure", "tasks check",
         "runs show", "runs diff", "runs replay", "runs regrade", "runs branch", "runs record",
         "runs import", "runs gc",
+        "jobs status", "jobs work", "jobs cancel",
         "agents list", "agents show", "agents relay",
     ]  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Several commands on one --out: every run is done once, whoever freezes or dies meanwhile."""
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from command_line import COMMAND
 from inspect_ai.log import read_eval_log
 from killing import BASE_INSTALL, first_on_path
 
+from mlagentbench.machine.ledger import VARIABLE as SLOTS
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import read_files, run_directories
 
@@ -39,12 +41,14 @@ def variables(out: Path, environment_variables: dict[str, str]) -> dict[str, str
 def start(
     out: Path, variables: dict[str, str], agents: str, runs: int = 1
 ) -> "subprocess.Popen[str]":
+    """A command with slots of its own, as on another machine: a stopped one keeps its slot."""
     return subprocess.Popen(
         [
             COMMAND, "run", "--tasks", "house-price", "--agents", agents, "--runs", str(runs),
             "--out", str(out),
         ],
-        env=variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env={**variables, SLOTS: str(out.parent / f"slots-{secrets.token_hex(4)}")},
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
 
 

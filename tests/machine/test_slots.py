@@ -197,8 +197,9 @@ def test_children_of_a_holder_do_not_keep_its_slot() -> None:
 @needs_two_cores
 def test_first_come_first_served_also_for_those_who_need_more() -> None:
     """Runs of one core do not overtake one that needs two."""
-    first, large = Holder(1), Holder(2)
+    first = Holder(1)
     assert first.says().startswith("holds")
+    large = Holder(2)
     assert large.says().startswith("waits")
     small = Holder(1)
     assert "1 before it" in small.says()

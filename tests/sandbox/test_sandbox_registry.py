@@ -15,7 +15,13 @@ from mlagentbench.sandbox.sandbox_registry import (
 )
 
 PACKAGE = Path(__file__).parents[2] / "src" / "mlagentbench"
-MAY_NAME = {"inspect_provider.py", "bubblewrap_provider.py", "local_provider.py"}
+MAY_NAME = {
+    "inspect_provider.py",
+    "bubblewrap_provider.py",
+    "local_provider.py",
+    "docker_provider.py",
+    "container_engine.py",
+}
 OTHER_MEANINGS = {"launch/engines"}
 """Where `local` is something else."""
 

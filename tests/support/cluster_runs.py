@@ -13,7 +13,7 @@ from number_task import write_number_task
 from real_engines import wait_for
 from undisturbed import run_differences
 
-from mlagentbench.launch.plan_state import PlanState, plan_state
+from mlagentbench.launch.plans.plan_state import PlanState, plan_state
 from mlagentbench.records import Record
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
@@ -135,7 +135,7 @@ class RayCluster:
     def __init__(self, directory: Path, address: str) -> None:
         self._directory = directory
         self.address = address
-        self.variables: Mapping[str, str] = {
+        self.variables = {
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
             "RAY_USAGE_STATS_ENABLED": "0",
         }

@@ -74,11 +74,20 @@ OutArgument = Annotated[
     typer.Argument(metavar="OUT", help="The --out directory of the command that planned them."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def _jobs(text: str) -> str:
+    if text != "auto" and not (text.isdecimal() and int(text) > 0):
+        raise typer.BadParameter(f"{text}: expected a number from 1, or auto")
+    return text
+
+
 Jobs = Annotated[
     str,
     typer.Option(
         "--jobs",
         metavar="N|auto",
+        callback=_jobs,
         help="The most runs at once; auto: as many as the machine's cores, memory and GPUs allow.",
     ),
 ]
@@ -114,11 +123,7 @@ Prices = Annotated[
 
 def read_jobs(text: str) -> int | None:
     """The most runs at once; None for auto."""
-    if text == "auto":
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"--jobs {text}: expected a number from 1, or auto")
-    return int(text)
+    return None if text == "auto" else int(text)
 
 
 def chosen(tasks: list[str] | None, suite: str | None, every: bool) -> list[str]:

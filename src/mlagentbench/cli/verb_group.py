@@ -125,6 +125,6 @@ def _nearest(word: str, root: TyperGroup, group: str) -> list[str]:
     for name, command in root.commands.items():
         if isinstance(command, TyperGroup):
             meanings.setdefault(name, []).append(name)
-    words = [word] if word in meanings else get_close_matches(word, meanings, n=2)
+    words = [word] if word in meanings else get_close_matches(word, meanings, n=2, cutoff=0.65)
     found = list(dict.fromkeys(path for one in words for path in meanings[one]))
     return [path for path in found if group and path.startswith(group)] or found

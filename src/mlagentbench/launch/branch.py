@@ -24,7 +24,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.fs import create_exclusively, write_atomically
 from mlagentbench.launch.disclose_run import actions_of
 from mlagentbench.launch.out_directory import create_output
-from mlagentbench.launch.plan import disclose_cell
+from mlagentbench.launch.plans.plan import disclose_cell
 from mlagentbench.launch.request import (
     AgentChoice,
     SuiteRequest,

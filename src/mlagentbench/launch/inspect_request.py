@@ -13,7 +13,7 @@ from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.inspect_private import sample_log
 from mlagentbench.launch.disclose_run import disclose_run
 from mlagentbench.launch.out_directory import find_output
-from mlagentbench.launch.plan import RunRequest
+from mlagentbench.launch.plans.plan import RunRequest
 from mlagentbench.launch.request import AgentChoice, RunSettings
 from mlagentbench.models.model_choice import ModelChoice
 from mlagentbench.records import Json

@@ -14,7 +14,7 @@ from inspect_ai.model import GenerateConfig
 from mlagentbench.agents.scripted import baseline
 from mlagentbench.errors import UsageError
 from mlagentbench.inspect_private import prerequisite_error
-from mlagentbench.launch.plan import RunRequest
+from mlagentbench.launch.plans.plan import RunRequest
 from mlagentbench.launch.request import RunSettings, read_settings
 from mlagentbench.launch.run_one import RUN_ID, close_run, grade_submission, start_run
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES

@@ -15,7 +15,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.grading.regrade import score_runs
 from mlagentbench.launch.engines.engine import DEFAULT_CHOICE, DEFAULT_ENGINE, EngineChoice
 from mlagentbench.launch.out_directory import create_output
-from mlagentbench.launch.plan import Plan, RunRequest, request_of_cell
+from mlagentbench.launch.plans.plan import Plan, RunRequest, request_of_cell
 from mlagentbench.launch.request import (
     AgentChoice,
     Cell,

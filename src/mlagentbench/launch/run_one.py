@@ -30,7 +30,6 @@ from mlagentbench.environment.run_slot import require_gpus
 from mlagentbench.errors import RunFailed, RunInterrupted, UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import grade_run
-from mlagentbench.launch.batch import Batch, current_batch
 from mlagentbench.launch.disclose_run import actions_of, disclose_run
 from mlagentbench.launch.inspect_metrics import (
     mean,
@@ -40,10 +39,11 @@ from mlagentbench.launch.inspect_metrics import (
     success_rate,
 )
 from mlagentbench.launch.inspect_request import request_of_inspect
-from mlagentbench.launch.live_display import LiveProgress
-from mlagentbench.launch.plan import RunRequest
-from mlagentbench.launch.plan_state import is_finished
+from mlagentbench.launch.plans.plan import RunRequest
+from mlagentbench.launch.plans.plan_state import is_finished
 from mlagentbench.launch.request import RunSettings
+from mlagentbench.launch.workers.batch import Batch, current_batch
+from mlagentbench.launch.workers.live_display import LiveProgress
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.model_choice import model_names
 from mlagentbench.models.sharing.plan_share import plan_share

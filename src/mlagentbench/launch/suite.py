@@ -8,8 +8,8 @@ from shutil import disk_usage
 from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.out_directory import create_output
-from mlagentbench.launch.plan import plan_suite
-from mlagentbench.launch.plan_state import unfinished
+from mlagentbench.launch.plans.plan import plan_suite
+from mlagentbench.launch.plans.plan_state import unfinished
 from mlagentbench.launch.request import (
     ReadyTasks,
     RunSettings,

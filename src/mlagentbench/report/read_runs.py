@@ -35,7 +35,9 @@ class ReadJob:
 
 def read_runs(jobs: Sequence[ReadJob]) -> Iterator[bytes]:
     """The packed cache entry of each run, in the order of the jobs."""
-    workers = len(os.sched_getaffinity(0))
+    # Only Linux tells which cores a process may use.
+    known = getattr(os, "sched_getaffinity", None)
+    workers = os.cpu_count() or 1 if known is None else len(known(0))
     if workers == 1 or len(jobs) < WORTH_A_POOL:
         yield from map(_read, jobs)
         return

@@ -12,6 +12,8 @@ from mlagentbench.tasks.spec import ToolName
 
 WORKSPACE = "/workspace"
 
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
 LimitName = Literal[
     "wall time", "memory", "processes", "file size", "workspace size", "tmp size", "output size"
 ]
@@ -64,6 +66,14 @@ class SandboxSpec(Record):
     no other."""
     tools: tuple[ToolName, ...] = ()
     """Compilers and language runtimes that are visible besides Python."""
+
+    @property
+    def slot_variables(self) -> dict[str, str]:
+        """The environment variables that say how many threads to start, and which GPUs to use."""
+        counts = [count for count in (self.limits.cpus, len(self.cores)) if count]
+        threads = dict.fromkeys(_THREADS, str(min(counts))) if counts else {}
+        uuids = ",".join(gpu.uuid for gpu in self.gpus)
+        return threads | ({"CUDA_VISIBLE_DEVICES": uuids} if uuids else {})
 
     def in_slot(self) -> "SandboxSpec":
         """The same within the slot that is in use here, if there is one."""

@@ -28,8 +28,11 @@ class InspectSandbox:
         environment: "SandboxEnvironment",
         limits: Limits | None = None,
         env: Mapping[str, str] | None = None,
+        starter: Sequence[str] = (),
     ) -> None:
+        """`starter` is a program that starts each command, such as `taskset`, with its options."""
         self._environment = environment
+        self._starter = tuple(starter)
         self._limits = limits or Limits()
         self._env = dict(env or {})
 
@@ -51,7 +54,7 @@ class InspectSandbox:
         started = time.monotonic()
         try:
             result = await self._environment.exec(
-                list(command),
+                [*self._starter, *command],
                 input=stdin,
                 cwd=_relative(cwd),
                 env={**self._env, **(env or {})},

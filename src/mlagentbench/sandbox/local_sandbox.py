@@ -1,6 +1,7 @@
 """A run in Inspect's `local` sandbox."""
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from inspect_ai.util import sandbox as inspect_sandbox
@@ -21,8 +22,11 @@ class LocalRunSandbox:
         self.run = run
         self.spec = spec
         self._environment = inspect_sandbox()
-        variables = {"PATH": f"{spec.python_env / 'bin'}:/usr/local/bin:/usr/bin:/bin", **spec.env}
-        self.contract = InspectSandbox(self._environment, spec.limits, variables)
+        path = f"{spec.python_env / 'bin'}:/usr/local/bin:/usr/bin:/bin"
+        variables = {"PATH": path, **spec.slot_variables, **spec.env}
+        self.contract = InspectSandbox(
+            self._environment, spec.limits, variables, _on_cores(spec.cores)
+        )
 
     async def start(self) -> None:
         for bind in self.spec.binds:
@@ -44,3 +48,9 @@ class LocalRunSandbox:
 
     def _directory(self) -> Path:
         return local_sandbox_directory(self._environment)
+
+
+def _on_cores(cores: Sequence[int]) -> list[str]:
+    """What starts a command on these cores, which it can leave again."""
+    taskset = shutil.which("taskset") if cores else None
+    return [] if taskset is None else [taskset, "--cpu-list", ",".join(map(str, cores))]

@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def one_machine(folder: Path, environment_variables: dict[str, str]) -> ClusterRuns:
     """The same runs, which nothing disturbed."""
     # The naps need no cores, so many runs at once are no hurry for any of them.
-    crowd = {"MLAGENTBENCH_ALLOCATION": "one machine", "MLAGENTBENCH_ALLOCATION_CPUS": "8"}
+    crowd = {"MLAGENTBENCH_ALLOCATION": str(folder), "MLAGENTBENCH_ALLOCATION_CPUS": "8"}
     runs = ClusterRuns(folder, "one-machine", RUNS, environment_variables | crowd, NAP)
     finished(runs.start("--jobs", "8"), runs)
     return runs

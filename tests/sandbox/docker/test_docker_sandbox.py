@@ -24,11 +24,8 @@ from mlagentbench.tasks.python_env.env import PythonEnv
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
-OF_THE_IMAGE = {
-    "find_compilers_and_language_runtimes": ["perl"],
-    "make_namespaces": ["ran unshare"],
-}
-"""Containers show all programs of their image, and results say so; that one achieves nothing."""
+OF_THE_IMAGE = {"find_compilers_and_language_runtimes", "make_namespaces"}
+"""Containers show all programs of their image, and results say so."""
 
 FORKS = """
 import os, time
@@ -82,7 +79,8 @@ def test_no_attack_succeeds(spec: SandboxSpec, tmp_path: Path) -> None:
         found = asyncio.run(loot(host))
         assert (host.public / "data.csv").read_text() == "public"
     assert set(found) == set(NAMES)
-    assert {name: got for name, got in found.items() if got} == OF_THE_IMAGE
+    assert {name: got for name, got in found.items() if got and name not in OF_THE_IMAGE} == {}
+    assert found["make_namespaces"] == ["ran unshare"]  # which is in the image, and was refused
 
 
 def test_the_container_is_closed(
@@ -147,7 +145,7 @@ def test_a_limit_ends_the_command(spec: SandboxSpec, limit: str, script: str) ->
         wall_time=6,
         memory=400_000_000,
         processes=40,
-        tmp_size=50_000_000,
+        tmp_size=30_000_000,
         file_size=50_000_000,
         workspace_size=200_000_000,
     )

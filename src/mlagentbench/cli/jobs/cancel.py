@@ -11,8 +11,8 @@ def cancel(out: OutArgument) -> None:
     Examples:
       mlagentbench jobs cancel results
     """
-    from mlagentbench.launch.cancel import cancel_plans
     from mlagentbench.launch.engines.started import cancel_started
+    from mlagentbench.launch.plans.cancel import cancel_plans
     from mlagentbench.terminal import Terminal, tell
 
     cancel_plans(out.absolute(), tell)

@@ -21,7 +21,7 @@ def status(out: OutArgument, watch: WatchOption = False, json_output: JsonOption
       mlagentbench jobs status results --watch
     """
     from mlagentbench.cli.jobs.status_printing import print_state, watch_state
-    from mlagentbench.launch.plan_state import plan_state
+    from mlagentbench.launch.plans.plan_state import plan_state
     from mlagentbench.terminal import Terminal, print_json
 
     if json_output:

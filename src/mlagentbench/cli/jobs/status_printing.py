@@ -6,16 +6,14 @@ from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
-from mlagentbench.launch.plan_state import STATES, PlanState, RunState, plan_state
+from mlagentbench.launch.plans.plan_state import STATES, PlanState, RunState, plan_state
+from mlagentbench.launch.plans.state_table import SHOWN, running_table
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.terminal import Terminal
 from mlagentbench.untrusted_text import one_line
 
-SHOWN = 20
-"""The most runs of a kind that are listed."""
 PAUSE = 2.0
 """Seconds between two looks."""
 
@@ -42,21 +40,11 @@ def _parts(state: PlanState) -> Iterator[RenderableType]:
     shown = [f"{name} {counts[name]:,}" for name in STATES if counts[name] or name != "cancelled"]
     yield Text(f"{counted(len(state.runs), 'run')}: {', '.join(shown)}")
     if running := state.of("running"):
-        yield _running(running)
+        yield running_table(running)
         yield from _more(running)
     for one in (failed := state.of("failed"))[:SHOWN]:
         yield Text(f"{one.run}: {one_line(one.cause)}", style="red")
     yield from _more(failed)
-
-
-def _running(runs: list[RunState]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("run", "step", "left", "where"):
-        table.add_column(heading, overflow="fold")
-    for one in runs[:SHOWN]:
-        step = "-" if one.step is None else str(one.step)
-        table.add_row(one.run.removeprefix("runs/"), step, one.left or "-", one.where)
-    return table
 
 
 def _more(runs: list[RunState]) -> Iterator[Text]:

@@ -23,9 +23,9 @@ def work(out: OutArgument, jobs: Jobs = "1", time: TimeOption = None) -> None:
       mlagentbench jobs work /shared/results --time 4h
     """
     from mlagentbench.cli.jobs.status_printing import print_state
-    from mlagentbench.launch.plan_state import plan_state
-    from mlagentbench.launch.worker import WorkerOptions, WorkerPlace, seconds_of
-    from mlagentbench.launch.worker import work as work_on_plans
+    from mlagentbench.launch.plans.plan_state import plan_state
+    from mlagentbench.launch.workers.worker import WorkerOptions, WorkerPlace, seconds_of
+    from mlagentbench.launch.workers.worker import work as work_on_plans
     from mlagentbench.terminal import Terminal
 
     console, top = Terminal(), out.absolute()

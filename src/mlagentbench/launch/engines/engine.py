@@ -13,7 +13,7 @@ from mlagentbench.plugins import Registry
 from mlagentbench.records import Json, Record
 
 if TYPE_CHECKING:
-    from mlagentbench.launch.plan import RunRequest
+    from mlagentbench.launch.plans.plan import RunRequest
     from mlagentbench.terminal import Terminal
 
 OPTION, OPTIONS = "--engine", "--engine-options"
@@ -110,7 +110,14 @@ RAY_ENGINE = EngineKind(
     made_by="mlagentbench.launch.engines.ray:RayEngine",
     argument="ADDRESS",
 )
-ENGINES: Registry[EngineKind] = Registry("engine", LOCAL_ENGINE, SLURM_ENGINE, RAY_ENGINE)
+WORKERS_ENGINE = EngineKind(
+    name="workers",
+    description="workers that you start with `jobs work`",
+    made_by="mlagentbench.launch.engines.workers:WorkersEngine",
+)
+ENGINES: Registry[EngineKind] = Registry(
+    "engine", LOCAL_ENGINE, SLURM_ENGINE, RAY_ENGINE, WORKERS_ENGINE
+)
 
 
 def choose_engine(text: str, options: dict[str, Json] | None = None) -> EngineChoice:

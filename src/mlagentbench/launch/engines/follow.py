@@ -7,8 +7,9 @@ from pathlib import Path
 from rich.live import Live
 from rich.table import Table
 
-from mlagentbench.launch.plan import RunRequest, plan_files
-from mlagentbench.launch.plan_state import PlannedRun, RunState, planned_runs
+from mlagentbench.launch.plans.plan import RunRequest, plan_files
+from mlagentbench.launch.plans.plan_state import PlannedRun, RunState, planned_runs
+from mlagentbench.launch.plans.state_table import running_table
 from mlagentbench.launch.run_one import grade_text
 from mlagentbench.runs.results import read_run
 from mlagentbench.terminal import Terminal
@@ -19,7 +20,6 @@ SCHEDULER_PAUSE = 5.0
 """Seconds between two questions to a scheduler, which many people ask."""
 SHARE = 0.1
 """The most of the time that looking may take."""
-SHOWN = 20
 
 Working = Callable[[], bool]
 """Whether a scheduler still has workers for these runs."""
@@ -74,15 +74,9 @@ class _Following:
                 )
 
     def _table(self) -> Table:
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        for heading in ("run", "step", "left", "where"):
-            table.add_column(heading, overflow="fold")
         running = [one for one in self._states if one.state == "running"]
-        for one in running[:SHOWN]:
-            step = "-" if one.step is None else str(one.step)
-            table.add_row(one.run.removeprefix("runs/"), step, one.left or "-", one.where)
-        waiting = len(self._left) - len(running)
-        table.caption = f"running {len(running):,}, waiting {waiting:,}"
+        table = running_table(running)
+        table.caption = f"running {len(running):,}, waiting {len(self._left) - len(running):,}"
         return table
 
 

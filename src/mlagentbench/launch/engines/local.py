@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from mlagentbench.launch.engines.engine import EngineOptions
-from mlagentbench.launch.plan import RunRequest
-from mlagentbench.launch.worker import Worker, WorkerOptions
+from mlagentbench.launch.plans.plan import RunRequest
+from mlagentbench.launch.workers.worker import Worker, WorkerOptions
 
 
 class LocalEngine:

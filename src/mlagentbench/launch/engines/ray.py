@@ -26,8 +26,8 @@ from mlagentbench.launch.engines.started import (
     started_jobs,
     workers_for,
 )
-from mlagentbench.launch.plan import RunRequest, plan_files
-from mlagentbench.launch.plan_state import planned_runs
+from mlagentbench.launch.plans.plan import RunRequest, plan_files
+from mlagentbench.launch.plans.plan_state import planned_runs
 from mlagentbench.machine.ledger import Need
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record

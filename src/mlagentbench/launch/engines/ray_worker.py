@@ -13,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from mlagentbench.launch.worker import WorkerOptions, WorkerPlace, work
+from mlagentbench.launch.workers.worker import WorkerOptions, WorkerPlace, work
 from mlagentbench.records import Record
 from mlagentbench.terminal import Terminal
 

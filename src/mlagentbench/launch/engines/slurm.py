@@ -28,7 +28,7 @@ from mlagentbench.launch.engines.started import (
     started_jobs,
     workers_for,
 )
-from mlagentbench.launch.plan import RunRequest
+from mlagentbench.launch.plans.plan import RunRequest
 from mlagentbench.machine.ledger import Need
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from mlagentbench.launch.engines.started import runs_left
-from mlagentbench.launch.worker import WorkerOptions, WorkerPlace, work
+from mlagentbench.launch.workers.worker import WorkerOptions, WorkerPlace, work
 from mlagentbench.terminal import Terminal
 
 MOST_RESTARTS = 100

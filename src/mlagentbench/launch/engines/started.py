@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from mlagentbench.fs import write_atomically
 from mlagentbench.launch.engines.engine import ENGINES, EngineChoice
-from mlagentbench.launch.plan import RunRequest, plan_files
-from mlagentbench.launch.plan_state import planned_runs
+from mlagentbench.launch.plans.plan import RunRequest, plan_files
+from mlagentbench.launch.plans.plan_state import planned_runs
 from mlagentbench.machine.ledger import Need
 from mlagentbench.records import Record
 

@@ -7,8 +7,8 @@ from shutil import disk_usage
 from mlagentbench.launch.engines.engine import DEFAULT_ENGINE
 from mlagentbench.launch.forecast.needs import MissingPart, Needs, find_needs, find_ready
 from mlagentbench.launch.forecast.profiles import AmountSpread, PastRuns, Profile, profile_of
-from mlagentbench.launch.plan import plan_suite
-from mlagentbench.launch.plan_state import unfinished
+from mlagentbench.launch.plans.plan import plan_suite
+from mlagentbench.launch.plans.plan_state import unfinished
 from mlagentbench.launch.presets.estimate import Estimate, estimate
 from mlagentbench.launch.request import SuiteRequest, prices_of
 from mlagentbench.machine.slots import most_at_once

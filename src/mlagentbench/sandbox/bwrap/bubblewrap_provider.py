@@ -55,7 +55,9 @@ class BubblewrapProvider(SandboxProvider):
     def require(self) -> None:
         from mlagentbench.sandbox.bwrap.prerequisites import find_bwrap
         from mlagentbench.sandbox.bwrap.visible.tools import require_commands
+        from mlagentbench.sandbox.linux_only import require_linux
 
+        require_linux()
         find_bwrap()
         require_commands()
 

@@ -12,17 +12,18 @@ import os
 import secrets
 import signal
 import socket
+import tempfile
 from pathlib import Path
 
 import anyio
 from anyio import to_thread
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.fs import chown_tree, scratch_directory
+from mlagentbench.fs import chown_tree
 from mlagentbench.guest import GUEST
 from mlagentbench.records import Record
 from mlagentbench.sandbox.base import SandboxSpec
-from mlagentbench.sandbox.docker.container_engine import ContainerEngine
+from mlagentbench.sandbox.docker.container_engine import LABEL, ContainerEngine
 from mlagentbench.sandbox.docker.container_options import ContainerOptions, etc_files
 from mlagentbench.sandbox.docker.container_view import ContainerView
 from mlagentbench.sandbox.executor.executor_instance import (
@@ -30,11 +31,12 @@ from mlagentbench.sandbox.executor.executor_instance import (
     ExecutorInstance,
     receive_ready,
 )
-from mlagentbench.sandbox.executor.guardian_client import guardian, identify
+from mlagentbench.sandbox.executor.guardian_client import identify
 from mlagentbench.sandbox.executor.limits import hard_limits
 from mlagentbench.sandbox.executor.noexec import NOEXEC_PROGRAM, forbid_new_machine_code
 from mlagentbench.sandbox.executor.places import ENVIRONMENT, EXECUTOR, LAUNCHER, TMPFS_PLACES
 from mlagentbench.sandbox.executor.seccomp import sandbox_filter
+from mlagentbench.tasks.subprocesses import run_command
 
 _CONTROL = "/run/control"
 _FILTER = "/run/filter"
@@ -70,19 +72,19 @@ class Container(ExecutorInstance):
         cls, engine: ContainerEngine, image: str, spec: SandboxSpec, uid: int | None
     ) -> "Container":
         """Start a container and wait until its executor is ready; `uid` is None for our own."""
-        guardian()  # removes the directory if this process is killed
         user = (os.getuid(), os.getgid()) if uid is None else (uid, uid)
-        name = f"mlagentbench-{os.getpid()}-{secrets.token_hex(4)}"
+        name = f"{LABEL}-{os.getpid()}-{secrets.token_hex(4)}"
         options = ContainerOptions(spec, name, *user)
-        with scratch_directory("container") as directory, socket.socket(socket.AF_UNIX) as listener:
+        directory = Path(tempfile.mkdtemp(prefix=f"{LABEL}-container-"))
+        with socket.socket(socket.AF_UNIX) as listener:
             files = _write_files(directory, listener, user, spec)
             command = _executor_command(spec, own_uid=uid is not None, filtered=_FILTER in files)
             call = ["--entrypoint", command[0], image, *command[1:]]
             try:
+                with anyio.CancelScope(shield=True):
+                    await _launch(engine, directory, [*options.words(files), *call])
                 async with asyncio.timeout(START_TIMEOUT):
-                    await engine.need("run", *options.words(files), *call)
-                    control = await _accepted(listener, engine, name)
-                    container = cls(control, name)
+                    container = cls(await _accepted(listener, engine, name), name)
                     await container._wait_until_ready()
                     if spec.machine_code == "installed":
                         helper = _helper(engine, image)
@@ -119,6 +121,26 @@ class Container(ExecutorInstance):
         with contextlib.suppress(ProcessLookupError):
             if self._process is not None and not self.ended.is_set():
                 signal.pidfd_send_signal(self._process, signal.SIGKILL)
+
+
+_LAUNCH = """
+"$@" >"$0/said" 2>&1
+status=$?
+cat "$0/said"
+rm -rf "$0"
+exit $status
+"""
+"""Starts a container, whose files can be removed when it has them.
+
+If this process is killed meanwhile, the container starts all the same: its executor cannot connect
+to a harness, and ends. An engine would keep a container that it created and could not start.
+"""
+
+
+async def _launch(engine: ContainerEngine, directory: Path, words: list[str]) -> None:
+    done = await run_command(["sh", "-c", _LAUNCH, str(directory), engine.program, "run", *words])
+    if done.exit_code:
+        raise RunFailed("sandbox", f"{engine.name} run failed: {done.last_lines(3)}")
 
 
 def _write_files(

@@ -62,6 +62,16 @@ class ContainerEngine(Record):
         if done.returncode and "no such container" not in done.stderr.lower():
             raise RunFailed("sandbox", f"cannot remove container {name}: {done.stderr.strip()}")
 
+    def remove_leftovers(self) -> None:
+        """Remove containers that do not run and whose harness is gone."""
+        mark = '{{.Names}} {{.Label "LABEL"}}'.replace("LABEL", LABEL)
+        which = [f"status={state}" for state in ("created", "exited", "dead")]
+        filters = [word for one in (f"label={LABEL}", *which) for word in ("--filter", one)]
+        for line in self.ask("ps", "--all", *filters, "--format", mark).stdout.splitlines():
+            name, _, owner = line.partition(" ")
+            if not Path("/proc", owner).exists():
+                self.remove_container(name)
+
     @property
     def version(self) -> str:
         """Name and version of the engine, such as "docker 28.2.2"; a UsageError if none answers."""

@@ -54,7 +54,12 @@ class DockerProvider(SandboxProvider):
         return f"container of {find_engine().version}"
 
     def require(self) -> None:
+        from mlagentbench.sandbox.docker.container_engine import find_engine
+        from mlagentbench.sandbox.linux_only import require_linux
+
+        require_linux()
         self.isolation()
+        find_engine().remove_leftovers()
 
     def kill_leftover(self, written: bytes) -> None:
         from mlagentbench.sandbox.docker.container import LeftContainer

@@ -52,6 +52,7 @@ from mlagentbench.sandbox.executor.limits import (
 from mlagentbench.sandbox.executor.places import HOME, LAUNCHER
 from mlagentbench.sandbox.executor.seccomp import program_filter
 from mlagentbench.sandbox.executor.session import SandboxProcess
+from mlagentbench.sandbox.linux_only import require_linux
 from mlagentbench.tasks.spec import is_python_program
 
 MAX_READ = 1_000_000_000
@@ -63,7 +64,6 @@ ACCOUNTING_DELAY = 0.001
 _LONGEST = 1e7
 _KERNEL_LISTS_CHILDREN = Path("/proc/thread-self/children").exists()
 T = TypeVar("T")
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class ExecutorSandbox(ABC):
@@ -73,6 +73,7 @@ class ExecutorSandbox(ABC):
         self, spec: SandboxSpec, server: LoopbackServer | None, python: str, uid: int | None
     ) -> None:
         """`python` is the directory of its interpreter; `uid` gets the workspace, unless None."""
+        require_linux()
         self.spec = spec
         self._server = server
         self._uid = uid
@@ -434,9 +435,6 @@ class ExecutorSandbox(ABC):
 
 def _environment(spec: SandboxSpec, python: str) -> dict[str, str]:
     """The environment variables of every command: a fixed set, then those of the spec."""
-    counts = [count for count in (spec.limits.cpus, len(spec.cores)) if count]
-    threads = dict.fromkeys(_THREADS, str(min(counts))) if counts else {}
-    gpus = {"CUDA_VISIBLE_DEVICES": ",".join(gpu.uuid for gpu in spec.gpus)} if spec.gpus else {}
     return {
         "PATH": f"{python}:/usr/bin:/bin",
         "HOME": HOME,
@@ -445,8 +443,7 @@ def _environment(spec: SandboxSpec, python: str) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         # Spinning idle OpenMP threads make busy machines many times slower.
         "OMP_WAIT_POLICY": "PASSIVE",
-        **threads,
-        **gpus,
+        **spec.slot_variables,
         **spec.env,
     }
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import parse_json
-from mlagentbench.launch.plan import PlanFile, RunRequest, plan_files
+from mlagentbench.launch.plans.plan import PlanFile, RunRequest, plan_files
 from mlagentbench.records import Json, Record
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal

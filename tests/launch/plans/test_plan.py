@@ -11,8 +11,8 @@ from number_task import write_number_task
 
 from mlagentbench.launch.engines.engine import EngineOptions
 from mlagentbench.launch.engines.local import LocalEngine
-from mlagentbench.launch.plan import PLANS, Plan, disclose_cell, plan_suite
-from mlagentbench.launch.plan_state import unfinished
+from mlagentbench.launch.plans.plan import PLANS, Plan, disclose_cell, plan_suite
+from mlagentbench.launch.plans.plan_state import unfinished
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import make_tasks_ready, run_suite
 from mlagentbench.runs.results import collect, run_directories

@@ -14,11 +14,11 @@ from command_line import COMMAND
 from number_task import slow_starter, write_number_task
 
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.plan import Plan, PlanFile, plan_files, plan_suite
-from mlagentbench.launch.plan_state import PlanState, plan_state
+from mlagentbench.launch.plans.plan import Plan, PlanFile, plan_files, plan_suite
+from mlagentbench.launch.plans.plan_state import PlanState, plan_state
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import make_tasks_ready
-from mlagentbench.launch.worker import WorkerOptions, WorkerPlace, work
+from mlagentbench.launch.workers.worker import WorkerOptions, WorkerPlace, work
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.results import collect, run_directories
 from mlagentbench.terminal import Terminal
@@ -178,6 +178,26 @@ def test_a_worker_waits_for_what_another_does_and_takes_it_over(
     [run] = run_directories(out)
     statuses = [step.observation.status for step in read_journal(run.journal).steps]
     assert statuses[0] == "interrupted"
+
+
+def test_a_command_shows_what_workers_do_that_others_start(tmp_path: Path, out: Path) -> None:
+    task = numbers(tmp_path)
+    shown = subprocess.Popen(
+        [COMMAND, "run", "--tasks", str(task), "--agents", "baseline", "--runs", "2",
+         "--out", str(out), "--engine", "workers"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    while not any(out.glob("plans/*.json")):
+        assert shown.poll() is None, shown.communicate()
+        time.sleep(0.05)
+    assert plan_state(out).counts["waiting"] == 2
+    worker = start(out)
+    printed, _ = shown.communicate(timeout=PATIENCE)
+    assert shown.returncode == 0 and worker.wait(PATIENCE) == 0, printed
+    assert "planned: 2 runs; start workers, here or on any machine that shares" in printed
+    assert "[2/2] numbers (mini): baseline, run " in printed
+    for run in run_directories(out):
+        assert [one.event for one in read_journal(run.journal).events] == ["worker"]
 
 
 def test_plans_that_cannot_be_read_are_named(tmp_path: Path, out: Path) -> None:

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from mlagentbench.launch.plan import plan_files
-from mlagentbench.launch.plan_state import PlanState, plan_state
+from mlagentbench.launch.plans.plan import plan_files
+from mlagentbench.launch.plans.plan_state import PlanState, plan_state
 from mlagentbench.numeric.number_format import counted
 
 PATIENCE = 60.0

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlagentbench.inspect_startup import load_clients, load_only_what_is_used
-from mlagentbench.launch.batch import Batch
-from mlagentbench.launch.live_display import LiveProgress
-from mlagentbench.launch.plan import PlanFile, RunRequest
+from mlagentbench.launch.plans.plan import PlanFile, RunRequest
+from mlagentbench.launch.workers.batch import Batch
+from mlagentbench.launch.workers.live_display import LiveProgress
 from mlagentbench.machine.slots import most_at_once
 from mlagentbench.models.model_check import explain_prerequisites, let_have_prices
 from mlagentbench.runs.lease import LeaseWatch

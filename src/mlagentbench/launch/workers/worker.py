@@ -23,9 +23,9 @@ from typing import Annotated
 from pydantic import Field
 
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.evaluate import Evaluation
-from mlagentbench.launch.plan import PlanFile, plan_files
-from mlagentbench.launch.plan_state import PlannedRun, planned_runs
+from mlagentbench.launch.plans.plan import PlanFile, plan_files
+from mlagentbench.launch.plans.plan_state import PlannedRun, planned_runs
+from mlagentbench.launch.workers.evaluate import Evaluation
 from mlagentbench.machine.slots import most_at_once
 from mlagentbench.models.sharing.plan_share import plan_share
 from mlagentbench.records import Record

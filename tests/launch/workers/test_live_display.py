@@ -6,7 +6,7 @@ from io import StringIO
 from pathlib import Path
 
 from mlagentbench.environment.budget import Budget
-from mlagentbench.launch.live_display import LiveProgress
+from mlagentbench.launch.workers.live_display import LiveProgress
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.machine.gpus import Gpu
 from mlagentbench.machine.ledger import Need, Slot

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from mlagentbench.environment.run_context import RunContext
 from mlagentbench.environment.run_slot import RunSlots
-from mlagentbench.launch.live_display import LiveProgress
-from mlagentbench.launch.plan import PlanFile, RunRequest
+from mlagentbench.launch.plans.plan import PlanFile, RunRequest
+from mlagentbench.launch.workers.live_display import LiveProgress
 from mlagentbench.models.sharing.shared_calls import RunShare
 from mlagentbench.runs.lease import LeaseWatch
 
