@@ -237,3 +237,27 @@ def test_other_errors_fail_at_once(tmp_path: Path, status: int) -> None:
     assert len(provider.asked) == 1
     assert len(lines) == 1 and not lines[0].startswith("reply")
     assert not (tmp_path / FOLDER).exists()
+
+
+def test_a_call_that_fails_alone_does_not_stop_the_others_for_long(tmp_path: Path) -> None:
+    class Poisoned(Provider):
+        def answer(self, request: Request) -> Answer:
+            with self._guard:
+                self.asked.append(time.time())
+            poison = request.path.startswith("/poison")
+            return WIRE.error(500, "?", {"x-should-retry": "false"}) if poison else WIRE.text("Ok.")
+
+    PlanLimits().write(tmp_path)
+    provider = Poisoned()
+    with provider.running(), ExitStack() as stack:
+        callers = [
+            Caller(tmp_path, f"{provider.url}/poison", 1),
+            Caller(tmp_path, provider.url, 2000),
+        ]
+        for caller in callers:
+            stack.callback(caller.process.kill)
+            caller.await_ready()
+        for caller in callers:
+            caller.start()
+        [line] = [one for one in callers[0].lines() if not one.startswith("said")]
+    assert line.startswith("RunFailed: anthropic answers other calls, but not this one: 500")

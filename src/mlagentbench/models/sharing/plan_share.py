@@ -31,6 +31,8 @@ from mlagentbench.runs.lease import Lease
 
 QUICK_RETRIES = 2
 """Retries of a call before its provider counts as down."""
+MOST_OUTAGES = 5
+"""How often a call may let all workers wait, if the provider then answers the calls of others."""
 
 R = TypeVar("R")
 
@@ -45,6 +47,16 @@ class ProbeTurn:
         if self.lease is not None:
             self.lease.release()
         self.lease = None
+
+
+class CallFailures:
+    """How often a call has failed."""
+
+    def __init__(self) -> None:
+        self.retries = 0
+        """Since it last let all workers wait."""
+        self.outages = 0
+        """How often it did."""
 
 
 class PlanShare:
@@ -85,7 +97,7 @@ class PlanShare:
         Raises RunInterrupted when the money is spent, and RunFailed("model") when the provider was
         down for longer than runs wait.
         """
-        turn, retries, outage = ProbeTurn(), 0, self._outage(provider)
+        turn, failures = ProbeTurn(), CallFailures()
         try:
             while True:
                 limits = self._limits.read()
@@ -99,13 +111,7 @@ class PlanShare:
                     if said is None:
                         self._end_outage(provider, turn)
                         raise
-                    if turn.lease is not None:
-                        outage.note_failed_try(said)
-                    elif retries < QUICK_RETRIES:
-                        await self._wait(self._times.outage_retry * 2**retries)
-                        retries += 1
-                    else:
-                        outage.begin(said)
+                    await self._after_failure(provider, said, turn, failures)
                     continue
                 if (dollars := cost(result)) > 0:
                     self._spending.add(dollars)
@@ -113,6 +119,24 @@ class PlanShare:
                 return result
         finally:
             turn.release()
+
+    async def _after_failure(
+        self, provider: str, said: str, turn: ProbeTurn, failures: CallFailures
+    ) -> None:
+        """Try again soon, or let all workers wait; a call that alone fails is no outage."""
+        outage, times = self._outage(provider), self._times
+        if turn.lease is not None:
+            outage.note_failed_try(said)
+            turn.release()
+            await self._wait(2 * times.outage_look)  # the next attempt is another call's
+        elif failures.retries < QUICK_RETRIES:
+            await self._wait(times.outage_retry * 2**failures.retries)
+            failures.retries += 1
+        elif failures.outages < MOST_OUTAGES:
+            outage.begin(said)
+            failures.outages, failures.retries = failures.outages + 1, 0
+        else:
+            raise RunFailed("model", f"{provider} answers other calls, but not this one: {said}")
 
     def _require_money(self) -> None:
         if (said := self.spent_out()) is not None:
