@@ -168,6 +168,12 @@ FACTS = (
         lambda run: run.disclosure.isolation,
         lambda run: run.disclosure.isolation == "none",
     ),
+    Fact("base image", lambda run: run.disclosure.image or "none"),
+    Fact(
+        "image with packages",
+        lambda run: short_hash((run.disclosure.image_id or "none").removeprefix("sha256:")),
+        of_task=True,
+    ),
     Fact("machine code in submissions", _machine_code, of_task=True),
     Fact("tools", lambda run: tools_text(run.disclosure.tools)),
     Fact(

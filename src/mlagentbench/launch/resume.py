@@ -223,6 +223,7 @@ def settings_of(run: RunDirectory, record: RunRecord, raised: BudgetLimits) -> R
         feedback=facts.feedback,
         protocol="paper" if facts.protocol == "paper" else "ours",
         sandbox=facts.sandbox,
+        image=facts.image,
         gpus=facts.gpus,
         interactive=facts.interactive,
         budget=limits,

@@ -283,14 +283,16 @@ class _Build:
 def _script(wanted: Sequence[str], added: AddedPackages, options: Sequence[str]) -> str:
     """What the shell of the container runs; its last line of output are the installed packages."""
     pip = [_PYTHON, "-m", "pip", "--disable-pip-version-check", "--no-cache-dir", "--quiet"]
-    install = [*pip, "install", *options]
-    commands = [
-        ["python3", "-m", "venv", ENVIRONMENT],
-        [*pip, "uninstall", "--yes", "setuptools"],
-        *([[*install, "--", *wanted]] if wanted else []),
-        *([[*install, "--no-deps", "--", *bare]] if (bare := added.without_dependencies) else []),
-        [*pip, "uninstall", "--yes", "pip"],
-    ]
+    install, bare = [*pip, "install", *options], added.without_dependencies
+    commands = [["python3", "-m", "venv", "--without-pip", ENVIRONMENT]]
+    if wanted or bare:
+        commands = [
+            ["python3", "-m", "venv", ENVIRONMENT],
+            [*pip, "uninstall", "--yes", "setuptools"],
+            *([[*install, "--", *wanted]] if wanted else []),
+            *([[*install, "--no-deps", "--", *bare]] if bare else []),
+            [*pip, "uninstall", "--yes", "pip"],
+        ]
     lines = [f"{shlex.join(command)} >&2" for command in commands]
     lines += [f"rm -r {ENVIRONMENT}/lib/python3*/site-packages/{_plain(p)}" for p in added.removed]
     return "\n".join([*lines, shlex.join([_PYTHON, "-I", "-c", _INSTALLED])])
