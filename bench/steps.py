@@ -119,7 +119,11 @@ def starting_together(runs: int) -> Measurement:
 def repl_step(files: int) -> Measurement:
     """A step of the REPL, which may still write when it answers, with many files and with few."""
     ask = Action(name="Python REPL", arguments={"command": "1 + 1"})
-    with open_environment() as (many, execute_among_many), open_environment() as (_, execute):
+    with (
+        slots_for(2),
+        open_environment() as (many, execute_among_many),
+        open_environment() as (_, execute),
+    ):
         fill(many.run.work / "ballast", files, 100)
         for step in (execute_among_many, execute):
             step(ask)

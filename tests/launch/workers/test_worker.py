@@ -19,6 +19,9 @@ from mlagentbench.launch.plans.plan_state import PlanState, plan_state
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import make_tasks_ready
 from mlagentbench.launch.workers.worker import WorkerOptions, WorkerPlace, work
+from mlagentbench.models.sharing.outages import Outage
+from mlagentbench.models.sharing.plan_limits import PlanLimits, SharingTimes
+from mlagentbench.models.sharing.spending import Spending
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.results import collect, run_directories
 from mlagentbench.terminal import Terminal
@@ -211,6 +214,21 @@ def test_plans_that_cannot_be_read_are_named(tmp_path: Path, out: Path) -> None:
     file.path.write_bytes(contents.replace(b'"epoch"', b'"epochs"'))
     with pytest.raises(UsageError, match="request 1 is not one of this version"):
         worked(out)
+
+
+def test_the_state_says_why_all_runs_wait(tmp_path: Path, out: Path) -> None:
+    file = planned(out, numbers(tmp_path)).write(out)
+    assert plan_state(out).hindered == ()
+    PlanLimits(spend=1.0).write(file.directory)
+    Spending(file.directory).add(2.0)
+    Outage(file.directory, "openai", SharingTimes.chosen()).begin("503: overloaded")
+    money, provider = plan_state(out).hindered
+    assert money.startswith("$2.00 are spent, of $1.00 for all runs together")
+    assert provider.startswith("openai does not answer since ") and "(503: overloaded)" in provider
+    printed = subprocess.run(
+        [COMMAND, "jobs", "status", str(out)], capture_output=True, text=True, check=True
+    ).stdout
+    assert money in printed and provider in printed
 
 
 def test_the_plan_that_was_asked_for_last_decides(tmp_path: Path, out: Path) -> None:

@@ -27,7 +27,11 @@ def status(out: OutArgument, watch: WatchOption = False, json_output: JsonOption
     if json_output:
         state = plan_state(out.absolute())
         print_json(
-            {"counts": state.counts, "runs": [one.model_dump(mode="json") for one in state.runs]}
+            {
+                "counts": state.counts,
+                "hindered": state.hindered,
+                "runs": [one.model_dump(mode="json") for one in state.runs],
+            }
         )
     elif watch:
         state = watch_state(out.absolute(), Terminal())

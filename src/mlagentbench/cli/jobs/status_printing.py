@@ -39,6 +39,8 @@ def _parts(state: PlanState) -> Iterator[RenderableType]:
     counts = state.counts
     shown = [f"{name} {counts[name]:,}" for name in STATES if counts[name] or name != "cancelled"]
     yield Text(f"{counted(len(state.runs), 'run')}: {', '.join(shown)}")
+    for reason in () if state.is_over else state.hindered:
+        yield Text(one_line(reason), style="yellow")
     if running := state.of("running"):
         yield running_table(running)
         yield from _more(running)

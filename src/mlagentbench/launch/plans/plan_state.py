@@ -6,12 +6,15 @@ Only the last lines of journals are read, so that thousands of runs take a momen
 import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import parse_json
 from mlagentbench.launch.plans.plan import PlanFile, RunRequest, plan_files
+from mlagentbench.models.sharing.outages import outages_of
+from mlagentbench.models.sharing.plan_share import plan_share
 from mlagentbench.records import Json, Record
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal
@@ -47,6 +50,8 @@ class PlanState(Record):
     """How far all runs of the plans below OUT have come."""
 
     runs: tuple[RunState, ...]
+    hindered: tuple[str, ...] = ()
+    """Why all runs of a plan wait: the money is spent, or a provider does not answer."""
 
     def of(self, state: RunStateName) -> list[RunState]:
         return [one for one in self.runs if one.state == state]
@@ -144,12 +149,21 @@ def planned_runs(files: Iterable[PlanFile]) -> list[PlannedRun]:
 
 def plan_state(out: Path) -> PlanState:
     """How far the plans below OUT have come; a UsageError if there are none."""
-    runs = planned_runs(plan_files(out))
+    files = plan_files(out)
+    runs = planned_runs(files)
     if not runs:
         raise UsageError(
             f"{out} has no plans; name the --out directory of a run command that was started"
         )
-    return PlanState(runs=tuple(run.state() for run in runs))
+    hindered = dict.fromkeys(chain.from_iterable(map(_hindrances, files)))
+    return PlanState(runs=tuple(run.state() for run in runs), hindered=tuple(hindered))
+
+
+def _hindrances(file: PlanFile) -> Iterator[str]:
+    if file.directory.is_dir():
+        if (spent := plan_share(file.directory).spent_out()) is not None:
+            yield spent
+        yield from outages_of(file.directory)
 
 
 def unfinished(requests: Iterable[RunRequest], out: Path) -> list[RunRequest]:

@@ -7,6 +7,7 @@ on when its holder dies.
 """
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -50,12 +51,7 @@ class Outage:
 
     def current(self) -> OutageState | None:
         """The outage, if there is one."""
-        try:
-            return OutageState.model_validate_json(read_regular(self._file, MAX_STATE))
-        except FileNotFoundError:
-            return None
-        except ValidationError:  # a damaged file: still somebody has seen an outage
-            return OutageState(since=self._file.stat().st_mtime, said="unknown")
+        return _read(self._file)
 
     def begin(self, said: str) -> OutageState:
         """Tell all workers to wait; the outage that another has noticed before stays."""
@@ -84,6 +80,22 @@ class Outage:
         """Seconds to wait before the next attempt."""
         doubled: float = self._times.outage_pause * 2 ** min(state.tries, 20)
         return min(doubled, self._times.outage_longest_pause)
+
+
+def outages_of(directory: Path) -> Iterator[str]:
+    """The outages that workers of a plan have noticed, in words."""
+    for file in sorted((directory / FOLDER).glob(f"*/{FILE}")):
+        if (state := _read(file)) is not None:
+            yield f"{file.parent.name} does not answer since {state.began} ({state.said})"
+
+
+def _read(file: Path) -> OutageState | None:
+    try:
+        return OutageState.model_validate_json(read_regular(file, MAX_STATE))
+    except FileNotFoundError:
+        return None
+    except ValidationError:  # a damaged file: still somebody has seen an outage
+        return OutageState(since=file.stat().st_mtime, said="unknown")
 
 
 def forget_outages(directory: Path) -> None:
