@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from mlagentbench.agents.custom_agent import is_file, load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo, find_agent
@@ -82,6 +88,11 @@ class RunSettings(Record):
     interactive: bool = False
     primary: Pair | None = None
     """The comparison that the runs are made for."""
+
+    @model_serializer(mode="wrap")
+    def _with_sandbox(self, rest: SerializerFunctionWrapHandler) -> dict[str, Json]:
+        """The sandbox is always written: its default differs from machine to machine."""
+        return {**rest(self), "sandbox": self.sandbox}
 
     def limits(self, spec: TaskSpec) -> BudgetLimits:
         """The limits from the settings, else the paper's or the task's."""

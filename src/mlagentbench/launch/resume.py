@@ -15,7 +15,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.grading.regrade import score_runs
 from mlagentbench.launch.engines.engine import DEFAULT_CHOICE, DEFAULT_ENGINE, EngineChoice
 from mlagentbench.launch.out_directory import create_output
-from mlagentbench.launch.plans.plan import Plan, RunRequest, request_of_cell
+from mlagentbench.launch.plans.plan import Plan, RunRequest, plan_files, request_of_cell
 from mlagentbench.launch.request import (
     AgentChoice,
     Cell,
@@ -28,6 +28,8 @@ from mlagentbench.launch.request import (
 from mlagentbench.launch.suite import check_requirements, make_tasks_ready, outcome_of
 from mlagentbench.limit_table import LIMITS, BudgetLimits, read_limits
 from mlagentbench.models.model_choice import choose, parse_arguments, who_answers
+from mlagentbench.models.sharing.plan_limits import PlanLimits
+from mlagentbench.models.sharing.plan_share import plan_share
 from mlagentbench.records import Json, Record, RunRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.hash_chain import require_chain
@@ -119,11 +121,21 @@ def continue_runs(
         score_runs([run.path for run in runs if _needs_grade(run)], "last", say)
         plan = Plan(requests=tuple(map(_run_request, continued, requests)))
         if plan.requests:
+            _shared_limits(out, plan).write(plan.file(out).directory)
             plan.write(out)
             engine.execute(plan.requests)
     except KeyboardInterrupt:
         interrupted = True
     return outcome_of(out, runs, expected=len(runs), interrupted=interrupted)
+
+
+def _shared_limits(out: Path, plan: Plan) -> PlanLimits:
+    """Those of the plan that last asked for one of these runs, with the money that is left."""
+    resumed = {request.run for request in plan.requests}
+    for file in reversed(plan_files(out)):
+        if file.hash != plan.file(out).hash and resumed.intersection(file.runs):
+            return plan_share(file.directory).left()
+    return PlanLimits()
 
 
 def _run_request(run: RunDirectory, request: SuiteRequest) -> RunRequest:

@@ -103,7 +103,7 @@ async def _begin(
 ) -> RunContext | None:
     """Open a sample's run; None if it has ended, or is left to others."""
     if _has_to_wait(batch) or _is_done_elsewhere(request, batch):
-        batch.left_alone.add(state.uuid)
+        batch.left_alone[state.uuid] = request.run
         return None
     with _failure_noted(request.directory(out)):
         ready = await _ready(request)
@@ -112,7 +112,7 @@ async def _begin(
     state.store.set(OUT_KEY, str(found.out))
     held = await _hold(found, batch)
     if held is None:
-        batch.left_alone.add(state.uuid)
+        batch.left_alone[state.uuid] = request.run
         return None
     context = await _open(request, held, ready, batch, state.uuid)
     if context is not None:
@@ -175,21 +175,32 @@ async def _hold(run: RunDirectory, batch: Batch) -> HeldRun | None:
 
     A worker does not wait here for a silent process: it watches the leases of all its runs.
     """
-    stopped = threading.Event()
+    stopped, guard = threading.Event(), threading.Lock()
+    taken: list[HeldRun] = []
 
     def pause(seconds: float) -> None:
         if stopped.wait(seconds):
             raise KeyboardInterrupt
 
-    on_wait = None if batch.live is None else batch.live.say
-    hold = partial(run.hold, on_wait, pause, batch.watch)
+    def hold() -> HeldRun:
+        held = run.hold(None if batch.live is None else batch.live.say, pause, batch.watch)
+        with guard:
+            taken.append(held)
+            if stopped.is_set():
+                held.release()
+        return held
+
     try:
         # A person who stops the command does not wait as long as the thread would.
         return await to_thread.run_sync(hold, abandon_on_cancel=True)
     except RunHeld:
         return None
-    finally:
-        stopped.set()
+    except BaseException:
+        with guard:
+            stopped.set()
+            for held in taken:
+                held.release()
+        raise
 
 
 async def _wait_for_slot(request: RunRequest, out: Path, batch: Batch, sample: str) -> None:

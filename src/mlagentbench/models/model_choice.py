@@ -1,6 +1,7 @@
 """The models of a run: their arguments, their roles, and who answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
@@ -56,9 +57,11 @@ def choose(name: str, arguments: Mapping[str, Json]) -> ModelChoice:
     from mlagentbench.models.provider import builtin_model_type, is_builtin
 
     taken = builtin_model_type(name).model_fields if is_builtin(name) else {}
-    return ModelChoice(
-        name=name, arguments={key: value for key, value in arguments.items() if key in taken}
-    )
+    chosen = {key: value for key, value in arguments.items() if key in taken}
+    for key, value in chosen.items():
+        if taken[key].annotation is Path:  # a worker may be started in another directory
+            chosen[key] = str(Path(str(value)).absolute())
+    return ModelChoice(name=name, arguments=chosen)
 
 
 def require_known_arguments(arguments: Mapping[str, Json], names: Iterable[str]) -> None:

@@ -100,3 +100,17 @@ def test_the_primary_pair_is_stored_with_the_runs_and_makes_no_other_runs(tmp_pa
     assert [one.primary for one in facts] == [pair, pair]
     written = Plan.model_validate_json(named.write(tmp_path / "out").path.read_bytes())
     assert all(one.settings.primary == pair for one in written.requests)
+
+
+def test_a_plan_says_the_sandbox_and_where_files_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = plan_of(
+        suite(tmp_path, agents="react", models="mlagentbench/mailbox", model_arguments=["dir=mail"])
+    )
+    file = plan.write(tmp_path / "out")
+    monkeypatch.setenv("MLAGENTBENCH_SANDBOX", "local")
+    request = file.request(0)
+    assert request.settings.sandbox == "bubblewrap"
+    assert request.model.arguments == {"dir": str(tmp_path / "mail")}

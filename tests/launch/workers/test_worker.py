@@ -29,6 +29,17 @@ from mlagentbench.terminal import Terminal
 pytestmark = pytest.mark.slow
 
 PATIENCE = 120.0
+AGENT = """
+from inspect_ai.solver import Solver, solver
+from mlagentbench import Environment, as_solver
+
+@solver
+def mine() -> Solver:
+    async def loop(environment: Environment) -> None:
+        return None
+
+    return as_solver(loop)
+"""
 BROKEN_GRADER = """
 def grade(outputs, private):
     raise RuntimeError("the disk of answers is gone")
@@ -214,6 +225,74 @@ def test_plans_that_cannot_be_read_are_named(tmp_path: Path, out: Path) -> None:
     file.path.write_bytes(contents.replace(b'"epoch"', b'"epochs"'))
     with pytest.raises(UsageError, match="request 1 is not one of this version"):
         worked(out)
+
+
+def test_a_worker_in_the_background_of_a_script_can_be_stopped(tmp_path: Path, out: Path) -> None:
+    planned(out, numbers(tmp_path, starter=slow_starter(600))).write(out)
+    worker = subprocess.Popen(
+        ["sh", "-c", f"trap '' INT; exec {COMMAND} jobs work {out}"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    while not is_in_a_step(out):
+        assert worker.poll() is None, worker.communicate()
+        time.sleep(0.05)
+    worker.send_signal(signal.SIGTERM)
+    printed, _ = worker.communicate(timeout=PATIENCE)
+    assert worker.returncode == 130, printed
+
+
+def test_a_run_is_done_only_with_its_grade(tmp_path: Path, out: Path) -> None:
+    planned(out, numbers(tmp_path)).write(out)
+    worked(out)
+    [run] = run_directories(out)
+    assert plan_state(out).counts["done"] == 1
+    run.grades.write_bytes(b"")  # as a kill leaves it between creating and writing it
+    assert plan_state(out).counts["waiting"] == 1
+    worked(out)
+    assert plan_state(out).counts["done"] == 1 and run.grades.read_bytes()
+
+
+def test_a_spent_plan_keeps_an_older_plan_from_its_runs(tmp_path: Path, out: Path) -> None:
+    task = numbers(tmp_path)
+    first = planned(out, task, runs=1).write(out)
+    second = planned(out, task, runs=2).write(out)
+    os.utime(first.path, (time.time() - 60,) * 2)
+    PlanLimits(spend=1.0).write(second.directory)
+    Spending(second.directory).add(1.0)
+    assert "$1.00 are spent, of $1.00" in worked(out)
+    assert plan_state(out).counts["waiting"] == 2
+    PlanLimits(spend=2.0).write(second.directory)
+    worked(out)
+    assert plan_state(out).counts["done"] == 2
+
+
+def test_a_worker_leaves_what_needs_more_than_it_was_given(
+    tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = numbers(tmp_path)
+    planned(out, task).write(out)
+    toml = (task / "task.toml").read_text()
+    (task / "task.toml").write_text(toml.replace('memory = "1GB"', 'memory = "3GB"'))
+    with monkeypatch.context() as given:
+        given.setenv("MLAGENTBENCH_ALLOCATION", "test")
+        given.setenv("MLAGENTBENCH_ALLOCATION_MEMORY", "2000000000")
+        assert "has runs that need 1 core, 3 GB" in worked(out)
+    assert plan_state(out).counts["waiting"] == 1
+    worked(out)
+    assert plan_state(out).counts["done"] == 1
+
+
+def test_a_plan_that_cannot_be_executed_here_does_not_stop_others(
+    tmp_path: Path, out: Path
+) -> None:
+    agent = tmp_path / "mine.py"
+    agent.write_text(AGENT)
+    planned(out, numbers(tmp_path), str(agent)).write(out)
+    planned(out, tmp_path / "numbers").write(out)
+    agent.unlink()
+    with pytest.raises(UsageError, match=r"mine\.py"):
+        worked(out)
+    assert plan_state(out).counts["done"] == 1 and plan_state(out).counts["waiting"] == 1
 
 
 def test_the_state_says_why_all_runs_wait(tmp_path: Path, out: Path) -> None:

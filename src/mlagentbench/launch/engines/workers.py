@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from mlagentbench.launch.engines.engine import EngineOptions
 from mlagentbench.launch.engines.follow import follow
 from mlagentbench.launch.plans.plan import RunRequest
+from mlagentbench.launch.plans.plan_state import is_out_of_money
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.untrusted_text import shown_path
 
@@ -24,7 +25,8 @@ class WorkersEngine:
             f"shares the directory: mlagentbench jobs work {shown_path(self._out)}",
             soft_wrap=True,
         )
-        follow(self._out, requests, lambda: True, self._console)
+        runs = {request.run for request in requests}
+        follow(self._out, requests, lambda: not is_out_of_money(self._out, runs), self._console)
 
     def cancel(self) -> None:
         """Nothing is left to stop: workers see a cancelled plan."""

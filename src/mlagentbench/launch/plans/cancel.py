@@ -25,9 +25,11 @@ def cancel_plans(out: Path, say: Say) -> PlanState:
     if not left:
         say("nothing to cancel: all planned runs have ended")
         return state
-    deadline = time.monotonic() + PATIENCE
+    deadline, told = time.monotonic() + PATIENCE, 0
     while (running := state.of("running")) and time.monotonic() < deadline:
-        say(f"waiting for {counted(len(running), 'run')} to stop")
+        if len(running) != told:
+            told = len(running)
+            say(f"waiting for {counted(told, 'run')} to stop")
         time.sleep(PAUSE)
         state = plan_state(out)
     for one in running:

@@ -5,10 +5,11 @@ Only the last lines of journals are read, so that thousands of runs take a momen
 
 import os
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import parse_json
@@ -25,8 +26,8 @@ from mlagentbench.runs.resumption import BROKEN_OFF, goes_on, last_limits
 
 RunStateName = Literal["done", "running", "waiting", "failed", "cancelled"]
 STATES: tuple[RunStateName, ...] = ("done", "running", "waiting", "failed", "cancelled")
-TAIL = 8192
-"""Bytes of a journal's end in which its outcome is looked for."""
+TAIL, LONG_TAIL = 8192, 1 << 20
+"""Bytes of a journal's end in which its outcome is looked for; the latter if a line is long."""
 SHOWN = 300
 
 
@@ -83,17 +84,27 @@ class PlannedRun:
     def request(self) -> RunRequest:
         return self.file.request(self.place)
 
-    def state(self) -> RunState:
-        """How far it has come; a run whose files are damaged has failed."""
+    @property
+    def kind(self) -> tuple[str, Json]:
+        """What decides how much of a machine it needs."""
+        entry = self.file.entries[self.place]
+        settings = entry.get("settings")
+        return str(entry["task"]), settings.get("gpus") if isinstance(settings, dict) else None
+
+    def state(self, *, with_progress: bool = True) -> RunState:
+        """How far it has come; a run whose files are damaged has failed.
+
+        The steps and the budget of a running one are read only `with_progress`.
+        """
         folder = f"{self.file.out}/{self.run}"
         try:
-            return self._state(folder, _names(folder))
+            return self._state(folder, _names(folder), with_progress)
         except UsageError as error:
             return self._is("failed", cause=str(error))
 
-    def _state(self, folder: str, names: frozenset[str]) -> RunState:
+    def _state(self, folder: str, names: frozenset[str], with_progress: bool) -> RunState:
         if _may_be_held(folder, names) and (holder := self.directory.holder) is not None:
-            return self._running(holder)
+            return self._running(holder) if with_progress else self._is("running")
         if "journal.jsonl" in names and "grades.jsonl" in names and self._is_done(folder):
             return self._is("done")
         if (failure := self._failure(names)) is not None:
@@ -119,17 +130,21 @@ class PlannedRun:
 
     def _is_done(self, folder: str) -> bool:
         """Whether it has its grade, and no budget to continue with."""
-        ended = _ended(f"{folder}/journal.jsonl")
+        ended = _outcome(f"{folder}/journal.jsonl")
         if ended is None or self.file.entries[self.place].get("resumes"):
             return is_finished(self.request, self.directory)
-        return ended not in BROKEN_OFF
+        if ended.kind in BROKEN_OFF:
+            return False
+        grade = next(_last_lines(f"{folder}/grades.jsonl"), {})
+        return grade.get("step") == ended.steps or is_finished(self.request, self.directory)
 
     def _failure(self, names: frozenset[str]) -> str | None:
         """Why it failed since it was last asked for; None if it did not."""
         run = self.directory
         if "failure.txt" in names and run.failure.stat().st_mtime > self.asked:
             return run.failure.read_text("utf-8", "replace").strip()[:SHOWN]
-        if "journal.jsonl" in names and _ended(str(run.journal)) == "failed":
+        ended = _outcome(str(run.journal)) if "journal.jsonl" in names else None
+        if ended is not None and ended.kind == "failed":
             if run.journal.stat().st_mtime <= self.asked:
                 return None
             outcome = read_run(run).outcome
@@ -164,6 +179,12 @@ def _hindrances(file: PlanFile) -> Iterator[str]:
         if (spent := plan_share(file.directory).spent_out()) is not None:
             yield spent
         yield from outages_of(file.directory)
+
+
+def is_out_of_money(out: Path, runs: AbstractSet[str]) -> bool:
+    """Whether the money of the plan that asks for these runs is spent."""
+    files = [file for file in plan_files(out) if not runs.isdisjoint(file.runs)]
+    return bool(files) and plan_share(files[-1].directory).spent_out() is not None
 
 
 def unfinished(requests: Iterable[RunRequest], out: Path) -> list[RunRequest]:
@@ -201,27 +222,39 @@ def _may_be_held(folder: str, names: frozenset[str]) -> bool:
         return True
 
 
-def _ended(journal: str) -> str | None:
-    """The kind of outcome that a journal ends with; None if its end does not tell."""
+class _Ended(NamedTuple):
+    """How a journal ends."""
+
+    kind: str
+    steps: int
+
+
+def _outcome(journal: str) -> _Ended | None:
+    """The outcome that a journal ends with; None if its end does not tell."""
     for line in _last_lines(journal):
         if line.get("kind") == "outcome":
-            outcome = line.get("outcome")
-            return str(outcome.get("kind")) if isinstance(outcome, dict) else None
+            outcome, usage = line.get("outcome"), line.get("usage")
+            if not isinstance(outcome, dict) or not isinstance(usage, dict):
+                return None
+            return _Ended(str(outcome.get("kind")), int(usage.get("steps", 0)))
         if line.get("kind") != "event" or line.get("event") == "resumed":
             return None
     return None
 
 
-def _last_lines(journal: str) -> Iterator[dict[str, Json]]:
-    """The journal's last whole lines, from its end."""
-    with open(journal, "rb") as file:  # noqa: PTH123
+def _last_lines(path: str) -> Iterator[dict[str, Json]]:
+    """The last whole lines of a file of JSON lines, from its end."""
+    with open(path, "rb") as file:  # noqa: PTH123
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - TAIL))
-        lines = file.read().split(b"\n")
+        lines = file.read().split(b"\n")[:-1]
+        if size > TAIL and len(lines) < 2:  # one long line, as of an error with a long text
+            file.seek(max(0, size - LONG_TAIL))
+            lines = file.read().split(b"\n")[:-1]
     for line in reversed(lines[1:] if size > TAIL else lines):
         try:
-            value = parse_json(line) if line else None
-        except ValueError:  # half of a line
-            continue
+            value = parse_json(line)
+        except ValueError:
+            return
         if isinstance(value, dict):
             yield value

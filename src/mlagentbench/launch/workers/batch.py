@@ -45,8 +45,8 @@ class Batch:
         """What the runs in progress hold of this machine."""
         self.shares: dict[str, RunShare | None] = {}
         """What the samples share with the other runs of their plan, by their uuid."""
-        self.left_alone: set[str] = set()
-        """The uuids of samples whose runs other processes work on, or have finished."""
+        self.left_alone: dict[str, str] = {}
+        """The runs that other processes work on, or have finished, by their samples' uuids."""
 
     @contextmanager
     def executing(self) -> Iterator[None]:

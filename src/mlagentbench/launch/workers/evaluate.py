@@ -37,8 +37,8 @@ class Evaluation:
         self._watch = watch
         self._worker = worker
 
-    def run(self, requests: Sequence[RunRequest], plan: PlanFile) -> int:
-        """Execute a batch; returns how many of its runs were not left to others.
+    def run(self, requests: Sequence[RunRequest], plan: PlanFile) -> frozenset[str]:
+        """Execute a batch; returns which of its runs were left to others.
 
         Raises KeyboardInterrupt when it was stopped.
         """
@@ -78,7 +78,7 @@ class Evaluation:
         # When interrupted, Inspect returns no logs, or those of the finished tasks.
         if len(logs) < len(tasks) or any(log.status == "cancelled" for log in logs):
             raise KeyboardInterrupt
-        return len(requests) - len(batch.left_alone)
+        return frozenset(batch.left_alone.values())
 
 
 def _inspect_tasks(requests: Sequence[RunRequest]) -> "Iterator[inspect_ai.Task]":

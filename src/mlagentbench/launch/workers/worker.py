@@ -11,12 +11,10 @@ again.
 
 import os
 import random
-import signal
 import socket
-import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -26,9 +24,12 @@ from mlagentbench.errors import UsageError
 from mlagentbench.launch.plans.plan import PlanFile, plan_files
 from mlagentbench.launch.plans.plan_state import PlannedRun, planned_runs
 from mlagentbench.launch.workers.evaluate import Evaluation
-from mlagentbench.machine.slots import most_at_once
+from mlagentbench.launch.workers.stopping import Stopping
+from mlagentbench.machine.allocation import WHOLE_MACHINE, allocation
+from mlagentbench.machine.ledger import Need
+from mlagentbench.machine.slots import most_at_once, within
 from mlagentbench.models.sharing.plan_share import plan_share
-from mlagentbench.records import Record
+from mlagentbench.records import Json, Record
 from mlagentbench.runs.lease import LeaseWatch, name_worker
 from mlagentbench.tasks.spec import parse_seconds
 from mlagentbench.terminal import Terminal
@@ -41,8 +42,8 @@ QUICKEST = 0.05
 ATTEMPTS = 3
 """How often a worker begins a run that ends neither well nor with a failure, as one that it lost
 to another worker."""
-LOOK_AROUND = 1.0
-"""Seconds between two looks at whether to stop."""
+DEPTH = 16
+"""Runs in a chunk for each that a worker has at once, so that none waits for the longest."""
 
 
 class WorkerPlace(Record):
@@ -81,8 +82,6 @@ class WorkerEnd(Record):
     """Why a worker has ended."""
 
     time_is_up: bool = False
-    done: int = 0
-    """The runs that it has executed."""
 
 
 def seconds_of(text: str | None, option: str) -> float | None:
@@ -119,8 +118,11 @@ class Worker:
         self._place = "" if options.place is None else options.place.described
         self._evaluation = Evaluation(out, options.jobs, console, self._watch, self._place)
         self._console = console
-        self._begun: dict[str, int] = {}
-        """How often each run was begun."""
+        self._begun: Counter[tuple[str, float]] = Counter()
+        """How often each run was begun since it was asked for."""
+        self._needs: dict[tuple[str, Json], Need] = {}
+        self._unusable: dict[str, UsageError] = {}
+        """Plans that this worker cannot execute, and why."""
         self._ended: dict[str, float] = {}
         """The runs that are over, and when they had been asked for."""
         self._files: dict[str, PlanFile] = {}
@@ -132,17 +134,19 @@ class Worker:
 
     def work(self) -> WorkerEnd:
         name_worker(self._place)
-        with _Stopping(self._options.seconds) as stopping:
+        with Stopping(self._options.seconds) as stopping:
             try:
                 self._work(stopping)
             except KeyboardInterrupt:
                 if not stopping.time_is_up:
                     raise
-        return WorkerEnd(time_is_up=stopping.time_is_up, done=len(self._begun))
+        for error in self._unusable.values():
+            raise error
+        return WorkerEnd(time_is_up=stopping.time_is_up)
 
-    def _work(self, stopping: "_Stopping") -> None:
+    def _work(self, stopping: Stopping) -> None:
         is_over = False
-        while not is_over:
+        while not is_over and not stopping.time_is_up:
             try:
                 is_over = self._next(stopping)
             except KeyboardInterrupt:
@@ -151,7 +155,7 @@ class Worker:
                 stopping.was_cancelled = False
                 self._console.print("the plan was cancelled")
 
-    def _next(self, stopping: "_Stopping") -> bool:
+    def _next(self, stopping: Stopping) -> bool:
         """Execute a chunk, or wait for others; returns whether nothing is left to do."""
         runs = self._open_runs()
         free = [run for run in runs if self._is_free(run)]
@@ -169,9 +173,15 @@ class Worker:
 
     def _open_runs(self) -> list[PlannedRun]:
         """The runs that are not over, and that this worker may begin."""
-        known = [self._files.setdefault(file.hash, file) for file in plan_files(self._out)]
-        files = [file for file in known if self._has_money(file)]
-        return [run for run in planned_runs(files) if self._may_begin(run) and not self._over(run)]
+        files = [self._files.setdefault(file.hash, file) for file in plan_files(self._out)]
+        usable = {
+            file.hash for file in files if file.hash not in self._unusable and self._has_money(file)
+        }
+        return [
+            run
+            for run in planned_runs(files)
+            if run.file.hash in usable and self._may_begin(run) and not self._over(run)
+        ]
 
     def _has_money(self, file: PlanFile) -> bool:
         """Whether the runs of a plan may spend more."""
@@ -181,15 +191,33 @@ class Worker:
         return spent is None
 
     def _may_begin(self, run: PlannedRun) -> bool:
-        asked = self._only is None or run.run in self._only
-        left = self._begun.get(run.run, 0) < ATTEMPTS and run.run not in self._left_alone
-        return asked and left
+        if self._only is not None and run.run not in self._only:
+            return False
+        if self._begun[run.run, run.asked] >= ATTEMPTS or run.run in self._left_alone:
+            return False
+        return self._only is not None or self._fits(run)
+
+    def _fits(self, run: PlannedRun) -> bool:
+        """Whether a run needs no more than the scheduler gave to this worker.
+
+        On a machine of its own, a run that needs more than there is gets what there is.
+        """
+        place, need = allocation(), self._need(run)
+        if place.pool == WHOLE_MACHINE or within(need, place) == need:
+            return True
+        self._tell_once(f"left to others: {run.file.hash} has runs that need {need}")
+        return False
+
+    def _need(self, run: PlannedRun) -> Need:
+        if run.kind not in self._needs:
+            self._needs[run.kind] = run.request.need()
+        return self._needs[run.kind]
 
     def _over(self, run: PlannedRun) -> bool:
         """Whether a run is done or has failed; remembered until it is asked for again."""
         if self._ended.get(run.run) == run.asked:
             return True
-        state = run.state().state
+        state = run.state(with_progress=False).state
         if state in ("done", "failed"):
             self._ended[run.run] = run.asked
         return state not in ("running", "waiting")
@@ -215,69 +243,33 @@ class Worker:
     def _chunk(self, free: Sequence[PlannedRun]) -> list[PlannedRun]:
         """Runs of one plan for one evaluation.
 
-        Workers begin at different places, so that they seldom want the same run.
+        Workers begin at different places, so that they seldom want the same run. A run is taken
+        only when its turn comes, so a large chunk keeps nothing from others.
         """
         if self._only is not None:
-            return list(free)
+            return [run for run in free if run.file == free[0].file]
         first = random.randrange(len(free))
         ordered = [*free[first:], *free[:first]]
-        jobs = self._options.jobs or most_at_once(run.request.need() for run in free)
-        size = max(jobs, min(LARGEST_CHUNK, int(CHUNK_SECONDS / self._pace)))
+        jobs = self._options.jobs or most_at_once(map(self._need, free))
+        size = min(LARGEST_CHUNK, max(1, int(CHUNK_SECONDS / self._pace)))
+        size = size if jobs == 1 else max(size, DEPTH * jobs)
         return [run for run in ordered if run.file == ordered[0].file][:size]
 
     # Doing it
 
     def _execute(self, chunk: Sequence[PlannedRun]) -> None:
-        for run in chunk:
-            self._begun[run.run] = self._begun.get(run.run, 0) + 1
-        started = time.monotonic()
-        done = self._evaluation.run([run.request for run in chunk], chunk[0].file)
-        self._pace = max(QUICKEST, (time.monotonic() - started) / max(1, done))
-
-
-class _Stopping:
-    """Ends the work by SIGINT, as Ctrl-C does, when it is time; SIGTERM is the same.
-
-    Inspect then stops its samples, and every run is left so that it can be resumed.
-    """
-
-    def __init__(self, seconds: float | None) -> None:
-        self._deadline = None if seconds is None else time.monotonic() + seconds
-        self._file: PlanFile | None = None
-        self._ended = threading.Event()
-        self.time_is_up = False
-        self.was_cancelled = False
-
-    def __enter__(self) -> "_Stopping":
-        self._before = signal.signal(signal.SIGTERM, _interrupt)
-        threading.Thread(target=self._look, daemon=True, name="stopping").start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        signal.signal(signal.SIGTERM, self._before)
-
-    @contextmanager
-    def if_cancelled(self, file: PlanFile) -> Iterator[None]:
-        """Stop what is done meanwhile if this plan is cancelled."""
-        self._file = file
+        file, started = chunk[0].file, time.monotonic()
         try:
-            yield
-        finally:
-            self._file = None
-
-    def _look(self) -> None:
-        while not self._ended.wait(LOOK_AROUND):
-            if self._deadline is not None and time.monotonic() > self._deadline:
-                self.time_is_up = True
-            elif self._file is not None and self._file.is_cancelled:
-                self.was_cancelled, self._file = True, None
-            else:
-                continue
-            os.kill(os.getpid(), signal.SIGINT)
-            if self.time_is_up:
-                return
-
-
-def _interrupt(_number: int, _frame: object) -> None:
-    os.kill(os.getpid(), signal.SIGINT)
+            left = self._evaluation.run([run.request for run in chunk], file)
+        except UsageError as error:
+            if self._only is not None:
+                raise
+            self._console.print(f"plan {file.hash}: {error}", soft_wrap=True)
+            self._unusable[file.hash] = error
+            return
+        begun = [run for run in chunk if run.run not in left]
+        self._begun.update((run.run, run.asked) for run in begun)
+        if begun:
+            self._pace = max(QUICKEST, (time.monotonic() - started) / len(begun))
+        else:
+            time.sleep(self._watch.pause)

@@ -84,6 +84,14 @@ class PlanShare:
             "(--max-spend); to continue, run the same command with a higher --max-spend"
         )
 
+    def left(self) -> PlanLimits:
+        """The plan's limits for runs that continue outside of it, with the money that is left."""
+        limits = self._limits.read()
+        if limits.spend is None:
+            return limits
+        spend = max(0.0, limits.spend - self._spending.total())
+        return limits.model_copy(update={"spend": spend})
+
     async def call(
         self,
         provider: str,
@@ -104,6 +112,7 @@ class PlanShare:
                 self._require_money()
                 await self._await_provider(provider, limits, turn)
                 await self._await_rate(provider, limits)
+                self._require_money()  # others may have spent it meanwhile
                 try:
                     result = await attempt()
                 except Exception as error:  # providers raise errors of their own

@@ -1,0 +1,66 @@
+"""When a worker stops: Ctrl-C, SIGTERM, the end of its time, or a plan that is cancelled.
+
+All of them are SIGINT to this process. Inspect then stops its samples, and every run is left so
+that it can be resumed.
+"""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+from mlagentbench.launch.plans.plan import PlanFile
+
+LOOK_AROUND = 1.0
+"""Seconds between two looks at whether to stop."""
+
+
+class Stopping:
+    """Sends SIGINT when it is time, and says why."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._deadline = None if seconds is None else time.monotonic() + seconds
+        self._file: PlanFile | None = None
+        self._ended = threading.Event()
+        self.time_is_up = False
+        self.was_cancelled = False
+
+    def __enter__(self) -> Self:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            # So a shell starts what runs in its background.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        self._before = signal.signal(signal.SIGTERM, _interrupt)
+        threading.Thread(target=self._look, daemon=True, name="stopping").start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        signal.signal(signal.SIGTERM, self._before)
+
+    @contextmanager
+    def if_cancelled(self, file: PlanFile) -> Iterator[None]:
+        """Stop what is done meanwhile if this plan is cancelled."""
+        self.was_cancelled, self._file = False, file
+        try:
+            yield
+        finally:
+            self._file = None
+
+    def _look(self) -> None:
+        while not self._ended.wait(LOOK_AROUND):
+            if self._deadline is not None and time.monotonic() > self._deadline:
+                self.time_is_up = True
+            elif self._file is not None and self._file.is_cancelled:
+                self.was_cancelled, self._file = True, None
+            else:
+                continue
+            os.kill(os.getpid(), signal.SIGINT)
+            if self.time_is_up:
+                return
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    os.kill(os.getpid(), signal.SIGINT)
