@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from attacked_host import NAMES, Host
-from docker_engine import DockerEngine
+from docker_engine import BASE, DockerEngine
 from machine_code_attempts import PROGRAM, lay_out
 from real_engines import wait_for
 
@@ -229,11 +229,14 @@ def test_an_image_without_an_environment_is_refused(
 ) -> None:
     with pytest.raises(RunFailed, match="has no facts of an image"):
         DockerSandbox(SandboxSpec(workspace=tmp_path, python_env=tmp_path))
-    broken = tmp_path / "env.json"
-    facts = bare_env.model_copy(update={"image": "mlagentbench-test-base"})
-    broken.write_text(facts.model_dump_json(exclude={"directory"}))
+    broken = tmp_path / "without-an-environment"
+    broken.mkdir()
+    (broken / "env.json").write_bytes((bare_env.directory / "env.json").read_bytes())
+    tag = f"mlagentbench-env:{broken.name}"
+    engine.ask("tag", BASE, tag)
     with pytest.raises(RunFailed, match="/opt/env/bin/python3"):
-        asyncio.run(DockerSandbox(SandboxSpec(workspace=tmp_path, python_env=tmp_path)).start())
+        asyncio.run(DockerSandbox(SandboxSpec(workspace=tmp_path, python_env=broken)).start())
+    engine.ask("rmi", tag)
     assert find_engine().name == "docker"
 
 

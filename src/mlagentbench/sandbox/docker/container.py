@@ -26,6 +26,7 @@ from mlagentbench.sandbox.base import SandboxSpec
 from mlagentbench.sandbox.docker.container_engine import LABEL, ContainerEngine
 from mlagentbench.sandbox.docker.container_options import ContainerOptions, etc_files
 from mlagentbench.sandbox.docker.container_view import ContainerView
+from mlagentbench.sandbox.docker.images import TaskImage
 from mlagentbench.sandbox.executor.executor_instance import (
     START_TIMEOUT,
     ExecutorInstance,
@@ -69,7 +70,7 @@ class Container(ExecutorInstance):
 
     @classmethod
     async def start(
-        cls, engine: ContainerEngine, image: str, spec: SandboxSpec, uid: int | None
+        cls, engine: ContainerEngine, image: TaskImage, spec: SandboxSpec, uid: int | None
     ) -> "Container":
         """Start a container and wait until its executor is ready; `uid` is None for our own."""
         user = (os.getuid(), os.getgid()) if uid is None else (uid, uid)
@@ -79,7 +80,7 @@ class Container(ExecutorInstance):
         with socket.socket(socket.AF_UNIX) as listener:
             files = _write_files(directory, listener, user, spec)
             command = _executor_command(spec, own_uid=uid is not None, filtered=_FILTER in files)
-            call = ["--entrypoint", command[0], image, *command[1:]]
+            call = ["--entrypoint", command[0], image.tag, *command[1:]]
             try:
                 with anyio.CancelScope(shield=True):
                     await _launch(engine, directory, [*options.words(files), *call])
@@ -87,7 +88,7 @@ class Container(ExecutorInstance):
                     container = cls(await _accepted(listener, engine, name), name)
                     await container._wait_until_ready()
                     if spec.machine_code == "installed":
-                        helper = _helper(engine, image)
+                        helper = _helper(engine, image.base)
                         await forbid_new_machine_code(container.identity.pid, spec, helper)
             except BaseException as error:
                 with anyio.CancelScope(shield=True):
@@ -178,8 +179,11 @@ def _executor_command(spec: SandboxSpec, *, own_uid: bool, filtered: bool) -> li
     ]
 
 
-def _helper(engine: ContainerEngine, image: str) -> list[str] | None:
-    """A container that may change the mounts of another, where this process is not root."""
+def _helper(engine: ContainerEngine, base: str) -> list[str] | None:
+    """A container that may change the mounts of another, where this process is not root.
+
+    It has the base image, so that no package of a task is in a container with these privileges.
+    """
     if os.geteuid() == 0:
         return None
     return [
@@ -187,7 +191,7 @@ def _helper(engine: ContainerEngine, image: str) -> list[str] | None:
         *(word for one in ("SYS_ADMIN", "SYS_CHROOT", "SYS_PTRACE") for word in ("--cap-add", one)),
         *("--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined"),
         *("--mount", f"type=bind,src={NOEXEC_PROGRAM},dst=/run/{NOEXEC_PROGRAM.name},readonly"),
-        *("--pull", "never", "--user", "0", "--entrypoint", f"{ENVIRONMENT}/bin/python3", image),
+        *("--pull", "never", "--user", "0", "--entrypoint", "python3", base),
         *("-I", "-S", f"/run/{NOEXEC_PROGRAM.name}"),
     ]
 
