@@ -14,9 +14,11 @@ import signal
 import socket
 import tempfile
 from pathlib import Path
+from typing import Self
 
 import anyio
 from anyio import to_thread
+from pydantic import Field, ValidationError
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import chown_tree
@@ -49,7 +51,20 @@ _EXTRA = 0.2
 class LeftContainer(Record):
     """`sandbox.json`: the container that a killed harness may have left behind."""
 
-    container: str
+    container: str = Field(pattern=rf"^{LABEL}-[0-9]+-[0-9a-f]{{8}}$")
+
+    @classmethod
+    def read(cls, written: bytes) -> Self:
+        """A container of ours; RunFailed if the file names anything else."""
+        try:
+            return cls.model_validate_json(written)
+        except ValidationError:
+            raise RunFailed(
+                "sandbox",
+                "sandbox.json of the run does not name a container of MLAgentBench, so nothing was "
+                f"removed; if `docker ps --filter label={LABEL}` shows none of this run, remove the "
+                "file",
+            ) from None
 
 
 class Container(ExecutorInstance):
