@@ -108,6 +108,7 @@ def test_the_container_is_closed(
     assert host["SecurityOpt"] == ["no-new-privileges"]
     assert host["PidsLimit"] == 4 * 50 + 256 and host["CpusetCpus"] == "0"
     assert 500_000_000 < host["Memory"] == host["MemorySwap"]
+    assert facts["Config"]["Healthcheck"] == {"Test": ["NONE"]} and not facts["Config"]["Volumes"]
     assert facts["Config"]["User"].split(":")[0] != "0"
     assert told.splitlines()[0] == "1"
     assert "secret" not in told + json.dumps(facts)

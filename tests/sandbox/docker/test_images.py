@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from mlagentbench.errors import UsageError
 from mlagentbench.home import images_dir
 from mlagentbench.sandbox.docker.container_engine import ContainerEngine
 from mlagentbench.sandbox.docker.images import ImageEnvs, image_of
 from mlagentbench.tasks.python_env.env import PythonEnv
 
-MakeEngine = Callable[[str], ContainerEngine]
+MakeEngine = Callable[..., ContainerEngine]
 
 FACTS = '{"version": "3.11.2", "machine": "x86_64", "libc": "glibc 2.36", "has_pip": true}'
 ENGINE = f"""#!/bin/sh
@@ -64,3 +65,11 @@ def test_machines_that_share_a_home_have_the_same_image(make_engine: MakeEngine)
     assert ImageEnvs(second, "base", "docker").find(()) == other
     image = image_of(facts.parent)
     assert (image.tag, image.base) == (f"mlagentbench-env:{facts.parent.name}", "sha256:base")
+
+
+def test_base_images_with_volumes_are_refused(make_engine: MakeEngine) -> None:
+    with pytest.raises(
+        UsageError, match=r"image base declares volumes \(/var/lib/data\), .*--image"
+    ):
+        built(make_engine("first", '{"/var/lib/data": {}}'))
+    assert built(make_engine("second", "{}")).image is not None

@@ -203,10 +203,11 @@ def _helper(engine: ContainerEngine, base: str) -> list[str] | None:
         return None
     return [
         *(engine.program, "run", "--rm", "--pid", "host", "--network", "none", "--read-only"),
+        *("--no-healthcheck", "--pull", "never"),
         *(word for one in ("SYS_ADMIN", "SYS_CHROOT", "SYS_PTRACE") for word in ("--cap-add", one)),
         *("--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined"),
         *("--mount", f"type=bind,src={NOEXEC_PROGRAM},dst=/run/{NOEXEC_PROGRAM.name},readonly"),
-        *("--pull", "never", "--user", "0", "--entrypoint", "python3", base),
+        *("--user", "0", "--entrypoint", "python3", base),
         *("-I", "-S", f"/run/{NOEXEC_PROGRAM.name}"),
     ]
 

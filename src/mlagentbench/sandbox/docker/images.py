@@ -51,6 +51,8 @@ _GIVEN = "/mnt"
 """Where the container that installs packages finds them; every image has this directory."""
 _PYTHON = f"{ENVIRONMENT}/bin/python3"
 
+_VOLUMES = "{{json .Config.Volumes}}"
+
 ImageBuild = Literal["network", "wheelhouse"]
 
 _FACTS = """
@@ -133,6 +135,7 @@ class ImageEnvs:
     ) -> PythonEnv:
         """The image for these requirements, built if there is none."""
         base = await self._base_id(announce)
+        self._refuse_volumes()
         key = self._key(base, requirements, added)
         async with holding(f"image-{key}", lambda: announce("another process builds it")) as lock:
             found = self._find(key)
@@ -168,6 +171,17 @@ class ImageEnvs:
         """The id of an image; None if the engine does not have it."""
         done = self._engine.ask("image", "inspect", "--format", "{{.Id}}", image)
         return None if done.returncode else done.stdout.strip()
+
+    def _refuse_volumes(self) -> None:
+        """A container would get a directory of the engine's disk for each, of unlimited size."""
+        done = self._engine.ask("image", "inspect", "--format", _VOLUMES, self._base)
+        places = [] if done.returncode else list(json.loads(done.stdout) or ())
+        if places:
+            raise UsageError(
+                f"image {self._base} declares volumes ({', '.join(places)}), in which programs "
+                "could write as much as they like; build one without VOLUME, or name another "
+                f"with --image or {IMAGE}, such as {DEFAULT_BASE}"
+            )
 
     async def _base_id(self, announce: Announce) -> str:
         found = self._id_of(self._base)
