@@ -14,6 +14,7 @@ import signal
 import socket
 import tempfile
 from pathlib import Path
+from shutil import rmtree
 from typing import Self
 
 import anyio
@@ -21,7 +22,7 @@ from anyio import to_thread
 from pydantic import Field, ValidationError
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.fs import chown_tree
+from mlagentbench.fs import chown_tree, disk_trouble
 from mlagentbench.guest import GUEST
 from mlagentbench.records import Record
 from mlagentbench.sandbox.base import SandboxSpec
@@ -62,8 +63,8 @@ class LeftContainer(Record):
             raise RunFailed(
                 "sandbox",
                 "sandbox.json of the run does not name a container of MLAgentBench, so nothing was "
-                f"removed; if `docker ps --filter label={LABEL}` shows none of this run, remove the "
-                "file",
+                f"removed; if `docker ps --filter label={LABEL}` shows none of this run, remove "
+                "the file",
             ) from None
 
 
@@ -91,9 +92,9 @@ class Container(ExecutorInstance):
         user = (os.getuid(), os.getgid()) if uid is None else (uid, uid)
         name = f"{LABEL}-{os.getpid()}-{secrets.token_hex(4)}"
         options = ContainerOptions(spec, name, *user)
-        directory = Path(tempfile.mkdtemp(prefix=f"{LABEL}-container-"))
+        container: Container | None = None
         with socket.socket(socket.AF_UNIX) as listener:
-            files = _write_files(directory, listener, user, spec)
+            directory, files = _make_files(listener, user, spec)
             command = _executor_command(spec, own_uid=uid is not None, filtered=_FILTER in files)
             call = ["--entrypoint", command[0], image.tag, *command[1:]]
             try:
@@ -107,7 +108,11 @@ class Container(ExecutorInstance):
                         await forbid_new_machine_code(container.identity.pid, spec, helper)
             except BaseException as error:
                 with anyio.CancelScope(shield=True):
-                    await to_thread.run_sync(engine.remove_container, name)
+                    try:
+                        await to_thread.run_sync(engine.remove_container, name)
+                    finally:
+                        if container is not None:
+                            container._forget()
                 if isinstance(error, TimeoutError):
                     raise RunFailed("sandbox", "the executor did not answer in time") from error
                 raise
@@ -124,6 +129,7 @@ class Container(ExecutorInstance):
             )
         try:
             self._process = os.pidfd_open(executor)
+            self._end_with(self._process)
             self.view = ContainerView(executor)
         except (OSError, KeyError) as error:
             raise RunFailed("sandbox", f"cannot look into {self.name}: {error}") from error
@@ -131,7 +137,12 @@ class Container(ExecutorInstance):
         if identity is None:
             raise RunFailed("sandbox", f"{self.name} ended while starting")
         self.identity = identity
-        self._end_with(self._process)
+
+    def _forget(self) -> None:
+        """Close the descriptors of a container that did not start."""
+        if self._process is not None:
+            self._loop.remove_reader(self._process)
+        self.release()
 
     def send_kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -159,10 +170,27 @@ async def _launch(engine: ContainerEngine, directory: Path, words: list[str]) ->
         raise RunFailed("sandbox", f"{engine.name} run failed: {done.last_lines(3)}")
 
 
+def _make_files(
+    listener: socket.socket, user: tuple[int, int], spec: SandboxSpec
+) -> tuple[Path, dict[str, Path]]:
+    """A new directory with the files that a container gets, and these by their places in it."""
+    directory = Path(tempfile.mkdtemp(prefix=f"{LABEL}-container-"))
+    try:
+        return directory, _write_files(directory, listener, user, spec)
+    except BaseException as error:
+        rmtree(directory, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise RunFailed(
+                "sandbox",
+                f"cannot write a container's files to {directory.parent} (TMPDIR names another "
+                f"directory): {disk_trouble(error)}",
+            ) from error
+        raise
+
+
 def _write_files(
     directory: Path, listener: socket.socket, user: tuple[int, int], spec: SandboxSpec
 ) -> dict[str, Path]:
-    """The files that a container gets from the harness, by their places in it."""
     contents = {place: program.read_text() for place, program in _PROGRAMS.items()}
     contents |= etc_files(*user)
     refused = sandbox_filter(spec.machine_code)
@@ -174,12 +202,21 @@ def _write_files(
         file.chmod(0o444)
     files[_CONTROL] = directory / "control"
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # connections inherit it
-    listener.bind(str(files[_CONTROL]))
+    _bind(listener, files[_CONTROL])
     listener.listen(1)
     listener.setblocking(False)
     if os.geteuid() == 0:
         chown_tree(user[0], files[_CONTROL])
     return files
+
+
+def _bind(listener: socket.socket, path: Path) -> None:
+    """Bind a socket to a path of any length; the kernel takes addresses of 107 bytes at most."""
+    directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        listener.bind(f"/proc/self/fd/{directory}/{path.name}")
+    finally:
+        os.close(directory)
 
 
 def _executor_command(spec: SandboxSpec, *, own_uid: bool, filtered: bool) -> list[str]:
@@ -225,7 +262,9 @@ async def _accepted(listener: socket.socket, engine: ContainerEngine, name: str)
                     "the same Linux as MLAgentBench and see its files",
                 )
         control, _address = accepting.result()
-    finally:
-        accepting.cancel()
+    except BaseException:
+        if not accepting.cancel() and not accepting.cancelled() and not accepting.exception():
+            accepting.result()[0].close()
+        raise
     control.setblocking(False)
     return control
