@@ -181,8 +181,10 @@ class Ledger:
     async def enter(self, claim: SlotClaim) -> LedgerEntry:
         """Add a claim behind all others."""
         async with self.locked():
-            number = max(self._numbers().values(), default=0) + 1
+            number = max((one.number for one in self.claims()), default=0) + 1
             path = self.directory / f"{number:012}-{secrets.token_hex(8)}"
+            if _NAME.fullmatch(path.name) is None:  # nobody would see it
+                raise _unusable(self.directory, f"a claim has the largest number, {number - 1}")
             try:
                 flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN
                 descriptor = os.open(path, flags, 0o644)
