@@ -348,6 +348,24 @@ def test_large_numbers_hide_no_claim(own_ledger: Path) -> None:
     assert asyncio.run(claimed()) == [1, 2]
 
 
+def test_waiting_for_the_lock_is_told(own_ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stopped process may hold it."""
+    monkeypatch.setattr("mlagentbench.machine.ledger.LONG_WAIT", 0.05)
+    lock = os.open(own_ledger, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    said = []
+
+    def on_wait(text: str) -> None:
+        said.append(text)
+        fcntl.flock(lock, fcntl.LOCK_UN)
+
+    try:
+        asyncio.run(asyncio.wait_for(take_slot(ONE, "one", on_wait), 60)).release()
+    finally:
+        os.close(lock)
+    assert said == [f"waiting for the lock of {own_ledger}"]
+
+
 def test_a_directory_that_is_not_open_to_all_is_refused_or_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
