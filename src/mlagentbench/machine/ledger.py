@@ -245,6 +245,11 @@ class Ledger:
         return LivingClaim(number=number, uid=status.st_uid, claim=claim)
 
 
+def require_ledger() -> None:
+    """Raise a UsageError where no slot can be taken."""
+    Ledger()
+
+
 def _try_lock(descriptor: int, kind: int) -> bool:
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
@@ -268,6 +273,8 @@ def _prepared(directory: Path) -> Path:
         if time.monotonic() > deadline:
             raise _unusable(directory, "it is not a directory with mode 1777")
         time.sleep(LOCK_PAUSE)
+    if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
+        raise _unusable(directory, "this user cannot write to it")
     return directory
 
 

@@ -26,6 +26,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.launch.plans.plan import PlanFile, plan_files
 from mlagentbench.launch.plans.plan_state import PlannedRun, planned_runs
 from mlagentbench.launch.workers.evaluate import Evaluation
+from mlagentbench.machine.ledger import require_ledger
 from mlagentbench.machine.slots import most_at_once
 from mlagentbench.models.sharing.plan_share import plan_share
 from mlagentbench.records import Record
@@ -131,6 +132,7 @@ class Worker:
         """Seconds a run, as far as is known."""
 
     def work(self) -> WorkerEnd:
+        require_ledger()
         name_worker(self._place)
         with _Stopping(self._options.seconds) as stopping:
             try:
