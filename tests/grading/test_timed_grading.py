@@ -14,7 +14,6 @@ from timed_trial import FOLDER, SLOW, SOLUTION, STARTER, Trial, small_trial
 from mlagentbench.errors import RunFailed
 from mlagentbench.grading import timed_grading as timing
 from mlagentbench.grading.timed_grading import Server
-from mlagentbench.home import locked
 from mlagentbench.records import Json
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
@@ -396,13 +395,3 @@ def test_too_few_timed_requests_are_the_tasks_fault(trial: Trial, tmp_path: Path
     trial.task = load_folder(folder)
     with pytest.raises(RunFailed, match="fewer than 9"):
         trial.grade(SOLUTION)
-
-
-def test_one_timed_grading_at_a_time(trial: Trial) -> None:
-    async def impatient() -> None:
-        async with asyncio.timeout(1.0):
-            await trial.collect(SOLUTION)
-
-    with locked("timing"), pytest.raises(TimeoutError):
-        asyncio.run(impatient())
-    assert not (trial.outputs / "requests").exists()

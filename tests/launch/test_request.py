@@ -14,7 +14,8 @@ from mlagentbench.launch.request import (
     parse_agents,
     split_list,
 )
-from mlagentbench.launch.suite import check_requirements
+from mlagentbench.launch.suite import check_requirements, run_suite
+from mlagentbench.launch.workers.worker import WorkerOptions, work
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.sandbox.bwrap.visible import tools
 from mlagentbench.tasks.task import load_task
@@ -109,6 +110,20 @@ def test_a_primary_pair_is_named_before_the_runs() -> None:
         SuiteRequest.read(**two, primary="react:tree")
     with pytest.raises(UsageError, match="--primary nop:baseline: all agents are reference"):
         SuiteRequest.read(**OPTIONS, primary="nop:baseline")
+
+
+def test_a_run_is_refused_where_no_slot_can_be_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("MLAGENTBENCH_SLOTS", str(tmp_path / "file" / "slots"))
+    folder = write_number_task(tmp_path)
+    request = SuiteRequest.read(**OPTIONS | {"tasks": str(folder), "out": tmp_path / "out"})
+    with pytest.raises(UsageError, match="Not a directory; remove it, or set MLAGENTBENCH_SLOTS"):
+        run_suite(request, Terminal())
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(UsageError, match="set MLAGENTBENCH_SLOTS"):
+        work(tmp_path / "out", WorkerOptions(), Terminal())
 
 
 def test_a_run_is_refused_where_a_tool_of_its_task_is_missing(

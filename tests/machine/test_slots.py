@@ -17,7 +17,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.machine import slots
 from mlagentbench.machine.allocation import Allocation
 from mlagentbench.machine.gpus import Gpu
-from mlagentbench.machine.ledger import VARIABLE, Need, Slot, SlotClaim
+from mlagentbench.machine.ledger import VARIABLE, Ledger, Need, Slot, SlotClaim
 from mlagentbench.machine.slots import fitting_slot, most_at_once, slot_for, take_slot
 
 HOLDER = Path(__file__).parents[1] / "support" / "slot_holder.py"
@@ -323,6 +323,47 @@ def test_rubbish_in_the_directory_is_ignored(own_ledger: Path, tmp_path: Path) -
 
         assert list(asyncio.run(asyncio.wait_for(take(), 60)).cpus) == CORES
     assert secret.read_text() == "{}"
+
+
+def test_large_numbers_hide_no_claim(own_ledger: Path) -> None:
+    """Anybody can make files with such names; those that nobody has locked do not count."""
+    largest = own_ledger / f"{'9' * 18}-{'0' * 16}"
+
+    async def claimed() -> list[int]:
+        ledger = Ledger()
+        largest.touch()
+        first = await ledger.enter(granted("machine", 0))
+        second = await ledger.enter(granted("machine", 1))
+        numbers = [one.number for one in ledger.claims()]
+        with largest.open("w") as file:
+            file.write(granted("machine", 2).model_dump_json())
+            file.flush()
+            fcntl.flock(file, fcntl.LOCK_EX)
+            with pytest.raises(UsageError, match="a claim has the largest number"):
+                await ledger.enter(granted("machine", 3))
+        first.remove()
+        second.remove()
+        return numbers
+
+    assert asyncio.run(claimed()) == [1, 2]
+
+
+def test_waiting_for_the_lock_is_told(own_ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stopped process may hold it."""
+    monkeypatch.setattr("mlagentbench.machine.ledger.LONG_WAIT", 0.05)
+    lock = os.open(own_ledger, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    said = []
+
+    def on_wait(text: str) -> None:
+        said.append(text)
+        fcntl.flock(lock, fcntl.LOCK_UN)
+
+    try:
+        asyncio.run(asyncio.wait_for(take_slot(ONE, "one", on_wait), 60)).release()
+    finally:
+        os.close(lock)
+    assert said == [f"waiting for the lock of {own_ledger}"]
 
 
 def test_a_directory_that_is_not_open_to_all_is_refused_or_opened(

@@ -19,6 +19,7 @@ from mlagentbench.launch.request import (
     roles_of,
 )
 from mlagentbench.machine.allocation import allocation
+from mlagentbench.machine.ledger import require_ledger
 from mlagentbench.models.model_check import require_model
 from mlagentbench.models.model_choice import (
     choose,
@@ -130,8 +131,10 @@ def check_requirements(request: SuiteRequest, console: Terminal) -> None:
         raise UsageError("--interactive needs a terminal")
     if request.settings.interactive and not request.engine.kind.at_terminal:
         raise UsageError(f"--interactive: runs of --engine {request.engine.name} cannot ask you")
-    if request.settings.gpus and request.engine.kind.at_terminal:
-        _check_gpus(request.settings.gpus)
+    if request.engine.kind.at_terminal:  # its runs are executed on this machine
+        require_ledger()
+        if request.settings.gpus:
+            _check_gpus(request.settings.gpus)
     for cell in request.cells:
         cell.agent.info.solver(**cell.agent.settings)
         if cell.info.in_sandbox:

@@ -23,7 +23,7 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -39,12 +39,15 @@ VARIABLE = "MLAGENTBENCH_SLOTS"
 DEFAULT = "/var/tmp/mlagentbench-slots"
 OPEN_TO_ALL = 0o1777
 LOCK_PAUSE = 0.002
+LONG_WAIT = 1.0
+"""Seconds after which those who wait for the lock say so."""
 PREPARATION = 2.0
 """Seconds within which another user's process has made a new directory accessible."""
 MAX_CLAIM = 65536
 MAX_NAME = 200
 _NAME = re.compile(r"(\d{1,18})-[0-9a-f]{16}")
 _OPEN = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+OnWait = Callable[[str], None]
 _open_claims: set[int] = set()
 """Descriptors of this process's claims, which a forked child closes."""
 
@@ -154,11 +157,18 @@ class Ledger:
         self.directory = _prepared(Path(os.environ.get(VARIABLE) or DEFAULT))
 
     @asynccontextmanager
-    async def locked(self) -> AsyncIterator[None]:
-        """Lock the ledger; what is done meanwhile does not wait for anything."""
+    async def locked(self, on_wait: OnWait | None = None) -> AsyncIterator[None]:
+        """Lock the ledger; what is done meanwhile does not wait for anything.
+
+        `on_wait` is told when this takes long: a stopped process may have the lock.
+        """
         directory = self._open()
+        silent_until = time.monotonic() + LONG_WAIT
         try:
             while not _try_lock(directory, fcntl.LOCK_EX):
+                if on_wait is not None and time.monotonic() > silent_until:
+                    on_wait(f"waiting for the lock of {self.directory}")
+                    on_wait = None
                 await asyncio.sleep(LOCK_PAUSE)
             yield
         finally:
@@ -178,11 +188,13 @@ class Ledger:
         except OSError as error:
             raise _unusable(self.directory, error.strerror) from error
 
-    async def enter(self, claim: SlotClaim) -> LedgerEntry:
+    async def enter(self, claim: SlotClaim, on_wait: OnWait | None = None) -> LedgerEntry:
         """Add a claim behind all others."""
-        async with self.locked():
-            number = max(self._numbers().values(), default=0) + 1
+        async with self.locked(on_wait):
+            number = max((one.number for one in self.claims()), default=0) + 1
             path = self.directory / f"{number:012}-{secrets.token_hex(8)}"
+            if _NAME.fullmatch(path.name) is None:  # nobody would see it
+                raise _unusable(self.directory, f"a claim has the largest number, {number - 1}")
             try:
                 flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN
                 descriptor = os.open(path, flags, 0o644)
@@ -233,6 +245,11 @@ class Ledger:
         return LivingClaim(number=number, uid=status.st_uid, claim=claim)
 
 
+def require_ledger() -> None:
+    """Raise a UsageError where no slot can be taken."""
+    Ledger()
+
+
 def _try_lock(descriptor: int, kind: int) -> bool:
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
@@ -256,6 +273,8 @@ def _prepared(directory: Path) -> Path:
         if time.monotonic() > deadline:
             raise _unusable(directory, "it is not a directory with mode 1777")
         time.sleep(LOCK_PAUSE)
+    if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
+        raise _unusable(directory, "this user cannot write to it")
     return directory
 
 

@@ -11,7 +11,7 @@ import asyncio
 import functools
 import os
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from itertools import accumulate
@@ -21,7 +21,15 @@ from typing import Self
 
 from mlagentbench.machine.allocation import Allocation, allocation
 from mlagentbench.machine.gpus import Gpu
-from mlagentbench.machine.ledger import MAX_NAME, Ledger, LedgerEntry, Need, Slot, SlotClaim
+from mlagentbench.machine.ledger import (
+    MAX_NAME,
+    Ledger,
+    LedgerEntry,
+    Need,
+    OnWait,
+    Slot,
+    SlotClaim,
+)
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
 
@@ -29,7 +37,6 @@ PAUSE = 0.05
 """Seconds between two looks at the ledger of the first in the queue."""
 LONGEST_PAUSE = 1.0
 NAMED_HOLDERS = 3
-OnWait = Callable[[str], None]
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 
 
@@ -71,17 +78,22 @@ async def take_slot(need: Need, who: str, on_wait: OnWait | None = None) -> Held
         who=who[:MAX_NAME],
         pid=os.getpid(),
     )
-    entry = await ledger.enter(claim)
     said = ""
+
+    def tell(text: str) -> None:
+        nonlocal said
+        if on_wait is not None and text != said:
+            said = text
+            on_wait(text)
+
+    entry = await ledger.enter(claim, tell)
     try:
         while True:
-            async with ledger.locked():
+            async with ledger.locked(tell):
                 standing = _try_to_take(entry, claim, place, ledger)
             if isinstance(standing, HeldSlot):
                 return standing
-            if on_wait is not None and standing.text != said:
-                said = standing.text
-                on_wait(said)
+            tell(standing.text)
             await asyncio.sleep(min(LONGEST_PAUSE, PAUSE * (1 + standing.before)))
     except BaseException:
         entry.remove()

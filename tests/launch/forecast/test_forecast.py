@@ -45,6 +45,20 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(missing) == 4 and "data of house-price, mini tier (generated here)" in missing
 
 
+def test_the_docker_sandbox_needs_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever virtual environments this machine has."""
+    program = tmp_path / "docker"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("MLAGENTBENCH_CONTAINER_ENGINE", str(program))
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    found = expected(tmp_path, tasks="house-price", sandbox="docker", image="mine:1")
+    missing = [need.what for need in found.needs.missing]
+    assert any(what.startswith("image on mine:1 with ") for what in missing), missing
+    assert not any("virtual environment" in what for what in missing)
+    assert found.needs.environments == 0
+
+
 def test_reference_agents_take_what_was_measured(tmp_path: Path) -> None:
     found = expected(tmp_path, tasks="house-price", agents="baseline,oracle,nop", runs=10)
     from mlagentbench.tasks.task import load_task

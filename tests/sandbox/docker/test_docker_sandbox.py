@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from attacked_host import NAMES, Host
-from docker_engine import DockerEngine
+from docker_engine import BASE, DockerEngine
 from machine_code_attempts import PROGRAM, lay_out
 from real_engines import wait_for
 
@@ -108,6 +108,7 @@ def test_the_container_is_closed(
     assert host["SecurityOpt"] == ["no-new-privileges"]
     assert host["PidsLimit"] == 4 * 50 + 256 and host["CpusetCpus"] == "0"
     assert 500_000_000 < host["Memory"] == host["MemorySwap"]
+    assert facts["Config"]["Healthcheck"] == {"Test": ["NONE"]} and not facts["Config"]["Volumes"]
     assert facts["Config"]["User"].split(":")[0] != "0"
     assert told.splitlines()[0] == "1"
     assert "secret" not in told + json.dumps(facts)
@@ -229,11 +230,14 @@ def test_an_image_without_an_environment_is_refused(
 ) -> None:
     with pytest.raises(RunFailed, match="has no facts of an image"):
         DockerSandbox(SandboxSpec(workspace=tmp_path, python_env=tmp_path))
-    broken = tmp_path / "env.json"
-    facts = bare_env.model_copy(update={"image": "mlagentbench-test-base"})
-    broken.write_text(facts.model_dump_json(exclude={"directory"}))
+    broken = tmp_path / "without-an-environment"
+    broken.mkdir()
+    (broken / "env.json").write_bytes((bare_env.directory / "env.json").read_bytes())
+    tag = f"mlagentbench-env:{broken.name}"
+    engine.ask("tag", BASE, tag)
     with pytest.raises(RunFailed, match="/opt/env/bin/python3"):
-        asyncio.run(DockerSandbox(SandboxSpec(workspace=tmp_path, python_env=tmp_path)).start())
+        asyncio.run(DockerSandbox(SandboxSpec(workspace=tmp_path, python_env=broken)).start())
+    engine.ask("rmi", tag)
     assert find_engine().name == "docker"
 
 

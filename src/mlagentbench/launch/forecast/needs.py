@@ -8,7 +8,7 @@ from mlagentbench.launch.request import Cell, ReadyTasks, RunSettings
 from mlagentbench.records import Record
 from mlagentbench.tasks.data.preparation import find_prepared
 from mlagentbench.tasks.make_ready import Ready
-from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages, find_python_env
+from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages
 from mlagentbench.tasks.task import Task, load_task
 
 
@@ -30,16 +30,17 @@ class Needs(Record):
     prepared: int
     """Bytes of prepared data that are there."""
     environments: int
-    """Bytes of virtual environments that are there."""
+    """Bytes of virtual environments that are there; images are on the disk of their engine."""
 
 
 def find_ready(cells: Iterable[Cell], settings: RunSettings) -> ReadyTasks:
     """The tasks that are ready, with what their agents add; nothing is built."""
     ready: ReadyTasks = {}
+    envs = settings.python_envs()
     for name, added in {cell.python_needs: None for cell in cells}:
         task = load_task(name)
         data = find_prepared(task, settings.tier, settings.mini_seed)
-        env = find_python_env(task.spec.python.requirements, added)
+        env = envs.find(task.spec.python.requirements, added)
         if data is not None and env is not None:
             ready[name, added] = Ready(data, env)
     return ready
@@ -50,6 +51,7 @@ def find_needs(cells: Sequence[Cell], settings: RunSettings) -> Needs:
     missing: dict[str, MissingPart] = {}
     prepared: dict[Path, int] = {}
     environments: dict[Path, int] = {}
+    envs = settings.python_envs()
     for name, added in {cell.python_needs: None for cell in cells}:
         task = load_task(name)
         data = find_prepared(task, settings.tier, settings.mini_seed)
@@ -59,11 +61,11 @@ def find_needs(cells: Sequence[Cell], settings: RunSettings) -> Needs:
         else:
             prepared[data.directory] = data.bytes
         for packages in dict.fromkeys((NOTHING_ADDED, added)):
-            env = find_python_env(task.spec.python.requirements, packages)
+            env = envs.find(task.spec.python.requirements, packages)
             if env is None:
-                need = _environment(task, packages)
+                need = _environment(task, packages, settings)
                 missing.setdefault(need.what, need)
-            elif env.directory not in environments:
+            elif env.image is None and env.directory not in environments:
                 environments[env.directory] = _size(env.directory)
     return Needs(
         missing=tuple(missing.values()),
@@ -102,6 +104,7 @@ def _data(task: Task, settings: RunSettings) -> MissingPart:
     )
 
 
-def _environment(task: Task, added: AddedPackages) -> MissingPart:
+def _environment(task: Task, added: AddedPackages, settings: RunSettings) -> MissingPart:
     packages = [*task.spec.python.requirements, *added.marks]
-    return MissingPart(what=f"virtual environment with {', '.join(packages) or 'no packages'}")
+    kind = "virtual environment" if settings.image is None else f"image on {settings.image}"
+    return MissingPart(what=f"{kind} with {', '.join(packages) or 'no packages'}")

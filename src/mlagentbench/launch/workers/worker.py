@@ -26,7 +26,7 @@ from mlagentbench.launch.plans.plan_state import PlannedRun, planned_runs
 from mlagentbench.launch.workers.evaluate import Evaluation
 from mlagentbench.launch.workers.stopping import Stopping
 from mlagentbench.machine.allocation import WHOLE_MACHINE, allocation
-from mlagentbench.machine.ledger import Need
+from mlagentbench.machine.ledger import Need, require_ledger
 from mlagentbench.machine.slots import most_at_once, within
 from mlagentbench.models.sharing.plan_share import plan_share
 from mlagentbench.records import Json, Record
@@ -133,6 +133,7 @@ class Worker:
         """Seconds a run, as far as is known."""
 
     def work(self) -> WorkerEnd:
+        require_ledger()
         name_worker(self._place)
         with Stopping(self._options.seconds) as stopping:
             try:

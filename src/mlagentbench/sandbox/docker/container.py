@@ -14,18 +14,22 @@ import signal
 import socket
 import tempfile
 from pathlib import Path
+from shutil import rmtree
+from typing import Self
 
 import anyio
 from anyio import to_thread
+from pydantic import Field, ValidationError
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.fs import chown_tree
+from mlagentbench.fs import chown_tree, disk_trouble
 from mlagentbench.guest import GUEST
 from mlagentbench.records import Record
 from mlagentbench.sandbox.base import SandboxSpec
 from mlagentbench.sandbox.docker.container_engine import LABEL, ContainerEngine
 from mlagentbench.sandbox.docker.container_options import ContainerOptions, etc_files
 from mlagentbench.sandbox.docker.container_view import ContainerView
+from mlagentbench.sandbox.docker.images import TaskImage
 from mlagentbench.sandbox.executor.executor_instance import (
     START_TIMEOUT,
     ExecutorInstance,
@@ -48,7 +52,20 @@ _EXTRA = 0.2
 class LeftContainer(Record):
     """`sandbox.json`: the container that a killed harness may have left behind."""
 
-    container: str
+    container: str = Field(pattern=rf"^{LABEL}-[0-9]+-[0-9a-f]{{8}}$")
+
+    @classmethod
+    def read(cls, written: bytes) -> Self:
+        """A container of ours; RunFailed if the file names anything else."""
+        try:
+            return cls.model_validate_json(written)
+        except ValidationError:
+            raise RunFailed(
+                "sandbox",
+                "sandbox.json of the run does not name a container of MLAgentBench, so nothing was "
+                f"removed; if `docker ps --filter label={LABEL}` shows none of this run, remove "
+                "the file",
+            ) from None
 
 
 class Container(ExecutorInstance):
@@ -69,17 +86,17 @@ class Container(ExecutorInstance):
 
     @classmethod
     async def start(
-        cls, engine: ContainerEngine, image: str, spec: SandboxSpec, uid: int | None
+        cls, engine: ContainerEngine, image: TaskImage, spec: SandboxSpec, uid: int | None
     ) -> "Container":
         """Start a container and wait until its executor is ready; `uid` is None for our own."""
         user = (os.getuid(), os.getgid()) if uid is None else (uid, uid)
         name = f"{LABEL}-{os.getpid()}-{secrets.token_hex(4)}"
         options = ContainerOptions(spec, name, *user)
-        directory = Path(tempfile.mkdtemp(prefix=f"{LABEL}-container-"))
+        container: Container | None = None
         with socket.socket(socket.AF_UNIX) as listener:
-            files = _write_files(directory, listener, user, spec)
+            directory, files = _make_files(listener, user, spec)
             command = _executor_command(spec, own_uid=uid is not None, filtered=_FILTER in files)
-            call = ["--entrypoint", command[0], image, *command[1:]]
+            call = ["--entrypoint", command[0], image.tag, *command[1:]]
             try:
                 with anyio.CancelScope(shield=True):
                     await _launch(engine, directory, [*options.words(files), *call])
@@ -87,11 +104,15 @@ class Container(ExecutorInstance):
                     container = cls(await _accepted(listener, engine, name), name)
                     await container._wait_until_ready()
                     if spec.machine_code == "installed":
-                        helper = _helper(engine, image)
+                        helper = _helper(engine, image.base)
                         await forbid_new_machine_code(container.identity.pid, spec, helper)
             except BaseException as error:
                 with anyio.CancelScope(shield=True):
-                    await to_thread.run_sync(engine.remove_container, name)
+                    try:
+                        await to_thread.run_sync(engine.remove_container, name)
+                    finally:
+                        if container is not None:
+                            container._forget()
                 if isinstance(error, TimeoutError):
                     raise RunFailed("sandbox", "the executor did not answer in time") from error
                 raise
@@ -108,6 +129,7 @@ class Container(ExecutorInstance):
             )
         try:
             self._process = os.pidfd_open(executor)
+            self._end_with(self._process)
             self.view = ContainerView(executor)
         except (OSError, KeyError) as error:
             raise RunFailed("sandbox", f"cannot look into {self.name}: {error}") from error
@@ -115,7 +137,12 @@ class Container(ExecutorInstance):
         if identity is None:
             raise RunFailed("sandbox", f"{self.name} ended while starting")
         self.identity = identity
-        self._end_with(self._process)
+
+    def _forget(self) -> None:
+        """Close the descriptors of a container that did not start."""
+        if self._process is not None:
+            self._loop.remove_reader(self._process)
+        self.release()
 
     def send_kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -143,10 +170,27 @@ async def _launch(engine: ContainerEngine, directory: Path, words: list[str]) ->
         raise RunFailed("sandbox", f"{engine.name} run failed: {done.last_lines(3)}")
 
 
+def _make_files(
+    listener: socket.socket, user: tuple[int, int], spec: SandboxSpec
+) -> tuple[Path, dict[str, Path]]:
+    """A new directory with the files that a container gets, and these by their places in it."""
+    directory = Path(tempfile.mkdtemp(prefix=f"{LABEL}-container-"))
+    try:
+        return directory, _write_files(directory, listener, user, spec)
+    except BaseException as error:
+        rmtree(directory, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise RunFailed(
+                "sandbox",
+                f"cannot write a container's files to {directory.parent} (TMPDIR names another "
+                f"directory): {disk_trouble(error)}",
+            ) from error
+        raise
+
+
 def _write_files(
     directory: Path, listener: socket.socket, user: tuple[int, int], spec: SandboxSpec
 ) -> dict[str, Path]:
-    """The files that a container gets from the harness, by their places in it."""
     contents = {place: program.read_text() for place, program in _PROGRAMS.items()}
     contents |= etc_files(*user)
     refused = sandbox_filter(spec.machine_code)
@@ -158,12 +202,21 @@ def _write_files(
         file.chmod(0o444)
     files[_CONTROL] = directory / "control"
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)  # connections inherit it
-    listener.bind(str(files[_CONTROL]))
+    _bind(listener, files[_CONTROL])
     listener.listen(1)
     listener.setblocking(False)
     if os.geteuid() == 0:
         chown_tree(user[0], files[_CONTROL])
     return files
+
+
+def _bind(listener: socket.socket, path: Path) -> None:
+    """Bind a socket to a path of any length; the kernel takes addresses of 107 bytes at most."""
+    directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        listener.bind(f"/proc/self/fd/{directory}/{path.name}")
+    finally:
+        os.close(directory)
 
 
 def _executor_command(spec: SandboxSpec, *, own_uid: bool, filtered: bool) -> list[str]:
@@ -178,16 +231,20 @@ def _executor_command(spec: SandboxSpec, *, own_uid: bool, filtered: bool) -> li
     ]
 
 
-def _helper(engine: ContainerEngine, image: str) -> list[str] | None:
-    """A container that may change the mounts of another, where this process is not root."""
+def _helper(engine: ContainerEngine, base: str) -> list[str] | None:
+    """A container that may change the mounts of another, where this process is not root.
+
+    It has the base image, so that no package of a task is in a container with these privileges.
+    """
     if os.geteuid() == 0:
         return None
     return [
         *(engine.program, "run", "--rm", "--pid", "host", "--network", "none", "--read-only"),
+        *("--no-healthcheck", "--pull", "never"),
         *(word for one in ("SYS_ADMIN", "SYS_CHROOT", "SYS_PTRACE") for word in ("--cap-add", one)),
         *("--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined"),
         *("--mount", f"type=bind,src={NOEXEC_PROGRAM},dst=/run/{NOEXEC_PROGRAM.name},readonly"),
-        *("--pull", "never", "--user", "0", "--entrypoint", f"{ENVIRONMENT}/bin/python3", image),
+        *("--user", "0", "--entrypoint", "python3", base),
         *("-I", "-S", f"/run/{NOEXEC_PROGRAM.name}"),
     ]
 
@@ -205,7 +262,9 @@ async def _accepted(listener: socket.socket, engine: ContainerEngine, name: str)
                     "the same Linux as MLAgentBench and see its files",
                 )
         control, _address = accepting.result()
-    finally:
-        accepting.cancel()
+    except BaseException:
+        if not accepting.cancel() and not accepting.cancelled() and not accepting.exception():
+            accepting.result()[0].close()
+        raise
     control.setblocking(False)
     return control

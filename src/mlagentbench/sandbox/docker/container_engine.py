@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +19,9 @@ LABEL = "mlagentbench"
 _ENGINES = ("docker", "podman")
 _ADDRESSES = ("DOCKER_HOST", "CONTAINER_HOST")
 _QUICK = 30.0
+_REMOVAL = 20.0
+"""Seconds within which an engine has removed a container that has ended."""
+_PAUSE = 0.1
 
 
 class ContainerEngine(Record):
@@ -59,8 +63,20 @@ class ContainerEngine(Record):
     def remove_container(self, name: str) -> None:
         """Kill and remove a container with its anonymous volumes, if it is still there."""
         done = self.ask("rm", "--force", "--volumes", name)
-        if done.returncode and "no such container" not in done.stderr.lower():
+        said = done.stderr.lower()
+        if not done.returncode or "no such container" in said:
+            return
+        if "already in progress" not in said or not self._is_gone_soon(name):
             raise RunFailed("sandbox", f"cannot remove container {name}: {done.stderr.strip()}")
+
+    def _is_gone_soon(self, name: str) -> bool:
+        """Wait for a container that the engine itself is removing."""
+        deadline = time.monotonic() + _REMOVAL
+        while not self.ask("container", "inspect", name).returncode:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_PAUSE)
+        return True
 
     def remove_leftovers(self) -> None:
         """Remove containers that do not run and whose harness is gone."""

@@ -40,7 +40,7 @@ class ContainerOptions:
         """All options; `files` are those that the harness provides, by their places."""
         return [
             *("--detach", "--rm", "--name", self.name, "--label", f"{LABEL}={os.getpid()}"),
-            *("--pull", "never", "--log-driver", "none"),
+            *("--pull", "never", "--log-driver", "none", "--no-healthcheck"),
             *("--network", "none", "--ipc", "private", "--hostname", HOSTNAME),
             *("--user", self._user, "--workdir", WORKSPACE, "--read-only"),
             *("--cap-drop", "ALL", "--security-opt", "no-new-privileges"),

@@ -24,10 +24,15 @@ class ContainerView(SandboxView):
         self._killed = self._kills()
         self._proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
         self._tmpfs = []
-        with contextlib.suppress(PermissionError):
+        try:
             for place in TMPFS_PLACES:
                 path = f"/proc/{executor}/root{place}"
                 self._tmpfs.append(os.open(path, os.O_RDONLY | os.O_DIRECTORY))
+        except PermissionError:
+            pass
+        except OSError:
+            self.close()
+            raise
 
     def pids(self) -> list[str]:
         try:

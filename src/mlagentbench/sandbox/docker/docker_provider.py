@@ -65,7 +65,8 @@ class DockerProvider(SandboxProvider):
         from mlagentbench.sandbox.docker.container import LeftContainer
         from mlagentbench.sandbox.docker.container_engine import find_engine
 
-        find_engine().remove_container(LeftContainer.model_validate_json(written).container)
+        left = LeftContainer.read(written)
+        find_engine().remove_container(left.container)
 
     def check(self) -> "list[ConformanceResult]":
         from mlagentbench.sandbox.sandbox_check import check_fresh

@@ -4,6 +4,9 @@ HOME/images/
   index/KEY.json     requirements + id of the base image -> directory
   HASH/env.json      the PythonEnv; HASH covers the base image and the resolved packages
 
+HOME may be shared by several machines, each with an engine of its own, whose images have ids of
+their own. An image is found by its tag, which has the HASH and is the same everywhere.
+
 The packages are in a virtual environment at /opt/env of the image. They are installed in a
 container whose state becomes the image when all has gone well. So no half-built image has a name,
 and the container of a build that was killed is removed by the next one.
@@ -48,6 +51,8 @@ _GIVEN = "/mnt"
 """Where the container that installs packages finds them; every image has this directory."""
 _PYTHON = f"{ENVIRONMENT}/bin/python3"
 
+_VOLUMES = "{{json .Config.Volumes}}"
+
 ImageBuild = Literal["network", "wheelhouse"]
 
 _FACTS = """
@@ -91,12 +96,19 @@ def base_image(asked: str | None = None) -> str:
     return asked or os.environ.get(IMAGE) or DEFAULT_BASE
 
 
-def image_of(directory: Path) -> str:
-    """The id of the image whose facts are in this directory."""
+class TaskImage(Record):
+    """An image with the packages of a task: its tag, and the id of the image below it."""
+
+    tag: str
+    base: str
+
+
+def image_of(directory: Path) -> TaskImage:
+    """The image whose facts are in this directory."""
     env = _load(directory)
-    if env is None or env.image is None:
+    if env is None or env.base_image is None:
         raise RunFailed("sandbox", f"{directory} has no facts of an image of the docker sandbox")
-    return env.image
+    return TaskImage(tag=_tag(directory.name), base=env.base_image)
 
 
 class ImageEnvs:
@@ -123,6 +135,7 @@ class ImageEnvs:
     ) -> PythonEnv:
         """The image for these requirements, built if there is none."""
         base = await self._base_id(announce)
+        self._refuse_volumes()
         key = self._key(base, requirements, added)
         async with holding(f"image-{key}", lambda: announce("another process builds it")) as lock:
             found = self._find(key)
@@ -149,14 +162,26 @@ class ImageEnvs:
             return None
         entry = _ImageEntry.model_validate_json(_index(key).read_bytes())
         env = _load(images_dir() / entry.directory)
-        if env is None or env.image is None or self._id_of(env.image) is None:
+        image = None if env is None else self._id_of(_tag(entry.directory))
+        if env is None or env.base_image is None or image is None:
             return None
-        return env
+        return env.model_copy(update={"image": image})
 
     def _id_of(self, image: str) -> str | None:
         """The id of an image; None if the engine does not have it."""
         done = self._engine.ask("image", "inspect", "--format", "{{.Id}}", image)
         return None if done.returncode else done.stdout.strip()
+
+    def _refuse_volumes(self) -> None:
+        """A container would get a directory of the engine's disk for each, of unlimited size."""
+        done = self._engine.ask("image", "inspect", "--format", _VOLUMES, self._base)
+        places = [] if done.returncode else list(json.loads(done.stdout) or ())
+        if places:
+            raise UsageError(
+                f"image {self._base} declares volumes ({', '.join(places)}), in which programs "
+                "could write as much as they like; build one without VOLUME, or name another "
+                f"with --image or {IMAGE}, such as {DEFAULT_BASE}"
+            )
 
     async def _base_id(self, announce: Announce) -> str:
         found = self._id_of(self._base)
@@ -255,8 +280,9 @@ class _Build:
         """Make an image of the container, unless there is one with the same packages."""
         pinned = [f"{name}=={version}" for name, version in installed.items()]
         resolved = digest(self._base, python.version, python.machine, *pinned, *added.marks)
-        tag = f"{REPOSITORY}:{resolved[:16]}"
-        async with holding(f"image-{resolved[:16]}") as lock:
+        directory = images_dir() / resolved[:16]
+        tag = _tag(directory.name)
+        async with holding(f"image-{directory.name}") as lock:
             done = await self._engine.run("image", "inspect", "--format", "{{.Id}}", tag)
             image = done.stdout.strip()
             if done.exit_code:
@@ -265,15 +291,16 @@ class _Build:
                     "commit", "--change", label, self._container, tag, lock=lock
                 )
         env = PythonEnv(
-            directory=images_dir() / resolved[:16],
+            directory=directory,
             hash=resolved,
             python_version=python.version,
             packages=installed,
             sandbox=sandbox,
+            base_image=self._base,
             image=image,
         )
         env.directory.mkdir(parents=True, exist_ok=True)
-        facts = env.model_dump_json(indent=2, exclude={"directory"})
+        facts = env.model_dump_json(indent=2, exclude={"directory", "image"})
         write_atomically(env.directory / "env.json", facts.encode())
         if image_build() == "network":
             rmtree(self._given)
@@ -303,6 +330,10 @@ def _plain(path: str) -> str:
     if re.fullmatch(r"[\w./-]+", path) is None or ".." in path:
         raise UsageError(f"{path} is not a folder of installed packages")
     return path
+
+
+def _tag(name: str) -> str:
+    return f"{REPOSITORY}:{name}"
 
 
 def _index(key: str) -> Path:

@@ -52,8 +52,10 @@ class PythonEnv(Record):
     packages: dict[str, str]
     sandbox: str | None = None
     """The sandbox in which it can be used; None if it is a virtual environment of this machine."""
+    base_image: str | None = None
+    """The id of the image on which its image was built."""
     image: str | None = None
-    """The id of the image."""
+    """The id of its image in the engine of this machine."""
 
     @property
     def python(self) -> Path:
