@@ -95,6 +95,20 @@ class ClusterRuns:
             Place(engine=one[1], job=one[2], node=one[3], worker=one[4]) for one in found if one
         ]
 
+    def in_a_step(self, at_most: int = 100) -> list[RunDirectory]:
+        """The runs of which an action is being carried out, after at most so many others."""
+        journals = [(run, read_journal(run.journal)) for run in self.directories()]
+        begun = [run for run, one in journals if one.interrupted and len(one.steps) <= at_most]
+        return [run for run in begun if run.holder is not None]
+
+    def stopped(self) -> list[RunDirectory]:
+        """The runs that were begun, are not over, and that nobody has."""
+        state = self.state
+        waiting = set() if state is None else {one.run for one in state.of("waiting")}
+        left = [run for run in self.directories() if str(run.relative) in waiting]
+        journals = [(run, read_journal(run.journal)) for run in left]
+        return [run for run, one in journals if one.interrupted or one.steps]
+
     def nodes(self) -> Counter[str]:
         return Counter(place.node for run in self.directories() for place in self.places(run))
 

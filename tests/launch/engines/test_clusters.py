@@ -14,8 +14,6 @@ from real_engines import (
     wait_for,
 )
 
-from mlagentbench.runs.journal import read_journal
-
 pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
 RUNS = 24
@@ -82,9 +80,7 @@ def test_slurm_loses_the_driver_and_a_node(
 
 def _in_a_step_on(runs: ClusterRuns, node: str, at_most: int = 100) -> bool:
     """Whether a worker on that node is carrying out an action of a run, after a few others."""
-    journals = [(run, read_journal(run.journal)) for run in runs.directories()]
-    begun = [run for run, one in journals if one.interrupted and len(one.steps) <= at_most]
-    return any(runs.places(run)[-1].node == node for run in begun if run.holder is not None)
+    return any(runs.places(run)[-1].node == node for run in runs.in_a_step(at_most))
 
 
 def test_ray_loses_the_driver_and_a_node(

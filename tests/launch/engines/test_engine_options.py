@@ -101,9 +101,9 @@ def test_a_machine_without_slurm_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_what_was_started_is_found_again(tmp_path: Path) -> None:
     need = Need(cpus=2, memory=HARNESS_MEMORY)
-    slurm = StartedJob(choice=choose_engine("slurm"), job="7", workers=3, need=need)
+    slurm = StartedJob(choice=choose_engine("slurm"), job="7", need=need)
     slurm.write(tmp_path)
-    StartedJob(choice=choose_engine("ray"), job="ab", workers=1, need=need).write(tmp_path)
+    StartedJob(choice=choose_engine("ray"), job="ab", need=need).write(tmp_path)
     (tmp_path / "jobs" / "slurm-1.json").write_text('{"of": "another version"}')
     assert started_jobs(tmp_path, "slurm") == [slurm]
     assert len(started_jobs(tmp_path)) == 2

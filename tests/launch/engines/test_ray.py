@@ -37,10 +37,13 @@ def test_the_driver_leaves_and_comes_back(
     second = runs.start(*options)
     follows = f"following the workers that Ray at {ray.address} has already"
     wait_for(follows, lambda: follows in runs.printed.read_text())
+    wait_for("a run is at its beginning", lambda: runs.in_a_step(at_most=1))
     second.send_signal(signal.SIGINT)
     printed = finished(second, runs, (130,))
     assert "stopped 2 workers of Ray" in printed
     assert runs.count("running") == 0 and runs.count("done") < RUNS
+    stopped = runs.stopped()
+    assert stopped, "no run was stopped in the middle"
 
     third = runs.start(*options)
     runs.wait_until("running", 1)
@@ -51,6 +54,7 @@ def test_the_driver_leaves_and_comes_back(
 
     finished(runs.start(*options), runs)
     assert runs.count("done") == RUNS
+    assert all(len(runs.places(run)) > 1 for run in stopped), "they were not resumed"
     places = [place for run in runs.directories() for place in runs.places(run)]
     assert {place.engine for place in places} == {"ray"}
     assert {place.job for place in places} == {"worker-0", "worker-1"}

@@ -46,11 +46,14 @@ def test_the_driver_leaves_and_comes_back(
     second = runs.start(*options)
     follows = f"following Slurm job {job}, which is there already"
     wait_for(follows, lambda: follows in runs.printed.read_text())
+    wait_for("a run is at its beginning", lambda: runs.in_a_step(at_most=1))
     second.send_signal(signal.SIGINT)
     printed = finished(second, runs, (130,))
     assert f"cancelled Slurm job {job}" in printed
     assert slurm.elements() == []
     assert runs.count("running") == 0 and runs.count("done") < 8
+    stopped = runs.stopped()
+    assert stopped, "no run was stopped in the middle"
 
     third = runs.start(*options)
     runs.wait_until("running", 1)
@@ -61,7 +64,8 @@ def test_the_driver_leaves_and_comes_back(
 
     printed = finished(runs.start(*options), runs)
     assert runs.count("done") == 8 and "[1/" in printed
-    assert len(list((runs.out / "jobs").glob("slurm-*.json"))) == 3
+    assert all(len(runs.places(run)) > 1 for run in stopped), "they were not resumed"
+    assert len(list((runs.out / "jobs").glob("slurm-*.json"))) == 1, "ended jobs are not forgotten"
     assert list((runs.out / "jobs" / "slurm").glob("*_log.out"))
 
 

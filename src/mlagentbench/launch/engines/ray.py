@@ -10,6 +10,7 @@ import os
 import socket
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from mlagentbench.launch.engines.started import (
     JOBS,
     StartedJob,
     covers,
+    least_of,
     need_of_worker,
     started_jobs,
     workers_for,
@@ -73,13 +75,17 @@ class RayEngine:
 
     def _execute(self, requests: Sequence[RunRequest]) -> None:
         need = need_of_worker(requests)
-        known = started_jobs(self._out, self._choice.name)
-        if self._actors() and all(covers(job.need, need) for job in known):
+        wanted = workers_for(requests, self._jobs, MOST_WORKERS)
+        live = self._live_workers(need)
+        if live:
             self._console.print(f"following the workers that Ray at {self._address} has already")
-            if not follow(self._out, requests, self._is_working, self._console):
-                return
-        self._start(requests, need)
-        if left := follow(self._out, requests, self._is_working, self._console):
+        if (missing := wanted - live) > 0:
+            self._start(requests, need, missing)
+        left = follow(self._out, requests, self._is_working, self._console)
+        if left and missing <= 0:  # what was there has ended, perhaps before it saw these runs
+            self._start(requests, need, wanted)
+            left = follow(self._out, requests, self._is_working, self._console)
+        if left:
             self._console.print(
                 f"Ray's workers have ended, and {counted(len(left), 'run')} did not; their logs "
                 f"are in {self._folder}; to resume, run the same command again",
@@ -88,7 +94,10 @@ class RayEngine:
 
     def cancel(self) -> None:
         """Stop all workers of OUT: first cleanly, then by Ray."""
-        actors = [self._ray.get_actor(name) for name in self._actors()]
+        actors = []
+        for name in self._actors():
+            with suppress(ValueError):  # it has ended meanwhile
+                actors.append(self._ray.get_actor(name))
         for actor in actors:
             actor.stop.remote()
         deadline = time.monotonic() + STOPPING
@@ -98,6 +107,7 @@ class RayEngine:
             self._ray.kill(actor, no_restart=True)
         if actors:
             self._console.print(f"stopped {counted(len(actors), 'worker')} of Ray")
+        self._forget()
 
     # Its actors
 
@@ -144,9 +154,19 @@ class RayEngine:
     def _is_working(self) -> bool:
         return bool(self._actors())
 
-    def _start(self, requests: Sequence[RunRequest], need: Need) -> None:
+    def _live_workers(self, need: Need) -> int:
+        """How many workers the cluster has for OUT, if all of them can take these runs."""
+        if not (actors := self._actors()):
+            self._forget()
+        known = started_jobs(self._out, self._choice.name)
+        return len(actors) if all(covers(job.need, need) for job in known) else 0
+
+    def _forget(self) -> None:
+        for job in started_jobs(self._out, self._choice.name):
+            job.forget(self._out)
+
+    def _start(self, requests: Sequence[RunRequest], need: Need, count: int) -> None:
         taken = set(self._actors())
-        count = workers_for(requests, self._jobs, MOST_WORKERS)
         free = (name for name in map("worker-{}".format, range(MOST_WORKERS * 2)))
         names = [name for name in free if name not in taken][:count]
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -170,7 +190,10 @@ class RayEngine:
                 scheduling_strategy="SPREAD",
             ).remote(command.model_dump_json())
         job = self._namespace.removeprefix("mlagentbench-")
-        StartedJob(choice=self._choice, job=job, workers=count, need=need).write(self._out)
+        # One record is of all workers that are there, so it has what even the smallest can take.
+        earlier = started_jobs(self._out, self._choice.name) if taken else []
+        least = least_of([need, *(one.need for one in earlier)])
+        StartedJob(choice=self._choice, job=job, need=least).write(self._out)
         self._console.print(
             f"started {counted(count, 'worker')} on Ray at {self._address} for "
             f"{counted(len(requests), 'run')}; logs go to {self._folder}",

@@ -1,8 +1,9 @@
 """A worker on a node of a Ray cluster: an actor, and the process that it keeps.
 
-    python -m mlagentbench.launch.engines.ray_worker OUT NAME NODE waits|goes
+    python -m mlagentbench.launch.engines.ray_worker OUT NAME NODE waits|goes PID
 
-is the process. It has signals and a main thread of its own, which Ray keeps from actors.
+is the process, and PID is the actor's. It has signals and a main thread of its own, which Ray keeps
+from actors.
 """
 
 import os
@@ -57,7 +58,9 @@ class WorkerKeeper:
 
     def _start(self, waits: bool, gpus: str) -> "subprocess.Popen[bytes]":
         command = self._command
-        arguments = [str(command.out), command.name, self._node, WAITS if waits else GOES]
+        # The process could find its parent by itself, but might start when that has died.
+        actor = str(os.getpid())
+        arguments = [str(command.out), command.name, self._node, WAITS if waits else GOES, actor]
         allocation = {
             "MLAGENTBENCH_ALLOCATION": f"ray {command.name} of {command.out} on {self._node}",
             "MLAGENTBENCH_ALLOCATION_GPUS": gpus,
@@ -81,8 +84,8 @@ class WorkerKeeper:
         ray.kill(ray.get_runtime_context().current_actor, no_restart=True)
 
 
-def main(out: str, name: str, node: str, waits: str) -> None:
-    threading.Thread(target=_stop_with, args=(os.getppid(),), daemon=True).start()
+def main(out: str, name: str, node: str, waits: str, actor: str) -> None:
+    threading.Thread(target=_stop_with, args=(int(actor),), daemon=True).start()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray's processes ignore it
     place = WorkerPlace(engine="ray", job=name, node=node[:12])
     try:
@@ -91,9 +94,9 @@ def main(out: str, name: str, node: str, waits: str) -> None:
         sys.exit(STOPPED)
 
 
-def _stop_with(parent: int) -> None:
+def _stop_with(actor: int) -> None:
     """Stop when the actor is gone, as when Ray gives its place to something else."""
-    while os.getppid() == parent:
+    while os.getppid() == actor:
         time.sleep(LOOK_AROUND)
     os.kill(os.getpid(), signal.SIGTERM)
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 MOST_WORKERS = 1000
 """Slurm's default MaxArraySize allows indexes up to 1000."""
+JOB_NAME = "mlagentbench"
 COMMAND_TIMEOUT = 60.0
 STOPPING = 60.0
 """Seconds that workers get to stop their runs."""
@@ -108,16 +109,21 @@ class SlurmEngine:
 
     def _execute(self, requests: Sequence[RunRequest]) -> None:
         need = need_of_worker(requests)
-        if (found := self._live_job(need)) is not None:
-            self._console.print(f"following Slurm job {found.job}, which is there already")
-            if not self._follow(found, requests):
-                return
-        started = self._submit(requests, need)
-        left = self._follow(started, requests)
+        wanted = workers_for(requests, self._jobs, MOST_WORKERS)
+        live = self._live_workers(need)
+        jobs = list(live)
+        for job in jobs:
+            self._console.print(f"following Slurm job {job}, which is there already")
+        if (missing := wanted - sum(live.values())) > 0:
+            jobs.append(self._submit(requests, need, missing))
+        left = self._follow(jobs, requests)
+        if left and missing <= 0:  # what was there has ended, perhaps before it saw these runs
+            jobs = [self._submit(requests, need, wanted)]
+            left = self._follow(jobs, requests)
         if left:
             self._console.print(
-                f"Slurm job {started.job} has ended, and {counted(left, 'run')} did not; its logs "
-                f"are in {self._folder}; to resume, run the same command again",
+                f"Slurm job {', '.join(jobs)} has ended, and {counted(left, 'run')} did not; the "
+                f"logs are in {self._folder}; to resume, run the same command again",
                 soft_wrap=True,
             )
 
@@ -127,28 +133,35 @@ class SlurmEngine:
             if _queued(job.job):
                 _cancel(job.job)
                 self._console.print(f"cancelled Slurm job {job.job}")
+            job.forget(self._out)
 
-    # Its job
+    # Its jobs
 
     @property
     def _folder(self) -> str:
         return str(self._out / JOBS / self._choice.name)
 
-    def _live_job(self, need: Need) -> StartedJob | None:
-        """A job of OUT that Slurm still has, and whose workers can take these runs."""
+    def _live_workers(self, need: Need) -> dict[str, int]:
+        """The jobs that Slurm still has for OUT, and how many workers of each can take these runs.
+
+        Jobs that have ended are forgotten.
+        """
+        live = {}
         for job in started_jobs(self._out, self._choice.name):
-            if covers(job.need, need) and _queued(job.job):
-                return job
-        return None
+            if not (states := _queued(job.job)):
+                job.forget(self._out)
+            elif covers(job.need, need):
+                live[job.job] = len(states)
+        return live
 
-    def _follow(self, job: StartedJob, requests: Sequence[RunRequest]) -> int:
-        """Show the runs until the job has ended; returns how many are left."""
-        return len(follow(self._out, requests, lambda: _is_queued(job.job), self._console))
+    def _follow(self, jobs: Sequence[str], requests: Sequence[RunRequest]) -> int:
+        """Show the runs until the jobs have ended; returns how many are left."""
+        return len(follow(self._out, requests, lambda: any(map(_is_queued, jobs)), self._console))
 
-    def _submit(self, requests: Sequence[RunRequest], need: Need) -> StartedJob:
+    def _submit(self, requests: Sequence[RunRequest], need: Need, count: int) -> str:
+        """Submit so many workers; returns the id of their job."""
         from submitit.core.utils import UncompletedJobError
 
-        count = workers_for(requests, self._jobs, MOST_WORKERS)
         executor = self._executor(need, count)
         try:
             elements = executor.map_array(work_in_slurm, [str(self._out)] * count, range(count))
@@ -158,14 +171,13 @@ class SlurmEngine:
                 "--engine-options"
             ) from error
         job = elements[0].job_id.partition("_")[0]
-        started = StartedJob(choice=self._choice, job=job, workers=count, need=need)
-        started.write(self._out)
+        StartedJob(choice=self._choice, job=job, need=need).write(self._out)
         self._console.print(
             f"submitted Slurm job {job}: {counted(count, 'worker')} for "
             f"{counted(len(requests), 'run')}; logs go to {self._folder}",
             soft_wrap=True,
         )
-        return started
+        return str(job)
 
     def _executor(self, need: Need, count: int) -> "SlurmExecutor":
         from submitit import SlurmExecutor
@@ -175,7 +187,7 @@ class SlurmEngine:
         gpus = {"gpus_per_node": need.gpus} if need.gpus else {}
         setup = {"setup": list(self._options.setup)} if self._options.setup else {}
         executor.update_parameters(
-            job_name="mlagentbench",
+            job_name=JOB_NAME,
             time=self._options.minutes,
             cpus_per_task=need.cpus,
             mem=f"{math.ceil(need.memory / MEBIBYTE)}M",
@@ -206,8 +218,12 @@ def _require_slurm() -> None:
 
 
 def _queued(job: str) -> list[str]:
-    """The states of a job's elements that Slurm has not finished; empty for a job it forgot."""
-    done = _slurm("squeue", "--noheader", "--jobs", job, "--format", "%T")
+    """The states of a job's elements that Slurm has not finished; empty for a job it forgot.
+
+    Slurm gives its ids anew some day, so a job of another name is someone else's.
+    """
+    which = ("--jobs", job, "--name", JOB_NAME)
+    done = _slurm("squeue", "--noheader", "--array", *which, "--format", "%T")
     if done.returncode == 0:
         return done.stdout.split()
     if "Invalid job id" in done.stderr:

@@ -16,6 +16,11 @@ MOST_RESTARTS = 100
 ENDED_BY_SLURM = 300.0
 """Seconds within which Slurm ends a job that it was told to queue again."""
 STOPPED = 128 + signal.SIGTERM
+ATTEMPTS = 5
+"""How often Slurm is told to queue a worker again, as its controller may be busy or restarting."""
+PAUSE = 5.0
+ANSWER = 15.0
+"""Seconds that Slurm gets to answer, of the few that are left to the worker."""
 
 
 def work_in_slurm(out: str, index: int) -> None:
@@ -76,6 +81,22 @@ def _queue_again(out: Path, restarts: int) -> None:
     if restarts >= MOST_RESTARTS:
         sys.exit(f"this worker was queued {restarts} times, and runs are left; give it more time")
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # by which Slurm ends the job now
-    subprocess.run(["scontrol", "requeue", _element()], check=True, timeout=60)
-    time.sleep(ENDED_BY_SLURM)
-    sys.exit(STOPPED)
+    for attempt in range(ATTEMPTS):
+        time.sleep(PAUSE if attempt else 0)
+        if (refusal := _requeue()) is None:
+            time.sleep(ENDED_BY_SLURM)
+            sys.exit(STOPPED)
+    sys.exit(
+        f"Slurm did not queue this worker again: {refusal}; to resume, run the command that "
+        "planned the runs again"
+    )
+
+
+def _requeue() -> str | None:
+    """Have Slurm queue this element again; returns why it does not."""
+    command = ["scontrol", "requeue", _element()]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER)
+    except subprocess.TimeoutExpired:
+        return f"scontrol did not answer within {ANSWER:g} s"
+    return None if done.returncode == 0 else done.stderr.strip() or f"code {done.returncode}"
