@@ -193,7 +193,7 @@ class Ledger:
         async with self.locked(on_wait):
             number = max((one.number for one in self.claims()), default=0) + 1
             path = self.directory / f"{number:012}-{secrets.token_hex(8)}"
-            if _NAME.fullmatch(path.name) is None:  # nobody would see it
+            if _NAME.fullmatch(path.name) is None:  # it would not be counted
                 raise _unusable(self.directory, f"a claim has the largest number, {number - 1}")
             try:
                 flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _OPEN

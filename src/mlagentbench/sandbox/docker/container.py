@@ -56,7 +56,7 @@ class LeftContainer(Record):
 
     @classmethod
     def read(cls, written: bytes) -> Self:
-        """A container of ours; RunFailed if the file names anything else."""
+        """A container of MLAgentBench; RunFailed if the file names anything else."""
         try:
             return cls.model_validate_json(written)
         except ValidationError:
