@@ -83,7 +83,7 @@ class Outage:
 
 
 def outages_of(directory: Path) -> Iterator[str]:
-    """The outages that workers of a plan have noticed, in words."""
+    """Descriptions of the outages that workers of a plan have noticed."""
     for file in sorted((directory / FOLDER).glob(f"*/{FILE}")):
         if (state := _read(file)) is not None:
             yield f"{file.parent.name} does not answer since {state.began} ({state.said})"
