@@ -19,7 +19,7 @@ from machine_code_attempts import PROGRAM, lay_out
 from real_engines import wait_for
 
 import mlagentbench
-from mlagentbench.errors import RunFailed
+from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.sandbox.base import Bind, Limits, SandboxSpec
 from mlagentbench.sandbox.docker.container_engine import find_engine
 from mlagentbench.sandbox.docker.docker_provider import DOCKER
@@ -239,6 +239,16 @@ def test_an_image_without_an_environment_is_refused(
         asyncio.run(DockerSandbox(SandboxSpec(workspace=tmp_path, python_env=broken)).start())
     engine.ask("rmi", tag)
     assert find_engine().name == "docker"
+
+
+def test_a_base_image_with_a_volume_is_refused(engine: DockerEngine) -> None:
+    container = engine.ask("create", "--network", "none", BASE, "true").strip()
+    image = "mlagentbench-test-volume"
+    engine.ask("commit", "--change", "VOLUME /data", container, image)
+    engine.ask("rm", "--volumes", container)
+    with pytest.raises(UsageError, match=rf"image {image} declares volumes \(/data\)"):
+        asyncio.run(DOCKER.python_envs(image).ensure((), announce=print))
+    engine.ask("rmi", image)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="runs as an ordinary user already")
