@@ -86,7 +86,6 @@ class WorkerKeeper:
 
 def main(out: str, name: str, node: str, waits: str, actor: str) -> None:
     threading.Thread(target=_stop_with, args=(int(actor),), daemon=True).start()
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ray's processes ignore it
     place = WorkerPlace(engine="ray", job=name, node=node[:12])
     try:
         work(Path(out), WorkerOptions(jobs=1, wait=waits == WAITS, place=place), Terminal())

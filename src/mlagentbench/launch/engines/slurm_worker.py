@@ -33,7 +33,6 @@ def work_in_slurm(out: str, index: int) -> None:
     deadline = _Deadline()
     signal.signal(signal.SIGUSR2, deadline.is_near)
     signal.signal(signal.SIGCONT, signal.SIG_DFL)  # submitit reports it
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     restarts = int(os.environ.get("SLURM_RESTART_COUNT") or 0)
     options = WorkerOptions(jobs=1, wait=_waits(index, restarts), place=_place())
     try:
