@@ -102,7 +102,7 @@ async def _begin(
     request: RunRequest, out: Path, batch: Batch, state: TaskState
 ) -> RunContext | None:
     """Open a sample's run; None if it has ended, or is left to others."""
-    if _has_to_wait(batch) or _is_done_elsewhere(request, batch):
+    if batch.is_stopping() or _has_to_wait(batch) or _is_done_elsewhere(request, batch):
         batch.left_alone[state.uuid] = request.run
         return None
     with _failure_noted(request.directory(out)):
@@ -207,7 +207,8 @@ async def _wait_for_slot(request: RunRequest, out: Path, batch: Batch, sample: s
     """Hold the run's slot from here on, if there is something to run and no other runs it."""
     run = request.directory(out)
     history = read_journal(run.journal)
-    if _is_free(run, batch) and goes_on(history, request.limits(history)):
+    free = not batch.is_stopping() and _is_free(run, batch)
+    if free and goes_on(history, request.limits(history)):
         await _take_slot(request, run, batch, sample)
 
 

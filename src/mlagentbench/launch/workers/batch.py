@@ -4,7 +4,7 @@ An engine sets its batch before it calls Inspect; every sample's code then finds
 was started by its own command there is no engine, and the samples share a batch without requests.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -27,6 +27,7 @@ class Batch:
         live: LiveProgress | None = None,
         *,
         plan: PlanFile | None = None,
+        is_stopping: Callable[[], bool] = lambda: False,
         watch: LeaseWatch | None = None,
         worker: str = "",
     ) -> None:
@@ -35,6 +36,8 @@ class Batch:
         self.live = live
         self.plan = plan
         """The plan that asks for these runs."""
+        self.is_stopping = is_stopping
+        """Whether no further run is to begin."""
         self.watch = watch
         """What is known of the leases of others; None if each has to be watched."""
         self.worker = worker

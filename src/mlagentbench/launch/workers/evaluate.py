@@ -1,6 +1,6 @@
 """Run requests in this process: one Inspect evaluation of all of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -37,7 +37,9 @@ class Evaluation:
         self._watch = watch
         self._worker = worker
 
-    def run(self, requests: Sequence[RunRequest], plan: PlanFile) -> frozenset[str]:
+    def run(
+        self, requests: Sequence[RunRequest], plan: PlanFile, is_stopping: Callable[[], bool]
+    ) -> frozenset[str]:
         """Execute a batch; returns which of its runs were left to others.
 
         Raises KeyboardInterrupt when it was stopped.
@@ -53,6 +55,7 @@ class Evaluation:
             {request.run: request for request in requests},
             live,
             plan=plan,
+            is_stopping=is_stopping,
             watch=self._watch,
             worker=self._worker,
         )

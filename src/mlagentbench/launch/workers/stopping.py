@@ -1,7 +1,8 @@
 """When a worker stops: Ctrl-C, SIGTERM, the end of its time, or a plan that is cancelled.
 
 All of them are SIGINT to this process. Inspect then stops its samples, and every run is left so
-that it can be resumed.
+that it can be resumed. Between two evaluations Inspect may consume a SIGINT; so what asked for it
+is noted, and looked at before anything else begins.
 """
 
 import os
@@ -25,14 +26,30 @@ class Stopping:
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._file: PlanFile | None = None
         self._ended = threading.Event()
+        self._terminated = False
         self.time_is_up = False
         self.was_cancelled = False
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether nothing more is to begin."""
+        return self._terminated or self.time_is_up or self.was_cancelled
+
+    def continues_elsewhere(self) -> bool:
+        """Whether only one plan was cancelled, so that others can be worked on; asked once."""
+        cancelled, self.was_cancelled = self.was_cancelled, False
+        return cancelled and not self.is_asked_for
+
+    def require_not_asked_for(self) -> None:
+        """Raise KeyboardInterrupt if the SIGINT that should have stopped this was consumed."""
+        if self.is_asked_for:
+            raise KeyboardInterrupt
 
     def __enter__(self) -> Self:
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
             # So a shell starts what runs in its background.
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        self._before = signal.signal(signal.SIGTERM, _interrupt)
+        self._before = signal.signal(signal.SIGTERM, self._terminate)
         threading.Thread(target=self._look, daemon=True, name="stopping").start()
         return self
 
@@ -49,6 +66,10 @@ class Stopping:
         finally:
             self._file = None
 
+    def _terminate(self, _number: int, _frame: object) -> None:
+        self._terminated = True
+        os.kill(os.getpid(), signal.SIGINT)
+
     def _look(self) -> None:
         while not self._ended.wait(LOOK_AROUND):
             if self._deadline is not None and time.monotonic() > self._deadline:
@@ -60,7 +81,3 @@ class Stopping:
             os.kill(os.getpid(), signal.SIGINT)
             if self.time_is_up:
                 return
-
-
-def _interrupt(_number: int, _frame: object) -> None:
-    os.kill(os.getpid(), signal.SIGINT)

@@ -151,9 +151,8 @@ class Worker:
             try:
                 is_over = self._next(stopping)
             except KeyboardInterrupt:
-                if not stopping.was_cancelled:
+                if not stopping.continues_elsewhere():
                     raise
-                stopping.was_cancelled = False
                 self._console.print("the plan was cancelled")
 
     def _next(self, stopping: Stopping) -> bool:
@@ -163,7 +162,8 @@ class Worker:
         if free:
             chunk = self._chunk(free)
             with stopping.if_cancelled(chunk[0].file):
-                self._execute(chunk)
+                self._execute(chunk, stopping)
+                stopping.require_not_asked_for()
         elif any(run.run not in self._left_alone for run in runs):
             time.sleep(self._watch.pause)
         else:
@@ -258,10 +258,11 @@ class Worker:
 
     # Doing it
 
-    def _execute(self, chunk: Sequence[PlannedRun]) -> None:
+    def _execute(self, chunk: Sequence[PlannedRun], stopping: Stopping) -> None:
         file, started = chunk[0].file, time.monotonic()
         try:
-            left = self._evaluation.run([run.request for run in chunk], file)
+            requests = [run.request for run in chunk]
+            left = self._evaluation.run(requests, file, lambda: stopping.is_asked_for)
         except UsageError as error:
             if self._only is not None:
                 raise
