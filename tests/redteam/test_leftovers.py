@@ -143,12 +143,12 @@ libc.umount2(b"/tmp", 2)""",
     "priorities for input and output": """
 for pid in others():
     libc.syscall({"x86_64": 251, "aarch64": 30}[MACHINE], 1, pid, 3 << 13)""",
+    "the processors of all processes": """
+for pid in others():
+    libc.sched_setaffinity(pid, 8, (1 << min(os.sched_getaffinity(0))).to_bytes(8, "little"))""",
 }
 ON_OTHERS = {
     "the priority of all processes": "os.setpriority(os.PRIO_USER, 0, os.nice(0) + 1)",
-    "the processors of all processes": """
-for pid in others():
-    os.sched_setaffinity(pid, {min(os.sched_getaffinity(0))})""",
     "the scheduler of all processes": """
 for pid in others():
     os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0))""",
