@@ -75,8 +75,8 @@ class Evaluation:
                 display="none",
                 log_level="error",
                 score_display=False,
-                # It costs half a second at the start, which only a process that stays is worth.
-                ctl_server=bool(self._worker),
+                # It would take the signals by which a worker is stopped.
+                ctl_server=False,
             )
         # When interrupted, Inspect returns no logs, or those of the finished tasks.
         if len(logs) < len(tasks) or any(log.status == "cancelled" for log in logs):
