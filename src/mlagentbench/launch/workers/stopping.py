@@ -46,9 +46,10 @@ class Stopping:
             raise KeyboardInterrupt
 
     def __enter__(self) -> Self:
+        # A shell ignores it for what runs in its background, Ray blocks it for what it starts.
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-            # So a shell starts what runs in its background.
             signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
         self._before = signal.signal(signal.SIGTERM, self._terminate)
         threading.Thread(target=self._look, daemon=True, name="stopping").start()
         return self
