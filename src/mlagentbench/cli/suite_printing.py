@@ -62,7 +62,7 @@ def print_cells(
             continue
         failed = f"{end.cause}: {end.detail}" if end and _failed(end) else "did not end"
         why = result.failure or failed
-        console.print(f"{result.path}: {why}", style="red")
+        console.print(f"{result.path}: {why}", style="red", soft_wrap=True)
     if outcome.disk_full:
         console.print(
             f"the disk of {shown_path(outcome.out)} is full; free some space", style="red"

@@ -314,7 +314,8 @@ def _note_changes(environment: Environment) -> None:
     ]
     if facts.python_env != environment.python_env.hash:
         changed.append(f"virtual environment {environment.python_env.hash[:8]}")
-    if facts.resources != (held := granted_resources()) and held is not None:
+    held = granted_resources()
+    if None not in (held, facts.resources) and held != facts.resources:
         changed.append(f"slot: {resources_text(held)}")
     if changed:
         environment.note(f"resumed with another {', '.join(changed)}")
