@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from rich.console import (
     Console,
     ConsoleOptions,
+    Group,
     HighlighterType,
     JustifyMethod,
     OverflowMethod,
@@ -95,6 +96,11 @@ def text_line(text: str, style: str | Style = "") -> Text:
 def text_block(text: str, style: str | Style = "") -> Text:
     """A text of several lines."""
     return Text(visible(text), style=style)
+
+
+def stacked(*parts: Text | Table) -> RenderableType:
+    """Texts and tables, one below the other, for a live display."""
+    return Group(*parts)
 
 
 def markdown(text: str) -> "Markdown":

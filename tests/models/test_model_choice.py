@@ -43,7 +43,9 @@ def test_arguments_are_read_as_inspect_reads_them() -> None:
 
 def test_each_model_of_ours_gets_what_it_takes() -> None:
     arguments = {"file": "f", "timeout": 3}
-    assert choose("mlagentbench/recorded", arguments).arguments == {"file": "f"}
+    assert choose("mlagentbench/recorded", arguments).arguments == {
+        "file": str(Path("f").absolute())
+    }
     assert choose("mlagentbench/mailbox", arguments).arguments == {"timeout": 3}
     assert choose("mlagentbench/reader", arguments).arguments == {}
     assert choose("openai/gpt-5", arguments).arguments == {}

@@ -4,7 +4,15 @@ import pytest
 from made_records import made_record, made_summary
 
 from mlagentbench.analysis.findings import Finding, ProcessReport
-from mlagentbench.records import BranchPoint, Disclosure, GradeRecord, Outcome, RunRecord, ToolUsage
+from mlagentbench.records import (
+    BranchPoint,
+    Disclosure,
+    GradeRecord,
+    GrantedResources,
+    Outcome,
+    RunRecord,
+    ToolUsage,
+)
 from mlagentbench.runs.results import RecordedReplies
 from mlagentbench.statistics.cells import CellKey, Conditions
 from mlagentbench.statistics.integrity import (
@@ -64,6 +72,10 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
         "sandbox": "local",
         "isolation": "none",
         "tools": ("gcc",),
+        "image": "python:3.12-slim",
+        "image_id": "sha256:12",
+        "gpus": 2,
+        "resources": GrantedResources(cpus=1, memory=10**9),
         "machine_code": "any",
         "network": True,
         "limits": {"steps": 20},

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mlagentbench.limit_table import LIMITS
 from mlagentbench.numeric.number_format import counted
-from mlagentbench.records import UNKNOWN, GrantedResources, Json, RunRecord
+from mlagentbench.records import UNKNOWN, Disclosure, GrantedResources, Json, RunRecord
 
 HASH_CHARACTERS = 12
 TRUSTED_ANSWERS = ("model", "nobody")
@@ -104,6 +104,11 @@ def resources_text(held: GrantedResources | None) -> str:
     return f"{counted(held.cpus, 'core')}, {held.memory / 1e9:.3g} GB{gpus}"
 
 
+def _resources(facts: Disclosure) -> str:
+    asked = "" if facts.gpus is None else f" ({counted(facts.gpus, 'GPU')} asked for)"
+    return f"{resources_text(facts.resources)}{asked}"
+
+
 def _python_packages(run: RunRecord) -> str:
     """A short description; run.json has all names and versions."""
     packages = dict(run.disclosure.python_packages)
@@ -181,9 +186,7 @@ FACTS = (
         lambda run: "reachable" if run.disclosure.network else "none",
         lambda run: run.disclosure.network,
     ),
-    Fact(
-        "cores, memory and GPUs", lambda run: resources_text(run.disclosure.resources), of_task=True
-    ),
+    Fact("cores, memory and GPUs", lambda run: _resources(run.disclosure), of_task=True),
     Fact("limits", lambda run: limits_text(run.disclosure.limits), of_task=True),
     Fact(
         "initial limits",

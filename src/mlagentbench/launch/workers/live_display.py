@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 import anyio
-from rich.console import Group
+from rich.console import RenderableType
 from rich.live import Live
 from rich.table import Table
 
@@ -16,7 +16,7 @@ from mlagentbench.machine.ledger import Slot
 from mlagentbench.machine.slots import pool_use
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.terminal import Terminal, text_block, text_line
+from mlagentbench.terminal import Terminal, stacked, text_block, text_line
 
 LOOK_PERIOD = 1.0
 """Seconds between two looks at the slots in use."""
@@ -124,13 +124,13 @@ class LiveProgress:
         """Print something above the table."""
         self.console.print(text, soft_wrap=True)
 
-    def _shown(self) -> Group:
+    def _shown(self) -> RenderableType:
         """The table of running runs, the runs that wait, and how much of the machine is in use."""
         waiting = [text_line(text, "dim") for text in tuple(self.waiting.values())[:MOST_WAITING]]
         more = len(self.waiting) - len(waiting)
         if more > 0:
             waiting.append(text_line(f"{counted(more, 'more run')} waiting for a slot", "dim"))
-        return Group(self._table(), *waiting, text_line(self._slots_in_use(), "dim"))
+        return stacked(self._table(), *waiting, text_line(self._slots_in_use(), "dim"))
 
     def _slots_in_use(self) -> str:
         """What of the machine is in slots, of all processes; looked at once a second."""
