@@ -273,9 +273,11 @@ def test_an_ordinary_user_gets_the_same(engine: DockerEngine) -> None:
         can = subprocess.run([*python, "-c", "import mlagentbench.cli, numpy"], env=variables)
         if can.returncode:
             pytest.skip("another user cannot import these packages with /usr/bin/python3")
-        modes = {path: path.stat().st_mode for path in (place, place.parent)}
+        closed = [folder for folder in place.parents if not folder.stat().st_mode & 0o001]
+        modes = {path: path.stat().st_mode for path in (place, *closed)}
         place.chmod(0o666)
-        place.parent.chmod(0o711)
+        for folder in closed:
+            folder.chmod(0o711)
         try:
             command = [*python, "-c", code, "doctor", "--sandbox", "docker"]
             done = subprocess.run(command, env=variables, cwd=home, capture_output=True, text=True)
