@@ -21,7 +21,7 @@ from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.task import load_task
 
 WAITING = 4
-ROUNDS = 3
+ROUNDS = 6
 TAKEN = 200
 PATIENCE = 120.0
 """Seconds within which all commands that were started wait for a slot."""

@@ -10,6 +10,7 @@ ledger (ledger.py), so a slot is free when its holder has died.
 import asyncio
 import functools
 import os
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -34,7 +35,9 @@ from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
 
 PAUSE = 0.05
-"""Seconds between two looks at the ledger of the first in the queue."""
+"""Seconds between two looks at the ledger of the first in the queue, at first."""
+PAUSE_SHARE = 0.05
+"""Pauses grow with the wait, to this share of it: runs that wait long do not disturb timed ones."""
 LONGEST_PAUSE = 1.0
 NAMED_HOLDERS = 3
 _TOPOLOGY = Path("/sys/devices/system/cpu")
@@ -87,6 +90,7 @@ async def take_slot(need: Need, who: str, on_wait: OnWait | None = None) -> Held
             on_wait(text)
 
     entry = await ledger.enter(claim, tell)
+    began = time.monotonic()
     try:
         while True:
             async with ledger.locked(tell):
@@ -94,7 +98,8 @@ async def take_slot(need: Need, who: str, on_wait: OnWait | None = None) -> Held
             if isinstance(standing, HeldSlot):
                 return standing
             tell(standing.text)
-            await asyncio.sleep(min(LONGEST_PAUSE, PAUSE * (1 + standing.before)))
+            pause = max(PAUSE * (1 + standing.before), PAUSE_SHARE * (time.monotonic() - began))
+            await asyncio.sleep(min(LONGEST_PAUSE, pause))
     except BaseException:
         entry.remove()
         raise
