@@ -16,18 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlagentbench.errors import UsageError
+from mlagentbench.launch.engines.cluster import MOST_WORKERS, ClusterEngine
 from mlagentbench.launch.engines.engine import EngineOptions, read_options
-from mlagentbench.launch.engines.follow import follow
 from mlagentbench.launch.engines.ray_worker import WorkerCommand, WorkerKeeper
-from mlagentbench.launch.engines.started import (
-    JOBS,
-    StartedJob,
-    covers,
-    least_of,
-    need_of_worker,
-    started_jobs,
-    workers_for,
-)
+from mlagentbench.launch.engines.started import StartedJob, covers, least_of, started_jobs
 from mlagentbench.launch.plans.plan import RunRequest, plan_files
 from mlagentbench.launch.plans.plan_state import planned_runs
 from mlagentbench.machine.ledger import Need
@@ -37,7 +29,6 @@ from mlagentbench.records import Record
 if TYPE_CHECKING:
     from types import ModuleType
 
-MOST_WORKERS = 1000
 MOST_RESTARTS = 100
 STOPPING = 60.0
 """Seconds that workers get to stop their runs."""
@@ -52,48 +43,15 @@ class RayOptions(Record):
     """--engine-options of Ray: there are none so far."""
 
 
-class RayEngine:
+class RayEngine(ClusterEngine):
     """Starts workers as detached actors, and follows their runs."""
 
     def __init__(self, options: EngineOptions) -> None:
-        self._out = options.out
-        self._jobs = options.jobs
-        self._console = options.console
-        self._choice = options.choice
+        super().__init__(options)
         read_options(RayOptions, options.choice)
         _require_ray()
 
-    def execute(self, requests: Sequence[RunRequest]) -> None:
-        if not requests:
-            return
-        try:
-            self._execute(requests)
-        except KeyboardInterrupt:
-            self._console.print("stopping the workers")
-            self.cancel()
-            raise
-
-    def _execute(self, requests: Sequence[RunRequest]) -> None:
-        need = need_of_worker(requests)
-        wanted = workers_for(requests, self._jobs, MOST_WORKERS)
-        live = self._live_workers(need)
-        if live:
-            self._console.print(f"following the workers that Ray at {self._address} has already")
-        if (missing := wanted - live) > 0:
-            self._start(requests, need, missing)
-        left = follow(self._out, requests, self._is_working, self._console)
-        if left and missing <= 0:  # what was there has ended, perhaps before it saw these runs
-            self._start(requests, need, wanted)
-            left = follow(self._out, requests, self._is_working, self._console)
-        if left:
-            self._console.print(
-                f"Ray's workers have ended, and {counted(len(left), 'run')} did not; their logs "
-                f"are in {self._folder}; to resume, run the same command again",
-                soft_wrap=True,
-            )
-
     def cancel(self) -> None:
-        """Stop all workers of OUT: first cleanly, then by Ray."""
         actors = []
         for name in self._actors():
             with suppress(ValueError):  # it has ended meanwhile
@@ -110,10 +68,6 @@ class RayEngine:
         self._forget()
 
     # Its actors
-
-    @property
-    def _folder(self) -> Path:
-        return self._out / JOBS / self._choice.name
 
     @property
     def _address(self) -> str:
@@ -155,11 +109,14 @@ class RayEngine:
         return bool(self._actors())
 
     def _live_workers(self, need: Need) -> int:
-        """How many workers the cluster has for OUT, if all of them can take these runs."""
+        """How many there are, if all of them can take these runs."""
         if not (actors := self._actors()):
             self._forget()
         known = started_jobs(self._out, self._choice.name)
-        return len(actors) if all(covers(job.need, need) for job in known) else 0
+        if not actors or not all(covers(job.need, need) for job in known):
+            return 0
+        self._console.print(f"following the workers that Ray at {self._address} has already")
+        return len(actors)
 
     def _forget(self) -> None:
         for job in started_jobs(self._out, self._choice.name):

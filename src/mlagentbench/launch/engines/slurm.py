@@ -17,17 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from mlagentbench.errors import UsageError
+from mlagentbench.launch.engines.cluster import ClusterEngine
 from mlagentbench.launch.engines.engine import EngineOptions, read_options
-from mlagentbench.launch.engines.follow import follow
 from mlagentbench.launch.engines.slurm_worker import work_in_slurm
-from mlagentbench.launch.engines.started import (
-    JOBS,
-    StartedJob,
-    covers,
-    need_of_worker,
-    started_jobs,
-    workers_for,
-)
+from mlagentbench.launch.engines.started import StartedJob, covers, started_jobs
 from mlagentbench.launch.plans.plan import RunRequest
 from mlagentbench.machine.ledger import Need
 from mlagentbench.numeric.number_format import counted
@@ -37,8 +30,6 @@ from mlagentbench.tasks.spec import parse_seconds
 if TYPE_CHECKING:
     from submitit import SlurmExecutor
 
-MOST_WORKERS = 1000
-"""Slurm's default MaxArraySize allows indexes up to 1000."""
 JOB_NAME = "mlagentbench"
 COMMAND_TIMEOUT = 60.0
 STOPPING = 60.0
@@ -86,49 +77,17 @@ class SlurmOptions(Record):
         return {**given, "requeue": True, "signal": f"B:USR2@{math.ceil(self.stop_before)}"}
 
 
-class SlurmEngine:
+class SlurmEngine(ClusterEngine):
     """Submits workers as a job array, and follows their runs."""
 
     def __init__(self, options: EngineOptions) -> None:
-        self._out = options.out
-        self._jobs = options.jobs
-        self._console = options.console
-        self._choice = options.choice
+        super().__init__(options)
         self._options = read_options(SlurmOptions, options.choice)
+        self._followed: list[str] = []
+        """Jobs whose workers take the runs of this command."""
         _require_slurm()
 
-    def execute(self, requests: Sequence[RunRequest]) -> None:
-        if not requests:
-            return
-        try:
-            self._execute(requests)
-        except KeyboardInterrupt:
-            self._console.print("stopping the workers; Ctrl-C again leaves them to Slurm")
-            self.cancel()
-            raise
-
-    def _execute(self, requests: Sequence[RunRequest]) -> None:
-        need = need_of_worker(requests)
-        wanted = workers_for(requests, self._jobs, MOST_WORKERS)
-        live = self._live_workers(need)
-        jobs = list(live)
-        for job in jobs:
-            self._console.print(f"following Slurm job {job}, which is there already")
-        if (missing := wanted - sum(live.values())) > 0:
-            jobs.append(self._submit(requests, need, missing))
-        left = self._follow(jobs, requests)
-        if left and missing <= 0:  # what was there has ended, perhaps before it saw these runs
-            jobs = [self._submit(requests, need, wanted)]
-            left = self._follow(jobs, requests)
-        if left:
-            self._console.print(
-                f"Slurm job {', '.join(jobs)} has ended, and {counted(left, 'run')} did not; the "
-                f"logs are in {self._folder}; to resume, run the same command again",
-                soft_wrap=True,
-            )
-
     def cancel(self) -> None:
-        """Stop all arrays of OUT: first cleanly, then by Slurm."""
         for job in started_jobs(self._out, self._choice.name):
             if _queued(job.job):
                 _cancel(job.job)
@@ -137,29 +96,22 @@ class SlurmEngine:
 
     # Its jobs
 
-    @property
-    def _folder(self) -> str:
-        return str(self._out / JOBS / self._choice.name)
-
-    def _live_workers(self, need: Need) -> dict[str, int]:
-        """The jobs that Slurm still has for OUT, and how many workers of each can take these runs.
-
-        Jobs that have ended are forgotten.
-        """
-        live = {}
+    def _live_workers(self, need: Need) -> int:
+        """How many elements of jobs can take these runs; jobs that have ended are forgotten."""
+        workers = 0
         for job in started_jobs(self._out, self._choice.name):
             if not (states := _queued(job.job)):
                 job.forget(self._out)
             elif covers(job.need, need):
-                live[job.job] = len(states)
-        return live
+                self._console.print(f"following Slurm job {job.job}, which is there already")
+                self._followed.append(job.job)
+                workers += len(states)
+        return workers
 
-    def _follow(self, jobs: Sequence[str], requests: Sequence[RunRequest]) -> int:
-        """Show the runs until the jobs have ended; returns how many are left."""
-        return len(follow(self._out, requests, lambda: any(map(_is_queued, jobs)), self._console))
+    def _is_working(self) -> bool:
+        return any(map(_is_queued, self._followed))
 
-    def _submit(self, requests: Sequence[RunRequest], need: Need, count: int) -> str:
-        """Submit so many workers; returns the id of their job."""
+    def _start(self, requests: Sequence[RunRequest], need: Need, count: int) -> None:
         from submitit.core.utils import UncompletedJobError
 
         executor = self._executor(need, count)
@@ -172,18 +124,18 @@ class SlurmEngine:
             ) from error
         job = elements[0].job_id.partition("_")[0]
         StartedJob(choice=self._choice, job=job, need=need).write(self._out)
+        self._followed.append(job)
         self._console.print(
             f"submitted Slurm job {job}: {counted(count, 'worker')} for "
             f"{counted(len(requests), 'run')}; logs go to {self._folder}",
             soft_wrap=True,
         )
-        return str(job)
 
     def _executor(self, need: Need, count: int) -> "SlurmExecutor":
         from submitit import SlurmExecutor
 
         # `exec`: then signals for the script reach the worker, and Slurm waits for it to stop.
-        executor = SlurmExecutor(self._folder, python=f"exec {shlex.quote(sys.executable)}")
+        executor = SlurmExecutor(str(self._folder), python=f"exec {shlex.quote(sys.executable)}")
         gpus = {"gpus_per_node": need.gpus} if need.gpus else {}
         setup = {"setup": list(self._options.setup)} if self._options.setup else {}
         executor.update_parameters(
