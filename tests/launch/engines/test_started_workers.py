@@ -4,7 +4,7 @@ What schedulers answer is made up here; tests of each engine ask real ones.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import StringIO
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.engines import ray, slurm
+from mlagentbench.launch.engines import cluster, ray, slurm
 from mlagentbench.launch.engines.engine import EngineOptions, choose_engine
 from mlagentbench.launch.engines.ray import RayEngine
 from mlagentbench.launch.engines.slurm import SlurmEngine
@@ -41,6 +41,7 @@ class MadeUpSlurm:
         self.submitted: list[int] = []
         self.cancelled: list[str] = []
         self.followed: list[Sequence[str]] = []
+        self.asked_for: list[str] = []
 
     def answer(self, *command: str) -> "CompletedProcess[str]":
         if command[0] == "scancel":
@@ -48,21 +49,31 @@ class MadeUpSlurm:
             self.cancelled.append(command[-1])
             return CompletedProcess(command, 0, "", "")
         assert "--array" in command and command[command.index("--name") + 1] == "mlagentbench"
-        states = self.states.get(command[command.index("--jobs") + 1])
+        job = command[command.index("--jobs") + 1]
+        self.asked_for.append(job)
+        states = self.states.get(job)
         if states is None:
             return CompletedProcess(
                 command, 1, "", "slurm_load_jobs error: Invalid job id specified"
             )
         return CompletedProcess(command, 0, states, "")
 
-    def submit(self, _engine: object, _requests: object, _need: object, count: int) -> str:
+    def executor(self, _engine: object, _need: object, count: int) -> "MadeUpSlurm":
         self.submitted.append(count)
-        return "99"
+        return self
 
-    def follow(self, _engine: object, jobs: Sequence[str], _requests: object) -> int:
-        """Runs are left only if nothing was submitted for them."""
-        self.followed.append(list(jobs))
-        return 0 if self.submitted else len(RUNS)
+    def map_array(self, *_given: object) -> list[Any]:
+        return [type("Element", (), {"job_id": "99_0"})()]
+
+    def follow(
+        self, _out: object, runs: Sequence[RunRequest], working: Callable[[], bool], _to: object
+    ) -> Sequence[RunRequest]:
+        """All jobs end; runs are left only if nothing was submitted for them."""
+        self.states.clear()
+        self.asked_for.clear()
+        assert not working()
+        self.followed.append(list(self.asked_for))
+        return [] if self.submitted else runs
 
 
 @pytest.fixture
@@ -72,9 +83,9 @@ def queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MadeUpSlurm:
     monkeypatch.setenv("PATH", str(tmp_path))
     made_up = MadeUpSlurm()
     monkeypatch.setattr(slurm, "_slurm", made_up.answer)
-    monkeypatch.setattr(slurm, "need_of_worker", lambda _requests: LARGE)
-    monkeypatch.setattr(SlurmEngine, "_submit", lambda *given: made_up.submit(*given))
-    monkeypatch.setattr(SlurmEngine, "_follow", lambda *given: made_up.follow(*given))
+    monkeypatch.setattr(cluster, "need_of_worker", lambda _requests: LARGE)
+    monkeypatch.setattr(cluster, "follow", made_up.follow)
+    monkeypatch.setattr(SlurmEngine, "_executor", lambda *given: made_up.executor(*given))
     return made_up
 
 
@@ -88,7 +99,7 @@ def test_slurm_gets_the_workers_that_are_missing(tmp_path: Path, queue: MadeUpSl
     queue.states = {"1": "RUNNING\n", "3": "RUNNING\n", "4": "RUNNING\nPENDING\n"}
     SlurmEngine(options(tmp_path, "slurm", 100)).execute(RUNS)
     assert queue.submitted == [97] and queue.followed == [["4", "3", "99"]]
-    assert {one.job for one in started_jobs(tmp_path)} == {"1", "3", "4"}
+    assert {one.job for one in started_jobs(tmp_path)} == {"1", "3", "4", "99"}
 
 
 def test_slurm_gets_workers_when_enough_were_there_and_ended(
@@ -97,7 +108,7 @@ def test_slurm_gets_workers_when_enough_were_there_and_ended(
     started(tmp_path, "slurm", "3", LARGE)
     queue.states = {"3": "RUNNING\nRUNNING\n"}
     SlurmEngine(options(tmp_path, "slurm", 2)).execute(RUNS)
-    assert queue.followed == [["3"], ["99"]] and queue.submitted == [2]
+    assert queue.followed == [["3"], ["3", "99"]] and queue.submitted == [2]
 
 
 class MadeUpRay:
@@ -118,10 +129,10 @@ class MadeUpRay:
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> MadeUpRay:
+def actors(monkeypatch: pytest.MonkeyPatch) -> MadeUpRay:
     made_up = MadeUpRay()
     monkeypatch.setattr(ray, "_require_ray", lambda: None)
-    monkeypatch.setattr(ray, "need_of_worker", lambda _requests: LARGE)
+    monkeypatch.setattr(cluster, "need_of_worker", lambda _requests: LARGE)
     monkeypatch.setattr(RayEngine, "_ray", made_up)
     monkeypatch.setattr(RayEngine, "_actors", lambda _self: ["worker-0", "worker-1", "worker-2"])
     return made_up
@@ -129,22 +140,22 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> MadeUpRay:
 
 @pytest.mark.parametrize(("given", "missing"), [(LARGE, 97), (SMALL, 100)])
 def test_ray_gets_the_workers_that_are_missing(
-    given: Need, missing: int, tmp_path: Path, cluster: MadeUpRay, monkeypatch: pytest.MonkeyPatch
+    given: Need, missing: int, tmp_path: Path, actors: MadeUpRay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started(tmp_path, "ray", "ab", given)
     counts: list[int] = []
     monkeypatch.setattr(RayEngine, "_start", lambda _self, _runs, _need, n: counts.append(n))
-    monkeypatch.setattr(ray, "follow", lambda *_: ())
+    monkeypatch.setattr(cluster, "follow", lambda *_: ())
     RayEngine(options(tmp_path, "ray", 100)).execute(RUNS)
     assert counts == [missing]
 
 
 def test_an_actor_that_ends_meanwhile_keeps_no_other_from_being_stopped(
-    tmp_path: Path, cluster: MadeUpRay
+    tmp_path: Path, actors: MadeUpRay
 ) -> None:
     started(tmp_path, "ray", "ab")
     RayEngine(options(tmp_path, "ray", 1)).cancel()
-    assert cluster.stopped == ["worker-0", "worker-2"] and not started_jobs(tmp_path)
+    assert actors.stopped == ["worker-0", "worker-2"] and not started_jobs(tmp_path)
 
 
 def test_an_engine_that_is_gone_keeps_no_other_from_being_cancelled(
