@@ -7,6 +7,7 @@
 #                                  TAR is its file system, made if there is none (half a minute)
 # No container registry is needed, and containers have no network.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/end_processes.bash"
 
 verb=${1:?install, start, stop or image}
 case $verb in
@@ -28,12 +29,7 @@ start)
 stop)
   dir=$(realpath "${2:?a directory}")
   pid=$(cat "$dir/dockerd.pid" 2>/dev/null) || exit 0
-  kill "$pid" 2>/dev/null || true
-  for _ in $(seq 160); do
-    kill -0 "$pid" 2>/dev/null || exit 0
-    sleep 0.25
-  done
-  kill -9 "$pid" 2>/dev/null || true
+  end_processes 40 "$pid"
   ;;
 image)
   name=${2:?an image name}; tar=${3:?a file}

@@ -9,6 +9,7 @@
 # not, so `ray start` is run without that. What connects to the cluster needs RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0,
 # which has Ray keep 127.0.0.1 there.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/end_processes.bash"
 python=${PYTHON:-python3}
 as_is='
 from ray._private import services
@@ -57,14 +58,7 @@ stop)
   dir=$(realpath "$dir")
   pids=$(cat "$dir"/*.pid "$dir"/*.raylet 2>/dev/null || true)
   # shellcheck disable=SC2086 # one word a process
-  kill $pids 2>/dev/null || true
-  for _ in $(seq 80); do
-    # shellcheck disable=SC2086
-    kill -0 $pids 2>/dev/null || exit 0
-    sleep 0.25
-  done
-  # shellcheck disable=SC2086
-  kill -9 $pids 2>/dev/null || true
+  end_processes 20 $pids
   ;;
 *)
   echo "ray.sh: $verb is not start or stop" >&2; exit 2

@@ -5,6 +5,7 @@
 #   slurm.sh stop DIR          stop them, with what their jobs left behind
 # A node dies by: kill -9 "$(cat DIR/n1.pid)". Its jobs' slurmstepds stay, as on a real cluster.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/end_processes.bash"
 
 conf() { # DIR NODES PORT
   cat <<CONF
@@ -90,18 +91,11 @@ stop)
   timeout 10 scancel --signal=KILL --full --user=root 2>/dev/null || true
   pids=$(cat "$dir"/*.pid 2>/dev/null || true)
   # shellcheck disable=SC2086 # one word a process
-  kill $pids 2>/dev/null || true
+  end_processes 10 $pids
   # A killed slurmd leaves its slurmstepds.
   for stepd in $(pgrep -x slurmstepd || true); do
     tr '\0' '\n' <"/proc/$stepd/environ" 2>/dev/null | grep -qx "SLURM_CONF=$SLURM_CONF" && kill -9 "$stepd" || true
   done
-  for _ in $(seq 40); do
-    # shellcheck disable=SC2086
-    kill -0 $pids 2>/dev/null || exit 0
-    sleep 0.25
-  done
-  # shellcheck disable=SC2086
-  kill -9 $pids 2>/dev/null || true
   ;;
 *)
   echo "slurm.sh: $verb is not install, start or stop" >&2; exit 2

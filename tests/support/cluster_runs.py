@@ -137,3 +137,36 @@ def finished(
     printed = runs.printed.read_text()
     assert code in codes, printed
     return printed
+
+
+def interrupted(
+    runs: ClusterRuns, options: Sequence[str], follows: str
+) -> tuple[str, list[RunDirectory]]:
+    """Follow workers that are there, then Ctrl-C: what it printed, and runs stopped in a step."""
+    driver = runs.start(*options)
+    wait_for(follows, lambda: follows in runs.printed.read_text())
+    wait_for("a run is at its beginning", lambda: runs.in_a_step(at_most=1))
+    driver.send_signal(signal.SIGINT)
+    printed = finished(driver, runs, (130,))
+    assert runs.count("running") == 0 and runs.count("done") < runs.runs
+    stopped = runs.stopped()
+    assert stopped, "no run was stopped in the middle"
+    return printed, stopped
+
+
+def cancelled(runs: ClusterRuns, options: Sequence[str]) -> None:
+    """Begin again, and have another command cancel it."""
+    driver = runs.start(*options)
+    runs.wait_until("running", 1)
+    done = runs.command("jobs", "cancel", str(runs.out))
+    assert done.returncode == 0, done.stderr
+    finished(driver, runs, (1,))
+    assert runs.count("running") == 0 and runs.count("cancelled") > 0
+
+
+def resumed(runs: ClusterRuns, options: Sequence[str], stopped: Sequence[RunDirectory]) -> str:
+    """Finish all runs, also those that were stopped; returns what was printed."""
+    printed = finished(runs.start(*options), runs)
+    assert runs.count("done") == runs.runs
+    assert all(len(runs.places(run)) > 1 for run in stopped), "they were not resumed"
+    return printed

@@ -1,7 +1,6 @@
 """Slurm as an engine, on a real one: leaving and coming back, stopping, time limits, mailboxes."""
 
 import re
-import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
-from cluster_runs import ClusterRuns, finished, killed
+from cluster_runs import ClusterRuns, cancelled, finished, interrupted, killed, resumed
 from inspect_ai.model import ModelOutput
 from real_engines import SlurmCluster, slurm_cluster, wait_for
 from scripted_model import scripted_by, tool_call
@@ -43,28 +42,12 @@ def test_the_driver_leaves_and_comes_back(
     killed(first)
     [job] = {element.partition("_")[0] for element in slurm.elements()}
 
-    second = runs.start(*options)
     follows = f"following Slurm job {job}, which is there already"
-    wait_for(follows, lambda: follows in runs.printed.read_text())
-    wait_for("a run is at its beginning", lambda: runs.in_a_step(at_most=1))
-    second.send_signal(signal.SIGINT)
-    printed = finished(second, runs, (130,))
-    assert f"cancelled Slurm job {job}" in printed
+    printed, stopped = interrupted(runs, options, follows)
+    assert f"cancelled Slurm job {job}" in printed and slurm.elements() == []
+    cancelled(runs, options)
     assert slurm.elements() == []
-    assert runs.count("running") == 0 and runs.count("done") < 8
-    stopped = runs.stopped()
-    assert stopped, "no run was stopped in the middle"
-
-    third = runs.start(*options)
-    runs.wait_until("running", 1)
-    cancelled = runs.command("jobs", "cancel", str(runs.out))
-    assert cancelled.returncode == 0, cancelled.stderr
-    finished(third, runs, (1,))
-    assert slurm.elements() == [] and runs.count("cancelled") > 0
-
-    printed = finished(runs.start(*options), runs)
-    assert runs.count("done") == 8 and "[1/" in printed
-    assert all(len(runs.places(run)) > 1 for run in stopped), "they were not resumed"
+    assert "[1/" in resumed(runs, options, stopped)
     assert len(list((runs.out / "jobs").glob("slurm-*.json"))) == 1, "ended jobs are not forgotten"
     assert list((runs.out / "jobs" / "slurm").glob("*_log.out"))
 
