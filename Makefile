@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 RULES  := tests/test_layout.py tests/test_language.py tests/test_docs.py tests/test_version.py
 
 help:
-	@echo "make demo    run baseline, nop, oracle and a recorded agent on mini tasks, and print the table"
+	@echo "make demo    run baseline, nop, oracle and a recorded agent on mini tasks, and print the table; SANDBOX=docker runs them in containers"
 	@echo "make check   lint, types, and the rules of layout, language and docs"
 	@echo "make fast    tests that need neither much time nor a browser: under 3 minutes on 2 cores"
 	@echo "make test    all tests: about 20 minutes on 2 cores"

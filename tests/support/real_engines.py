@@ -84,11 +84,6 @@ class SlurmCluster:
         """Kill the slurmd of a node with SIGKILL; its jobs do not notice."""
         os.kill(int((self._directory / f"{node}.pid").read_text()), signal.SIGKILL)
 
-    def start_daemon(self, node: str) -> None:
-        subprocess.run(["slurmd", "-f", self.variables["SLURM_CONF"], "-N", node], check=True)
-        idle = ("sinfo", "--noheader", "--nodes", node, "--format", "%t")
-        wait_for(f"{node} is back", lambda: self.ask(*idle).strip() in ("idle", "mix", "alloc"))
-
     def step_daemons(self, node: str) -> list[psutil.Process]:
         """The slurmstepds of a node; what they run knows the names of its cluster and node."""
         wanted = {**self.variables, "SLURMD_NODENAME": node}

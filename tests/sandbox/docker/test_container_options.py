@@ -1,5 +1,6 @@
 """What needs no engine: options, base images, wheels, and errors that say what to do."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ from mlagentbench.errors import UsageError
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.machine.gpus import Gpu
 from mlagentbench.sandbox.base import Bind, SandboxSpec
-from mlagentbench.sandbox.docker.container_engine import find_engine
+from mlagentbench.sandbox.docker import container
+from mlagentbench.sandbox.docker.container_engine import ContainerEngine, find_engine
 from mlagentbench.sandbox.docker.container_options import ContainerOptions
 from mlagentbench.sandbox.docker.images import image_build
 from mlagentbench.sandbox.docker.wheelhouse import BasePython
@@ -20,7 +22,7 @@ def words(spec: SandboxSpec) -> list[str]:
 
 
 def test_gpus_and_cores_are_those_of_the_slot(tmp_path: Path) -> None:
-    gpus = tuple(Gpu(uuid=f"GPU-{n}", minor=n, name="A", memory=1) for n in (0, 1))
+    gpus = tuple(Gpu(uuid=f"GPU-{n}", minor=n, name="A") for n in (0, 1))
     said = words(SandboxSpec(workspace=tmp_path, python_env=tmp_path, gpus=gpus, cores=(2, 3)))
     assert said[said.index("--gpus") + 1] == '"device=GPU-0,GPU-1"'
     assert said[said.index("--cpuset-cpus") + 1] == "2,3"
@@ -31,6 +33,16 @@ def test_any_path_can_be_bound(tmp_path: Path) -> None:
     bind = Bind(source=Path("/a,b:c"), target="/workspace/d")
     said = words(SandboxSpec(workspace=tmp_path, python_env=tmp_path, binds=(bind,)))
     assert 'type=bind,"src=/a,b:c",dst=/workspace/d,readonly' in said
+
+
+def test_the_helper_is_found_at_any_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(container, "NOEXEC_PROGRAM", Path("/a,b/program.py"))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    said = container._helper(ContainerEngine(program="docker"), "base")
+    assert said is not None
+    mount = said[said.index("--mount") + 1]
+    assert mount == 'type=bind,"src=/a,b/program.py",dst=/run/program.py,readonly'
+    assert said[-1] == "/run/program.py"
 
 
 def test_wheels_are_those_of_the_image(tmp_path: Path) -> None:

@@ -2,16 +2,21 @@
 
 import asyncio
 import os
+import re
 import socket
 import sys
 import tempfile
+import time
 from pathlib import Path
 
+import psutil
 import pytest
+from real_engines import wait_for
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.sandbox.base import SandboxSpec
 from mlagentbench.sandbox.docker import container as container_module
+from mlagentbench.sandbox.docker import container_engine
 from mlagentbench.sandbox.docker.container import Container
 from mlagentbench.sandbox.docker.container_engine import ContainerEngine
 from mlagentbench.sandbox.docker.images import TaskImage
@@ -33,6 +38,14 @@ if sys.argv[1] == "run":
         time.sleep(3)
 """
 """An engine whose container is a process that connects like an executor."""
+HANGS = """#!/bin/sh
+case "$1" in
+HANGING)
+    echo $$ >>"$(dirname "$0")/processes"
+    exec sleep 60 ;;
+esac
+"""
+"""An engine that does not answer some commands."""
 
 
 @pytest.fixture
@@ -45,8 +58,12 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def failing_engine(directory: Path, says: str) -> ContainerEngine:
+    return make_engine(directory, CONNECTS.replace("SAYS", says))
+
+
+def make_engine(directory: Path, script: str) -> ContainerEngine:
     program = directory / "docker"
-    program.write_text(CONNECTS.replace("SAYS", says))
+    program.write_text(script)
     program.chmod(0o755)
     return ContainerEngine(program=str(program))
 
@@ -91,6 +108,37 @@ def test_a_container_that_cannot_be_looked_into(
     reason, left = start(failing_engine(tmp_path, "ready"), tmp_path)
     assert "cannot look into" in reason
     assert (left, list(temporary.iterdir())) == (set(), [])
+
+
+@pytest.mark.parametrize(
+    ("hanging", "expected"),
+    [
+        ("run", "container .* did not start in time"),
+        ("run | rm", "cannot remove container .*: docker does not answer"),
+    ],
+)
+def test_an_engine_that_hangs(
+    tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch, hanging: str, expected: str
+) -> None:
+    monkeypatch.setattr(container_module, "START_TIMEOUT", 0.5)
+    monkeypatch.setattr(container_engine, "_QUICK", 0.5)
+    children = set(psutil.Process().children())
+    began = time.monotonic()
+    reason, left = start(make_engine(tmp_path, HANGS.replace("HANGING", hanging)), tmp_path)
+    assert re.search(expected, reason)
+    assert time.monotonic() - began < 20
+    assert (left, list(temporary.iterdir())) == (set(), [])
+    processes = [int(pid) for pid in (tmp_path / "processes").read_text().split()]
+    assert len(processes) == len(hanging.split("|"))
+    wait_for("its processes are gone", lambda: not any(map(is_running, processes)), 10)
+    assert set(psutil.Process().children()) <= children
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_files_that_cannot_be_written(

@@ -68,7 +68,7 @@ def test_three_tasks_from_start_to_grade(tmp_path: Path, variables: dict[str, st
 
 
 def test_a_killed_run_becomes_what_it_is_in_bubblewrap(
-    tmp_path: Path, variables: dict[str, str], kept_home: Path
+    tmp_path: Path, variables: dict[str, str]
 ) -> None:
     course = react(tmp_path)
     in_bubblewrap = {**variables, "MLAGENTBENCH_SANDBOX": "bubblewrap"}

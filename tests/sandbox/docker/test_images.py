@@ -24,7 +24,7 @@ case "$*" in
 commit*) echo "$here" | tee "$here/built" ;;
 rm*) ;;
 *has_pip*) echo '{FACTS}' ;;
-run*) echo '{{}}' ;;
+run*) echo "$@" >"$here/install"; echo '{{}}' ;;
 *) exit 3 ;;
 esac 2>/dev/null
 """
@@ -65,6 +65,16 @@ def test_machines_that_share_a_home_have_the_same_image(make_engine: MakeEngine)
     assert ImageEnvs(second, "base", "docker").find(()) == other
     image = image_of(facts.parent)
     assert (image.tag, image.base) == (f"mlagentbench-env:{facts.parent.name}", "sha256:base")
+
+
+def test_packages_are_installed_from_a_home_at_any_path(
+    make_engine: MakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLAGENTBENCH_HOME", str(tmp_path / "a,b"))
+    engine = make_engine("first")
+    built(engine)
+    said = Path(engine.program).with_name("install").read_text()
+    assert f'--mount type=bind,"src={tmp_path}/a,b/' in said
 
 
 def test_base_images_with_volumes_are_refused(make_engine: MakeEngine) -> None:

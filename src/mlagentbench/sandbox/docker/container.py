@@ -25,9 +25,9 @@ from mlagentbench.errors import RunFailed
 from mlagentbench.fs import chown_tree, disk_trouble
 from mlagentbench.guest import GUEST
 from mlagentbench.records import Record
-from mlagentbench.sandbox.base import SandboxSpec
-from mlagentbench.sandbox.docker.container_engine import LABEL, ContainerEngine
-from mlagentbench.sandbox.docker.container_options import ContainerOptions, etc_files
+from mlagentbench.sandbox.base import Bind, SandboxSpec
+from mlagentbench.sandbox.docker.container_engine import CONTAINER_NAME, LABEL, ContainerEngine
+from mlagentbench.sandbox.docker.container_options import ContainerOptions, bind_option, etc_files
 from mlagentbench.sandbox.docker.container_view import ContainerView
 from mlagentbench.sandbox.docker.images import TaskImage
 from mlagentbench.sandbox.executor.executor_instance import (
@@ -52,7 +52,7 @@ _EXTRA = 0.2
 class LeftContainer(Record):
     """`sandbox.json`: the container that a killed harness may have left behind."""
 
-    container: str = Field(pattern=rf"^{LABEL}-[0-9]+-[0-9a-f]{{8}}$")
+    container: str = Field(pattern=f"^{CONTAINER_NAME}$")
 
     @classmethod
     def read(cls, written: bytes) -> Self:
@@ -98,7 +98,7 @@ class Container(ExecutorInstance):
             command = _executor_command(spec, own_uid=uid is not None, filtered=_FILTER in files)
             call = ["--entrypoint", command[0], image.tag, *command[1:]]
             try:
-                with anyio.CancelScope(shield=True):
+                with anyio.fail_after(START_TIMEOUT, shield=True):
                     await _launch(engine, directory, [*options.words(files), *call])
                 async with asyncio.timeout(START_TIMEOUT):
                     container = cls(await _accepted(listener, engine, name), name)
@@ -111,10 +111,11 @@ class Container(ExecutorInstance):
                     try:
                         await to_thread.run_sync(engine.remove_container, name)
                     finally:
+                        rmtree(directory, ignore_errors=True)
                         if container is not None:
                             container._forget()
                 if isinstance(error, TimeoutError):
-                    raise RunFailed("sandbox", "the executor did not answer in time") from error
+                    raise RunFailed("sandbox", f"container {name} did not start in time") from error
                 raise
         return container
 
@@ -166,8 +167,7 @@ to a harness, and ends. An engine would keep a container that it created and cou
 
 async def _launch(engine: ContainerEngine, directory: Path, words: list[str]) -> None:
     done = await run_command(["sh", "-c", _LAUNCH, str(directory), engine.program, "run", *words])
-    if done.exit_code:
-        raise RunFailed("sandbox", f"{engine.name} run failed: {done.last_lines(3)}")
+    engine.require_success("run", done)
 
 
 def _make_files(
@@ -238,14 +238,14 @@ def _helper(engine: ContainerEngine, base: str) -> list[str] | None:
     """
     if os.geteuid() == 0:
         return None
+    place = f"/run/{NOEXEC_PROGRAM.name}"
     return [
         *(engine.program, "run", "--rm", "--pid", "host", "--network", "none", "--read-only"),
         *("--no-healthcheck", "--pull", "never"),
         *(word for one in ("SYS_ADMIN", "SYS_CHROOT", "SYS_PTRACE") for word in ("--cap-add", one)),
         *("--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined"),
-        *("--mount", f"type=bind,src={NOEXEC_PROGRAM},dst=/run/{NOEXEC_PROGRAM.name},readonly"),
-        *("--user", "0", "--entrypoint", "python3", base),
-        *("-I", "-S", f"/run/{NOEXEC_PROGRAM.name}"),
+        *bind_option(Bind(source=NOEXEC_PROGRAM, target=place)),
+        *("--user", "0", "--entrypoint", "python3", base, "-I", "-S", place),
     ]
 
 

@@ -1,6 +1,7 @@
 """The container engine, by its command line: docker, or podman, which has the same options."""
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -16,6 +17,8 @@ ENGINE = "MLAGENTBENCH_CONTAINER_ENGINE"
 """The environment variable that names the program of the engine."""
 LABEL = "mlagentbench"
 """What all our containers are labelled with; images have their facts in labels below it."""
+CONTAINER_NAME = rf"{LABEL}-([0-9]+)-[0-9a-f]{{8}}"
+"""The names of containers that are sandboxes; the number is the process of their harness."""
 _ENGINES = ("docker", "podman")
 _ADDRESSES = ("DOCKER_HOST", "CONTAINER_HOST")
 _QUICK = 30.0
@@ -40,10 +43,13 @@ class ContainerEngine(Record):
     async def need(self, *arguments: str, lock: int | None = None) -> str:
         """What a command prints; RunFailed if it fails."""
         done = await self.run(*arguments, lock=lock)
-        if done.exit_code:
-            said = done.last_lines(3)
-            raise RunFailed("sandbox", f"{self.name} {arguments[0]} failed: {said}")
+        self.require_success(arguments[0], done)
         return done.stdout.strip()
+
+    def require_success(self, command: str, done: FinishedCommand) -> None:
+        """RunFailed if this command of the engine has failed."""
+        if done.exit_code:
+            raise RunFailed("sandbox", f"{self.name} {command} failed: {done.last_lines(3)}")
 
     def ask(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command that takes no time, where there is no event loop."""
@@ -62,7 +68,10 @@ class ContainerEngine(Record):
 
     def remove_container(self, name: str) -> None:
         """Kill and remove a container with its anonymous volumes, if it is still there."""
-        done = self.ask("rm", "--force", "--volumes", name)
+        try:
+            done = self.ask("rm", "--force", "--volumes", name)
+        except UsageError as error:
+            raise RunFailed("sandbox", f"cannot remove container {name}: {error}") from error
         said = done.stderr.lower()
         if not done.returncode or "no such container" in said:
             return
@@ -80,12 +89,11 @@ class ContainerEngine(Record):
 
     def remove_leftovers(self) -> None:
         """Remove containers that do not run and whose harness is gone."""
-        mark = '{{.Names}} {{.Label "LABEL"}}'.replace("LABEL", LABEL)
         which = [f"status={state}" for state in ("created", "exited", "dead")]
         filters = [word for one in (f"label={LABEL}", *which) for word in ("--filter", one)]
-        for line in self.ask("ps", "--all", *filters, "--format", mark).stdout.splitlines():
-            name, _, owner = line.partition(" ")
-            if not Path("/proc", owner).exists():
+        for name in self.ask("ps", "--all", *filters, "--format", "{{.Names}}").stdout.split():
+            found = re.fullmatch(CONTAINER_NAME, name)
+            if found is not None and not Path("/proc", found[1]).exists():
                 self.remove_container(name)
 
     @property

@@ -77,14 +77,15 @@ class ContainerOptions:
 
     def _mounts(self, files: dict[str, Path]) -> Iterator[str]:
         for target, source in files.items():
-            yield from _bind(Bind(source=source, target=target))
+            yield from bind_option(Bind(source=source, target=target))
         may_write = self.spec.machine_code == "any"
         workspace = Bind(source=self.spec.workspace, target=WORKSPACE, writable=may_write)
         for bind in (workspace, *self.spec.binds):
-            yield from _bind(bind)
+            yield from bind_option(bind)
 
 
-def _bind(bind: Bind) -> tuple[str, str]:
+def bind_option(bind: Bind) -> tuple[str, str]:
+    """The --mount for one path of the host."""
     writable = () if bind.writable else ("readonly",)
     return _mount("type=bind", f"src={bind.source}", f"dst={bind.target}", *writable)
 

@@ -28,7 +28,9 @@ from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.home import holding, images_dir, wheels_dir
 from mlagentbench.records import Record
+from mlagentbench.sandbox.base import Bind
 from mlagentbench.sandbox.docker.container_engine import LABEL, ContainerEngine
+from mlagentbench.sandbox.docker.container_options import bind_option
 from mlagentbench.sandbox.docker.wheelhouse import BasePython, download_wheels
 from mlagentbench.sandbox.executor.places import ENVIRONMENT
 from mlagentbench.tasks.python_env.env import (
@@ -262,11 +264,11 @@ class _Build:
     ) -> dict[str, str]:
         """Install the packages in a container; returns their versions."""
         network = () if image_build() == "network" else ("--network", "none")
-        mount = f"type=bind,src={self._given},dst={_GIVEN},readonly"
+        mount = bind_option(Bind(source=self._given, target=_GIVEN))
         labels = ("--name", self._container, "--label", f"{LABEL}.build={self._container}")
         script = _script(wanted, added, options)
         command = ("--entrypoint", "sh", self._base, "-ec", script)
-        how = ("--pull", "never", *network, "--mount", mount, *labels)
+        how = ("--pull", "never", *network, *mount, *labels)
         self._announce("installing packages in a container")
         done = await self._engine.run("run", *how, *command, lock=self._lock)
         if done.exit_code:
