@@ -1,13 +1,12 @@
 """What nvidia-smi says, from a fake one on PATH."""
 
-import os
 from pathlib import Path
 
 import pytest
 from fake_nvidia_smi import listing, write_fake_nvidia_smi
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.machine.gpus import all_gpus, chosen_gpus, parse_listing
+from mlagentbench.machine.gpus import all_gpus, chosen_gpus, parse_listing, usable_gpus
 
 
 def test_the_gpus_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -15,7 +14,6 @@ def test_the_gpus_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     first, second = all_gpus()
     assert (first.minor, second.minor) == (2, 0)
     assert first.name == "NVIDIA A100-SXM4-40GB"
-    assert first.memory == 40960 * 2**20
     assert first.uuid != second.uuid and first.uuid.startswith("GPU-")
 
 
@@ -27,6 +25,18 @@ def test_without_nvidia_smi_or_a_driver_there_is_none(
     (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho no driver\nexit 9\n")
     (tmp_path / "nvidia-smi").chmod(0o755)
     assert all_gpus() == ()
+
+
+def test_a_gpu_without_a_device_file_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_fake_nvidia_smi(tmp_path, monkeypatch, minors=(0, 1))
+    listed = tmp_path / "gpus.xml"
+    without = listed.read_text().replace("<minor_number>0<", "<minor_number>N/A<")
+    listed.write_text(without)
+    assert [gpu.minor for gpu in usable_gpus()] == [1]
+    assert [gpu.minor for gpu in usable_gpus("1")] == [1]
+    assert usable_gpus("0") == ()
 
 
 def test_what_cannot_be_read_is_no_list_of_gpus() -> None:
@@ -44,4 +54,3 @@ def test_what_cannot_be_read_is_no_list_of_gpus() -> None:
 def test_visible_devices_are_read_as_cuda_does(visible: str, minors: list[int]) -> None:
     gpus = parse_listing(listing((4, 5)).encode())
     assert [gpu.minor for gpu in chosen_gpus(visible, gpus)] == minors
-    assert os.environ.get("CUDA_VISIBLE_DEVICES") is None

@@ -26,7 +26,7 @@ OTHER_USER = 61000
 GB = 10**9
 CORES = sorted(os.sched_getaffinity(0))
 ONE, ALL = Need(cpus=1, memory=GB), Need(cpus=1024, memory=GB)
-GPUS = tuple(Gpu(uuid=f"GPU-{n}", minor=n, name="A100", memory=2**30) for n in range(2))
+GPUS = tuple(Gpu(uuid=f"GPU-{n}", minor=n, name="A100") for n in range(2))
 MACHINE = Allocation(pool="machine", cores=(0, 1, 2, 3), cpus=4, memory=10 * GB, gpus=GPUS)
 
 needs_two_cores = pytest.mark.skipif(len(CORES) < 2, reason="needs two cores")

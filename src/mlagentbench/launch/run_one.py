@@ -88,7 +88,8 @@ def start_run(task_path: str, settings: dict[str, Any]) -> Solver:
             request, out = await request_of_inspect(task_path, chosen, state.epoch)
         batch.shares[state.uuid] = _join_plan(batch)
         with batch.slot_if_opened(state.uuid):
-            await _wait_for_slot(request, out, batch, state.uuid)
+            with _failure_noted(request.directory(out)):
+                await _wait_for_slot(request, out, batch, state.uuid)
             context = await _begin(request, out, batch, state)
         state.completed = context is None
         if context is not None:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
-from mlagentbench.machine.gpus import Gpu, all_gpus, chosen_gpus
+from mlagentbench.machine.gpus import Gpu, usable_gpus
 from mlagentbench.records import Record
 
 NAME = "MLAGENTBENCH_ALLOCATION"
@@ -63,13 +63,12 @@ def allocation(environ: Mapping[str, str] = os.environ) -> Allocation:
 def _whole_machine(environ: Mapping[str, str]) -> Allocation:
     cores, limits = _affinity(), cgroup_limits()
     memory = total_memory()
-    gpus = _visible_gpus(environ)
     return Allocation(
         pool=WHOLE_MACHINE,
         cores=cores,
         cpus=min(len(cores), limits.cpus or len(cores)),
         memory=min(memory, limits.memory or memory),
-        gpus=gpus,
+        gpus=usable_gpus(environ.get("CUDA_VISIBLE_DEVICES")),
         cgroup=limits.path,
     )
 
@@ -82,7 +81,7 @@ def _by_variables(name: str, environ: Mapping[str, str]) -> Allocation:
         cores=whole.cores,
         cpus=_number(environ, CPUS) or whole.cpus,
         memory=_number(environ, MEMORY) or whole.memory,
-        gpus=whole.gpus if visible is None else chosen_gpus(visible, all_gpus()),
+        gpus=whole.gpus if visible is None else usable_gpus(visible),
     )
 
 
@@ -125,12 +124,7 @@ def _slurm_gpus(environ: Mapping[str, str]) -> tuple[Gpu, ...]:
     """None unless Slurm gave some: without its constraints a job sees all of the machine's."""
     names = ("CUDA_VISIBLE_DEVICES", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS")
     visible = next((environ[name] for name in names if environ.get(name)), "")
-    return chosen_gpus(visible, all_gpus()) if visible else ()
-
-
-def _visible_gpus(environ: Mapping[str, str]) -> tuple[Gpu, ...]:
-    visible = environ.get("CUDA_VISIBLE_DEVICES")
-    return all_gpus() if visible is None else chosen_gpus(visible, all_gpus())
+    return usable_gpus(visible) if visible else ()
 
 
 def _number(environ: Mapping[str, str], name: str) -> int | None:

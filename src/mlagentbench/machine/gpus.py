@@ -16,16 +16,21 @@ from mlagentbench.records import Record
 COMMAND = "nvidia-smi"
 TIMEOUT = 60.0
 """Seconds; the driver may have to be loaded first."""
-_MEBIBYTE = 2**20
+UNKNOWN = "N/A"
 
 
 class Gpu(Record):
-    """A GPU: its device file is /dev/nvidiaMINOR, and its memory is in bytes."""
+    """A GPU. Its device file is /dev/nvidiaMINOR; in WSL2, for one, it has none of its own."""
 
     uuid: str
-    minor: int
+    minor: int | None
     name: str
-    memory: int
+
+
+def usable_gpus(visible: str | None = None) -> tuple[Gpu, ...]:
+    """The GPUs that runs can be given: of all, or of those that are visible, all with a file."""
+    gpus = all_gpus() if visible is None else chosen_gpus(visible, all_gpus())
+    return tuple(gpu for gpu in gpus if gpu.minor is not None)
 
 
 def all_gpus() -> tuple[Gpu, ...]:
@@ -53,14 +58,11 @@ def parse_listing(listing: bytes) -> tuple[Gpu, ...]:
 
 
 def _gpu(element: ElementTree.Element) -> Gpu:
-    size, _, unit = _text(element, "fb_memory_usage/total").partition(" ")
-    if unit != "MiB":
-        raise ValueError(f"memory in {unit!r} instead of MiB")
+    minor = _text(element, "minor_number")
     return Gpu(
         uuid=_text(element, "uuid"),
-        minor=int(_text(element, "minor_number")),
+        minor=None if minor == UNKNOWN else int(minor),
         name=_text(element, "product_name"),
-        memory=int(size) * _MEBIBYTE,
     )
 
 

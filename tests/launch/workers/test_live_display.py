@@ -55,7 +55,7 @@ def test_cores_waiting_runs_and_slots_in_use_are_shown() -> None:
         RunDirectory(Path("/out"), Path(f"runs/numbers/mini/slow-0a0a0a0a/none/{epoch}"))
         for epoch in (1, 2)
     )
-    gpu = Gpu(uuid="GPU-1", minor=3, name="A100", memory=2**30)
+    gpu = Gpu(uuid="GPU-1", minor=3, name="A100")
     terminal = StringIO()
     live = LiveProgress(Terminal(file=terminal, force_terminal=True, width=160), total=2)
     need = Need(cpus=1, memory=10**9)
