@@ -16,8 +16,11 @@ from wire_servers import WireServer
 from mlagentbench.errors import UsageError
 from mlagentbench.launch.inspect_task import MAX_RETRIES, registered_task
 from mlagentbench.launch.request import RunSettings, SuiteRequest
+from mlagentbench.launch.resume import ResumeOptions, resume_runs
 from mlagentbench.launch.suite import run_suite
 from mlagentbench.limit_table import BudgetLimits
+from mlagentbench.models.sharing.plan_limits import PlanLimits
+from mlagentbench.models.sharing.plan_share import PlanShare
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.results import RunResult, SuiteOutcome
@@ -181,6 +184,30 @@ def test_runs_wait_when_the_money_for_all_is_spent_and_go_on_with_more(
     assert outcome.spent_out is None and outcome.missing == 0
     assert [one.usage.cost for one in outcome.results] == pytest.approx([3 * REPLY_COSTS] * 3)
     assert len(list((tmp_path / "out" / "plans").glob("*.json"))) == 1
+
+
+def test_resumed_runs_spend_the_money_of_their_plan(tmp_path: Path, server: WireServer) -> None:
+    server.plan(WIRE.text("More."))
+    asked: dict[str, Any] = {"agent": "asking(questions=3)", "runs": 2}
+    first = run_all(tmp_path, max_spend=4 * REPLY_COSTS, **asked)
+    [plan] = (tmp_path / "out" / "plans").glob("*.json")
+    left = [tmp_path / "out" / result.path for result in first.unfinished]
+    how = ResumeOptions.read(
+        agent=f"{tmp_path / 'asking.py'}:asking", prices=tmp_path / "prices.json"
+    )
+
+    outcome = resume_runs(left, how, lambda _: None, Terminal(file=StringIO()))
+    assert len(server.requests) == 4, "it was spent already"
+    assert outcome.missing == 1 and outcome.spent_out is not None
+    assert "the command that planned them with a higher --max-spend" in outcome.spent_out
+
+    PlanLimits(spend=6 * REPLY_COSTS).write(plan.with_suffix(""))
+    outcome = resume_runs(left, how, lambda _: None, Terminal(file=StringIO()))
+    assert outcome.missing == 0 and len(server.requests) == 6
+    again = run_all(tmp_path, max_spend=6 * REPLY_COSTS, **{**asked, "runs": 3})
+    assert again.missing == 0, "another plan has its own money"
+    spent = PlanShare(plan.with_suffix("")).spent_out()
+    assert spent is not None, "what resumed runs spend counts for all"
 
 
 def test_a_solver_of_inspect_that_swallows_errors_is_interrupted_all_the_same(

@@ -28,8 +28,7 @@ from mlagentbench.launch.request import (
 from mlagentbench.launch.suite import check_requirements, make_tasks_ready, outcome_of
 from mlagentbench.limit_table import LIMITS, BudgetLimits, read_limits
 from mlagentbench.models.model_choice import choose, parse_arguments, who_answers
-from mlagentbench.models.sharing.plan_limits import PlanLimits
-from mlagentbench.models.sharing.plan_share import plan_share
+from mlagentbench.models.sharing.outages import forget_outages
 from mlagentbench.records import Json, Record, RunRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.hash_chain import require_chain
@@ -112,6 +111,7 @@ def continue_runs(
     for request in requests:
         check_requirements(request, console)
     out, interrupted = runs[0].out, False
+    shared: Path | None = None
     engine = how.engine.make(out, how.jobs, console)
     create_output(out)
     try:
@@ -121,21 +121,23 @@ def continue_runs(
         score_runs([run.path for run in runs if _needs_grade(run)], "last", say)
         plan = Plan(requests=tuple(map(_run_request, continued, requests)))
         if plan.requests:
-            _shared_limits(out, plan).write(plan.file(out).directory)
+            shared = _shared_with(out, plan)
+            forget_outages(shared)
             plan.write(out)
             engine.execute(plan.requests)
     except KeyboardInterrupt:
         interrupted = True
-    return outcome_of(out, runs, expected=len(runs), interrupted=interrupted)
+    return outcome_of(out, runs, shared, expected=len(runs), interrupted=interrupted)
 
 
-def _shared_limits(out: Path, plan: Plan) -> PlanLimits:
-    """Those of the plan that last asked for one of these runs, with the money that is left."""
-    resumed = {request.run for request in plan.requests}
-    for file in reversed(plan_files(out)):
-        if file.hash != plan.file(out).hash and resumed.intersection(file.runs):
-            return plan_share(file.directory).left()
-    return PlanLimits()
+def _shared_with(out: Path, plan: Plan) -> Path:
+    """What the plan shares with the one that last asked for its runs: money, rates, outages."""
+    file, resumed = plan.file(out), {request.run for request in plan.requests}
+    for earlier in reversed(plan_files(out)):
+        if earlier.hash != file.hash and resumed.intersection(earlier.runs):
+            file.share_with(earlier)
+            break
+    return file.directory
 
 
 def _run_request(run: RunDirectory, request: SuiteRequest) -> RunRequest:

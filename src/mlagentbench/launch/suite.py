@@ -70,15 +70,18 @@ def run_suite(request: SuiteRequest, console: Terminal) -> SuiteOutcome:
     except KeyboardInterrupt:
         interrupted = True
     expected = len(request.cells) * request.runs
-    spent_out = None if directory is None else plan_share(directory).spent_out()
-    outcome = outcome_of(out, runs, expected=expected, interrupted=interrupted)
-    return outcome.model_copy(update={"spent_out": spent_out})
+    return outcome_of(out, runs, directory, expected=expected, interrupted=interrupted)
 
 
 def outcome_of(
-    out: Path, runs: Sequence[RunDirectory], *, expected: int, interrupted: bool
+    out: Path,
+    runs: Sequence[RunDirectory],
+    shared: Path | None,
+    *,
+    expected: int,
+    interrupted: bool,
 ) -> SuiteOutcome:
-    """What came of these runs, as far as they have begun."""
+    """What came of these runs, as far as they have begun; `shared` is what their plan shares."""
     results = [read_run(run) for run in runs if run.run_json.exists()]
     return SuiteOutcome(
         out=out,
@@ -86,6 +89,7 @@ def outcome_of(
         results=tuple(results),
         expected=expected,
         interrupted=interrupted,
+        spent_out=None if shared is None else plan_share(shared).spent_out(),
         disk_full=disk_usage(out).free < DISK_IS_FULL,
         paper_rule=any(result.record.disclosure.protocol == "paper" for result in results),
     )

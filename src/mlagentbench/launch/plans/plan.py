@@ -6,7 +6,7 @@ its directory alone, and requests can be executed in any order, by any engine, m
 OUT/plans/
   HASH.json        a plan; the time of the file is when it was last asked for
   HASH.cancelled   nothing more of this plan is to be done; removed when it is asked for again
-  HASH/            what the workers of the plan share
+  HASH/            what the workers of the plan share; a link if they share it with those of another
 """
 
 import hashlib
@@ -115,6 +115,15 @@ class PlanFile:
     def directory(self) -> Path:
         """What the workers of the plan share."""
         return self.out / PLANS / self.hash
+
+    def share_with(self, other: "PlanFile") -> None:
+        """Have its workers share with those of another plan, unless its own share already."""
+        other.directory.mkdir(parents=True, exist_ok=True)
+        shared = other.directory.resolve().name
+        if self.directory.is_symlink():
+            self.directory.unlink()
+        if not self.directory.exists() and shared != self.hash:
+            self.directory.symlink_to(shared)
 
     @property
     def cancelled(self) -> Path:

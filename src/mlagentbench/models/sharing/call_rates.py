@@ -1,9 +1,9 @@
 """How often all workers of a plan together call a provider: numbered tickets.
 
 Before a call a process creates the next ticket, a file that only one process can create. A ticket
-says when its call may start: at once, or a minute after the call N tickets before. So no span of a
-minute has more than N calls, whichever processes make them. A ticket of a process that has died is
-a call that was not made.
+says when its call may start: at once, or a minute after the turn of the ticket N before. So no span
+of a minute has more than N turns, whichever processes take them. On a busy machine a call starts a
+little after its turn. A ticket of a process that has died is a call that was not made.
 
 Times are those of the file system, by which all machines that share it go.
 """

@@ -62,8 +62,11 @@ class Outage:
     def note_failed_try(self, said: str) -> None:
         """Count an attempt of the holder of the lease."""
         if (state := self.current()) is not None:
-            tried = state.model_copy(update={"said": said, "tries": state.tries + 1})
-            write_atomically(self._file, tried.model_dump_json().encode())
+            self.note(state.model_copy(update={"said": said, "tries": state.tries + 1}))
+
+    def note(self, state: OutageState) -> None:
+        """Write what is known of the outage, for all workers."""
+        write_atomically(self._file, state.model_dump_json().encode())
 
     def end(self) -> None:
         """Let all workers continue."""

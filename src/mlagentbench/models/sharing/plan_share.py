@@ -42,6 +42,8 @@ class ProbeTurn:
 
     def __init__(self) -> None:
         self.lease: Lease | None = None
+        self.has_waited = False
+        """Whether it knows of the outage from before it was too long, or has tried itself."""
 
     def release(self) -> None:
         if self.lease is not None:
@@ -80,17 +82,9 @@ class PlanShare:
         if cap is None or (total := self._spending.total()) < cap:
             return None
         return (
-            f"{dollars_text(total)} are spent, of {dollars_text(cap)} for all runs together "
-            "(--max-spend); to continue, run the same command with a higher --max-spend"
+            f"{dollars_text(total)} are spent, of {dollars_text(cap)} for all runs together; to "
+            "continue, run the command that planned them with a higher --max-spend"
         )
-
-    def left(self) -> PlanLimits:
-        """The plan's limits for runs that continue outside of it, with the money that is left."""
-        limits = self._limits.read()
-        if limits.spend is None:
-            return limits
-        spend = max(0.0, limits.spend - self._spending.total())
-        return limits.model_copy(update={"spend": spend})
 
     async def call(
         self,
@@ -166,8 +160,9 @@ class PlanShare:
         with waiting():
             while (state := outage.current()) is not None:
                 left = limits.outage - (time.time() - state.since)
-                if left <= 0:
+                if left <= 0 and turn.has_waited:
                     raise RunFailed("model", _gave_up(provider, state, limits))
+                turn.has_waited = turn.has_waited or left > 0
                 if turn.lease is not None and turn.lease.is_lost:
                     turn.release()
                 turn.lease = turn.lease or outage.take_turn()
@@ -175,7 +170,8 @@ class PlanShare:
                 self._tell(provider, state, pause)
                 if turn.lease is None:
                     await anyio.sleep(self._times.outage_look)
-                elif await self._pause(outage, min(pause, left)):
+                elif await self._pause(outage, min(pause, max(left, 0.0))):
+                    turn.has_waited = True
                     return
         turn.release()
 
