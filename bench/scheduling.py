@@ -20,6 +20,7 @@ from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.plans.plan import Plan, plan_suite
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import make_tasks_ready
+from mlagentbench.launch.workers.worker import Worker, WorkerOptions
 from mlagentbench.runs.results import run_directories
 from mlagentbench.terminal import Terminal
 
@@ -145,7 +146,7 @@ def _planned(task: Path, out: Path, runs: int) -> Plan:
 
 
 def _many_runs(task: Path, out: Path) -> list[Measurement]:
-    """A plan of many runs, written and shown."""
+    """A plan of many runs: written, shown, and looked at by a worker."""
     _planned(task, out / "warm", 1)
     started = time.perf_counter()
     _planned(task, out, MANY).write(out)
@@ -153,6 +154,13 @@ def _many_runs(task: Path, out: Path) -> list[Measurement]:
     started = time.perf_counter()
     subprocess.run([MLAGENTBENCH, "jobs", "status", str(out)], check=True, capture_output=True)
     shown = time.perf_counter() - started
+    worker = Worker(out, WorkerOptions(), Terminal(stderr=True))
+    waiting = _seconds_of_look(worker, MANY)
+    for run in worker.open_runs():
+        run.directory.path.mkdir(parents=True)
+        run.directory.failure.write_text("it failed")
+    _seconds_of_look(worker, 0)
+    ended = _seconds_of_look(worker, 0)
     return [
         Measurement(
             what=f"a plan of {MANY:,} runs, made and written",
@@ -162,4 +170,22 @@ def _many_runs(task: Path, out: Path) -> list[Measurement]:
             what=f"`jobs status` of {MANY:,} runs",
             value=shown, target=2.0, unit="s", from_what="the command, nothing begun",
         ),
+        Measurement(
+            what=f"a worker's look at {MANY:,} runs",
+            value=waiting, target=2.0, unit="s", from_what="nothing begun",
+        ),
+        Measurement(
+            what=f"a worker's further look at {MANY:,} runs that have ended",
+            value=ended, target=0.1, unit="s", from_what="all of them failed",
+        ),
     ]  # fmt: skip
+
+
+def _seconds_of_look(worker: Worker, expected: int) -> float:
+    """How long a worker takes to see which runs are left."""
+    started = time.perf_counter()
+    found = len(worker.open_runs())
+    seconds = time.perf_counter() - started
+    if found != expected:
+        raise RuntimeError(f"a worker sees {found} runs instead of {expected}")
+    return seconds

@@ -16,6 +16,7 @@ from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.hash_chain import (
     FORMAT,
     READ_BY,
+    TAIL,
     ChainBroken,
     ChainedFile,
     append_line,
@@ -24,6 +25,7 @@ from mlagentbench.runs.hash_chain import (
     first_hash,
     last_hash,
     line_hash,
+    lines_from_end,
     payload_of,
     payloads,
     require_chain,
@@ -187,6 +189,20 @@ def test_long_lines_are_continued(tmp_path: Path) -> None:
     append_line(file, b'{"text":""}')
     assert fault(file) is None
     assert len(whole_lines(file)) == 9
+
+
+@pytest.mark.parametrize("torn", [b"", b"torn", b"t" * 3 * TAIL])
+@pytest.mark.parametrize("length", [0, 1, TAIL - 2, TAIL - 1, TAIL, TAIL + 1, 5 * TAIL])
+def test_lines_are_read_from_the_end(tmp_path: Path, length: int, torn: bytes) -> None:
+    file = tmp_path / "lines"
+    for lines in ([], [b"x" * length], [b"a", b"x" * length, b"", b"y" * length]):
+        whole = b"".join(line + b"\n" for line in lines)
+        file.write_bytes(whole + torn)
+        with file.open("rb") as handle:
+            found = list(lines_from_end(handle.fileno()))
+        assert [line.raw for line in reversed(found)] == lines
+        assert all(whole[: line.end].endswith(line.raw + b"\n") for line in found)
+        assert found == [] or found[0].end == len(whole)
 
 
 def test_the_open_file_is_not_read_again(

@@ -30,6 +30,7 @@ from mlagentbench.runs.lease import (
     RunHeld,
     current_holder,
     lease_file,
+    may_be_held,
     take_lease,
 )
 from mlagentbench.runs.objects.garbage_collection import collect_objects
@@ -357,6 +358,23 @@ def test_a_frozen_gc_is_left_to_a_person(run: RunDirectory) -> None:
     with pytest.raises(UsageError, match=f"end that process, then remove {file}"):
         run.hold()
     assert run.holder is None
+
+
+def test_a_quick_look_tells_whether_a_lease_was_released(run: RunDirectory) -> None:
+    def look() -> bool:
+        return may_be_held(str(run.path), [file.name for file in run.path.iterdir()])
+
+    assert not look()
+    with run.hold() as held:
+        assert look()
+        assert may_be_held(str(run.path), ["lease-999999"]), "its holder has changed meanwhile"
+    assert not look()
+    released = lease_file(run.path, held.lease.generation)
+    for number in (999_999, 1_000_000):
+        lease_file(run.path, number).write_bytes(released.read_bytes().replace(b"true", b"false"))
+    assert look()
+    lease_file(run.path, 1_000_001).write_bytes(released.read_bytes())
+    assert not look() and current_holder(run.path) is None
 
 
 @pytest.mark.parametrize(("name", "value"), [("RENEWAL", "0"), ("VOID", "soon"), ("VOID", "0.2")])

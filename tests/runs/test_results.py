@@ -20,7 +20,7 @@ def run(tmp_path: Path) -> RunDirectory:
 
 def test_a_record_that_is_a_list_is_named_without_an_empty_field(run: RunDirectory) -> None:
     run.run_json.write_text("[]")
-    with pytest.raises(UsageError, match="not a run's record: Input should be a valid dict"):
+    with pytest.raises(UsageError, match="not a run's record: it should be a valid dict"):
         read_record(run)
 
 

@@ -45,7 +45,7 @@ from mlagentbench.models.model_choice import (
 )
 from mlagentbench.models.sharing.plan_limits import PlanLimits, read_shared_limits
 from mlagentbench.program_services.services import with_tool_role
-from mlagentbench.records import Json, Pair, Record, Tier
+from mlagentbench.records import Json, Pair, Record, Tier, reason_of
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES, default_sandbox
 from mlagentbench.statistics.cell_marks import agent_text
 from mlagentbench.statistics.primary_pair import find_pair, no_such_pair
@@ -130,8 +130,7 @@ def read_settings(values: Mapping[str, Json], option_of: Callable[[str], str]) -
             limit_settings = (limit.setting for limit in LIMITS.values())
             known = ", ".join((*RunSettings.model_fields, *limit_settings))
             raise UsageError(f"{option}: unknown setting; settings are: {known}") from error
-        reason = first["msg"].removeprefix("Value error, ").replace("Input should", "it should")
-        raise UsageError(f"{option} {first['input']}: {reason}") from error
+        raise UsageError(f"{option} {first['input']}: {reason_of(first)}") from error
 
 
 def _absolute(file: str | None) -> str | None:

@@ -24,7 +24,7 @@ from mlagentbench.models.builtin_model import (
     ModelCall,
     estimated_usage,
 )
-from mlagentbench.records import Json
+from mlagentbench.records import Json, reason_of
 
 PROVIDER = "mlagentbench"
 MODELS = {
@@ -65,8 +65,7 @@ def make_builtin_model(name: str, arguments: Mapping[str, Json]) -> BuiltinModel
             raise UsageError(f"{name} needs -M {argument}=...; it takes: {takes}") from error
         if first["type"] == "extra_forbidden":
             raise UsageError(f"{name} does not take -M {argument}; it takes: {takes}") from error
-        reason = first["msg"].replace("Input should", "it should")
-        raise UsageError(f"{name} -M {argument}={first['input']}: {reason}") from error
+        raise UsageError(f"{name} -M {argument}={first['input']}: {reason_of(first)}") from error
 
 
 @modelapi(name=PROVIDER)

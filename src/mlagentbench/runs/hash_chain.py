@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import (
@@ -51,6 +52,7 @@ RECORD = "run.json"
 LONGEST_FORMAT = 40
 """Characters that are shown of what should be a format's number."""
 TAIL = 1 << 13
+"""Bytes that are read first of a file's end."""
 _SEAL = re.compile(
     rb',"before":"(?P<before>[0-9a-f]{64})","token":"(?P<token>[^"\\]*)"'
     rb'(?:,"journal":"(?P<journal>[0-9a-f]{64})")?,"check":"(?P<check>[0-9a-f]{64})"\}\Z'
@@ -243,6 +245,31 @@ def payloads(path: Path) -> Iterator[bytes]:
     return map(payload_of, whole_lines(path))
 
 
+class PlacedLine(NamedTuple):
+    """A line without its newline, and where in its file the newline ends."""
+
+    raw: bytes
+    end: int
+
+
+def lines_from_end(handle: int) -> Iterator[PlacedLine]:
+    """The whole lines of a file, the last one first; of a long file only the end is read."""
+    start = end = os.fstat(handle).st_size
+    block, rest, is_whole = TAIL, b"", False
+    while start > 0:
+        size = min(block, start)
+        start, block = start - size, 2 * block
+        rest, *lines = (os.pread(handle, size, start) + rest).split(b"\n")
+        if lines and not is_whole:
+            end -= len(lines.pop())  # a torn line, or nothing
+            is_whole = True
+        for raw in reversed(lines):
+            yield PlacedLine(raw, end)
+            end -= len(raw) + 1
+    if is_whole:
+        yield PlacedLine(rest, end)
+
+
 def last_hash(path: Path) -> str:
     """The hash of a file's last whole line; where there is none, what the first would follow."""
     lines = whole_lines(path)
@@ -340,7 +367,7 @@ class ChainedFile:
 
     def _end(self) -> tuple[str, int]:
         """The last hash, and where the next line begins; of our own lines only the last is read."""
-        last, size = _last_line(self._handle)
+        last, size = next(lines_from_end(self._handle), (None, 0))
         seal = None if last is None else _seal_of(last)
         if last is not None and seal is not None and seal["token"].decode() == self._token:
             return line_hash(last), size
@@ -410,18 +437,3 @@ def _synced_hash(journal: Path) -> str:
 
 def _not_written(path: Path, error: OSError) -> RunFailed:
     return RunFailed("harness", f"cannot write {path}: {disk_trouble(error)}")
-
-
-def _last_line(handle: int) -> tuple[bytes | None, int]:
-    """The last whole line of a file without its newline, and where it ends."""
-    start = os.fstat(handle).st_size
-    tail, block = b"", TAIL
-    while start > 0 and tail.count(b"\n") < 2:
-        size = min(block, start)
-        start -= size
-        tail = os.pread(handle, size, start) + tail
-        block *= 2
-    end = tail.rfind(b"\n")
-    if end < 0:
-        return None, 0
-    return tail[tail.rfind(b"\n", 0, end) + 1 : end], start + end + 1

@@ -23,11 +23,11 @@ import socket
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Self
+from typing import Annotated, Self, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -40,15 +40,32 @@ MAX_LEASE = 1_000_000
 """Bytes of a lease that are read."""
 WIDTH = 1024
 """Bytes of a lease file: it is renewed in place, and never becomes longer."""
+RELEASED = b'"released":true'
+"""What only a lease that was released says, as it is written."""
 LOOKS_PER_RENEWAL = 4
 LONGEST_NAME = 200
 """Characters of where a worker is."""
+VARIABLES = "MLAGENTBENCH_LEASE_"
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 OnWait = Callable[[str], None]
 """Is told once whom a process is waiting for."""
 Pause = Callable[[float], None]
 """Sleeps for some seconds, or raises something if the wait is to end."""
+
+
+Times = TypeVar("Times", bound=Record)
+
+
+def times_from_environment(kind: type[Times], prefix: str) -> Times:
+    """A record of seconds, each from the variable of the prefix and its name in capitals."""
+    variables = {name: f"{prefix}{name.upper()}" for name in kind.model_fields}
+    given = {name: os.environ[key] for name, key in variables.items() if key in os.environ}
+    try:
+        return kind.model_validate(given)
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        raise UsageError(f"{variables[name]}={given[name]}: give seconds above 0") from error
 
 
 class LeaseTimes(Record):
@@ -60,16 +77,10 @@ class LeaseTimes(Record):
     @classmethod
     def chosen(cls) -> "LeaseTimes":
         """The times from the environment variables; the defaults suit file systems of clusters."""
-        variables = {name: f"MLAGENTBENCH_LEASE_{name.upper()}" for name in cls.model_fields}
-        given = {name: os.environ[key] for name, key in variables.items() if key in os.environ}
-        try:
-            times = cls.model_validate(given)
-        except ValidationError as error:
-            name = str(error.errors()[0]["loc"][0])
-            raise UsageError(f"{variables[name]}={given[name]}: give seconds above 0") from error
+        times = times_from_environment(cls, VARIABLES)
         if times.void < 3 * times.renewal:
             raise UsageError(
-                f"{variables['void']} is {times.void:g} and {variables['renewal']} is "
+                f"{VARIABLES}VOID is {times.void:g} and {VARIABLES}RENEWAL is "
                 f"{times.renewal:g}; a lease is void after three missed renewals at the earliest"
             )
         return times
@@ -305,7 +316,7 @@ class LeaseWatch:
     """
 
     def __init__(self) -> None:
-        self._times = LeaseTimes.chosen()
+        self.times = LeaseTimes.chosen()
         self._first: dict[Path, Holder] = {}
         self._seen: dict[Path, tuple[Holder, float]] = {}
 
@@ -322,21 +333,21 @@ class LeaseWatch:
             self._seen[directory] = (holder, now)
         return Watched(
             holder=holder,
-            is_void=now - self._seen[directory][1] > self._times.void,
+            is_void=now - self._seen[directory][1] > self.times.void,
             renewed=holder != first,
         )
 
     @property
     def pause(self) -> float:
         """Seconds between two looks."""
-        return min(1.0, self._times.renewal / LOOKS_PER_RENEWAL)
+        return min(1.0, self.times.renewal / LOOKS_PER_RENEWAL)
 
     @property
     def described(self) -> str:
         """What is being waited for, for people."""
         return (
-            f"waiting until it renews its lease (every {self._times.renewal:g} s) or has been "
-            f"silent for {self._times.void:g} s"
+            f"waiting until it renews its lease (every {self.times.renewal:g} s) or has been "
+            f"silent for {self.times.void:g} s"
         )
 
 
@@ -347,22 +358,20 @@ def await_release(
 
     A lease is never void here, since the holder may do harm when it wakes: a person decides.
     """
-    times, told = LeaseTimes.chosen(), False
-    seen, silent_since = current_holder(directory), time.monotonic()
-    while seen is not None and not seen.is_gone and not _is_this_process(seen):
-        if time.monotonic() - silent_since > times.void:
+    watch, told = LeaseWatch(), False
+    seen = watch.look(directory)
+    while seen.holder is not None and not _is_this_process(seen.holder):
+        if seen.is_void:
             raise UsageError(
-                f"{directory} is held by {seen.described}, which has been silent for "
-                f"{times.void:g} s; end that process, then remove "
+                f"{directory} is held by {seen.holder.described}, which has been silent for "
+                f"{watch.times.void:g} s; end that process, then remove "
                 f"{lease_file(directory, _newest(directory))}"
             )
         if on_wait is not None and not told:
-            on_wait(f"waiting for {seen.described}, which holds {directory}")
+            on_wait(f"waiting for {seen.holder.described}, which holds {directory}")
         told = True
-        pause(min(1.0, times.renewal / LOOKS_PER_RENEWAL))
-        now = current_holder(directory)
-        if now != seen:
-            seen, silent_since = now, time.monotonic()
+        pause(watch.pause)
+        seen = watch.look(directory)
 
 
 def _create(
@@ -434,6 +443,21 @@ def _unknown(contents: bytes) -> Holder:
     )  # fmt: skip
 
 
+def may_be_held(directory: str, names: Iterable[str]) -> bool:
+    """Whether the newest lease among a directory's files is not released; a quick first look.
+
+    Its holder may be dead, and a damaged lease is not noticed: `current_holder` decides.
+    """
+    newest = max(_numbers(names), default=0)
+    if not newest:
+        return False
+    try:
+        with lease_file(Path(directory), newest).open("rb") as file:
+            return RELEASED not in file.read(WIDTH)
+    except OSError:  # the next holder has tidied up
+        return True
+
+
 def lease_file(directory: Path, generation: int) -> Path:
     return directory / f"lease-{generation:06}"
 
@@ -450,6 +474,10 @@ def _generations(directory: Path) -> list[int]:
         names = os.listdir(directory)  # noqa: PTH208
     except FileNotFoundError:
         return []
+    return _numbers(names)
+
+
+def _numbers(names: Iterable[str]) -> list[int]:
     return [int(found[1]) for found in map(FILE.fullmatch, names) if found]
 
 

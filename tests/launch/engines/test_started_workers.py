@@ -4,10 +4,12 @@ What schedulers answer is made up here; tests of each engine ask real ones.
 """
 
 import os
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Collection, Sequence
 from io import StringIO
 from pathlib import Path
 from subprocess import CompletedProcess
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -20,11 +22,14 @@ from mlagentbench.launch.engines.slurm import SlurmEngine
 from mlagentbench.launch.engines.started import StartedJob, cancel_started, started_jobs
 from mlagentbench.launch.plans.plan import RunRequest
 from mlagentbench.machine.ledger import Need
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.lease import name_worker
 from mlagentbench.terminal import Terminal
 
 SMALL, LARGE = Need(cpus=1, memory=10**9), Need(cpus=2, memory=10**9)
-RUNS = cast("Sequence[RunRequest]", range(700))
-"""Only how many there are matters here."""
+RUNS = cast("Sequence[RunRequest]", [SimpleNamespace(run=str(n)) for n in range(700)])
+LEFT = {"7", "8", "9"}
+"""Runs that workers left when they ended."""
 
 
 def started(out: Path, engine: str, job: str, need: Need = SMALL, age: int = 0) -> None:
@@ -42,6 +47,7 @@ class MadeUpSlurm:
         self.cancelled: list[str] = []
         self.followed: list[Sequence[str]] = []
         self.asked_for: list[str] = []
+        self.runs: list[str] = []
 
     def answer(self, *command: str) -> "CompletedProcess[str]":
         if command[0] == "scancel":
@@ -67,13 +73,14 @@ class MadeUpSlurm:
 
     def follow(
         self, _out: object, runs: Sequence[RunRequest], working: Callable[[], bool], _to: object
-    ) -> Sequence[RunRequest]:
+    ) -> Collection[str]:
         """All jobs end; runs are left only if nothing was submitted for them."""
         self.states.clear()
         self.asked_for.clear()
         assert not working()
         self.followed.append(list(self.asked_for))
-        return [] if self.submitted else runs
+        self.runs = [run.run for run in runs]
+        return () if self.submitted else LEFT
 
 
 @pytest.fixture
@@ -102,13 +109,15 @@ def test_slurm_gets_the_workers_that_are_missing(tmp_path: Path, queue: MadeUpSl
     assert {one.job for one in started_jobs(tmp_path)} == {"1", "3", "4", "99"}
 
 
-def test_slurm_gets_workers_when_enough_were_there_and_ended(
-    tmp_path: Path, queue: MadeUpSlurm
+@pytest.mark.parametrize(("jobs", "workers"), [(2, 2), (5, 3)])
+def test_runs_that_are_left_get_workers_when_enough_were_there_and_ended(
+    jobs: int, workers: int, tmp_path: Path, queue: MadeUpSlurm
 ) -> None:
     started(tmp_path, "slurm", "3", LARGE)
-    queue.states = {"3": "RUNNING\nRUNNING\n"}
-    SlurmEngine(options(tmp_path, "slurm", 2)).execute(RUNS)
-    assert queue.followed == [["3"], ["3", "99"]] and queue.submitted == [2]
+    queue.states = {"3": "RUNNING\n" * jobs}
+    SlurmEngine(options(tmp_path, "slurm", jobs)).execute(RUNS)
+    assert queue.followed == [["3"], ["3", "99"]] and queue.submitted == [workers]
+    assert set(queue.runs) == LEFT
 
 
 class MadeUpRay:
@@ -156,6 +165,26 @@ def test_an_actor_that_ends_meanwhile_keeps_no_other_from_being_stopped(
     started(tmp_path, "ray", "ab")
     RayEngine(options(tmp_path, "ray", 1)).cancel()
     assert actors.stopped == ["worker-0", "worker-2"] and not started_jobs(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("worker", "waits"),
+    [("ray job worker-0 on n1, worker h-1", True), ("worker h-1", False), ("", False)],
+)
+def test_ray_waits_only_for_its_own_workers_to_stop(
+    worker: str, waits: bool, tmp_path: Path, actors: MadeUpRay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunDirectory(tmp_path, Path("runs/t/mini/nop-0/none/1"))
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "aa.json").write_text(f'{{"requests": [{{"run": "{run.relative}"}}]}}')
+    name_worker(worker)
+    try:
+        with run.hold() as held:
+            monkeypatch.setattr(time, "sleep", lambda _seconds: held.release())
+            RayEngine(options(tmp_path, "ray", 1)).cancel()
+            assert (run.holder is None) == waits
+    finally:
+        name_worker("")
 
 
 def test_an_engine_that_is_gone_keeps_no_other_from_being_cancelled(

@@ -18,7 +18,9 @@ from mlagentbench.launch.plans.plan import Plan, PlanFile, plan_files, plan_suit
 from mlagentbench.launch.plans.plan_state import PlanState, plan_state
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import make_tasks_ready
-from mlagentbench.launch.workers.worker import WorkerOptions, WorkerPlace, work
+from mlagentbench.launch.workers import worker as worker_module
+from mlagentbench.launch.workers.worker import Worker, WorkerOptions, WorkerPlace, work
+from mlagentbench.machine.allocation import Allocation, allocation
 from mlagentbench.models.sharing.outages import Outage
 from mlagentbench.models.sharing.plan_limits import PlanLimits, SharingTimes
 from mlagentbench.models.sharing.spending import Spending
@@ -280,6 +282,40 @@ def test_a_worker_leaves_what_needs_more_than_it_was_given(
     assert plan_state(out).counts["waiting"] == 1
     worked(out)
     assert plan_state(out).counts["done"] == 1
+
+
+def test_what_a_worker_was_given_is_asked_for_once_for_each_kind_of_run(
+    tmp_path: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = numbers(tmp_path)
+    planned(out, task, "nop,baseline", runs=3).write(out)
+    planned(out, task, "nop", runs=2, gpus=1, max_steps=2).write(out)
+    asked: list[Allocation] = []
+    monkeypatch.setenv("MLAGENTBENCH_ALLOCATION", "test")
+    monkeypatch.setenv("MLAGENTBENCH_ALLOCATION_GPUS", "")
+
+    def counted_allocation() -> Allocation:
+        asked.append(allocation())
+        return asked[-1]
+
+    monkeypatch.setattr(worker_module, "allocation", counted_allocation)
+    printed = StringIO()
+    looks = Worker(out, WorkerOptions(), Terminal(file=printed, width=200))
+    for _ in range(2):
+        assert len(looks.open_runs()) == 6
+    assert len(asked) == 2
+    assert printed.getvalue().count("has runs that need 1 core, 1 GB, 1 GPU") == 1
+
+
+def test_spent_money_is_told_only_of_plans_with_open_runs(tmp_path: Path, out: Path) -> None:
+    file = planned(out, numbers(tmp_path)).write(out)
+    worked(out)
+    PlanLimits(spend=1.0).write(file.directory)
+    Spending(file.directory).add(1.0)
+    assert worked(out) == ""
+    [run] = run_directories(out)
+    run.grades.write_bytes(b"")
+    assert f"plan {file.hash}: $1.00 are spent, of $1.00" in worked(out)
 
 
 def test_a_plan_that_cannot_be_executed_here_does_not_stop_others(

@@ -38,7 +38,7 @@ def _parts(state: PlanState) -> Iterator[Text | Table]:
     counts = state.counts
     shown = [f"{name} {counts[name]:,}" for name in STATES if counts[name] or name != "cancelled"]
     yield text_line(f"{counted(len(state.runs), 'run')}: {', '.join(shown)}")
-    for reason in () if state.is_over else state.hindered:
+    for reason in state.hindered:
         yield text_line(reason, "yellow")
     if running := state.of("running"):
         yield running_table(running)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from mlagentbench.cli.options import Jobs, OutArgument, read_jobs
+from mlagentbench.cli.options import Jobs, OutArgument, read_jobs, seconds_of
 
 TimeOption = Annotated[
     str | None,
@@ -23,8 +23,8 @@ def work(out: OutArgument, jobs: Jobs = "1", time: TimeOption = None) -> None:
       mlagentbench jobs work /shared/results --time 4h
     """
     from mlagentbench.cli.jobs.status_printing import print_state
-    from mlagentbench.launch.plans.plan_state import plan_state
-    from mlagentbench.launch.workers.worker import WorkerOptions, WorkerPlace, seconds_of
+    from mlagentbench.launch.plans.plan_state import plan_state, require_plans
+    from mlagentbench.launch.workers.worker import WorkerOptions, WorkerPlace
     from mlagentbench.launch.workers.worker import work as work_on_plans
     from mlagentbench.terminal import Terminal
 
@@ -32,7 +32,7 @@ def work(out: OutArgument, jobs: Jobs = "1", time: TimeOption = None) -> None:
     options = WorkerOptions(
         jobs=read_jobs(jobs), seconds=seconds_of(time, "--time"), place=WorkerPlace()
     )
-    plan_state(top)
+    require_plans(top)
     end = work_on_plans(top, options, console)
     if end.time_is_up:
         console.print("the time is up; start another worker for what is left")

@@ -65,8 +65,9 @@ class ClusterEngine(ABC):
             self._start(requests, need, missing)
         left = self._follow(requests)
         if left and missing <= 0:  # what was there has ended, perhaps before it saw these runs
-            self._start(requests, need, wanted)
-            left = self._follow(requests)
+            rest = [request for request in requests if request.run in left]
+            self._start(rest, need_of_worker(rest), workers_for(rest, self._jobs, MOST_WORKERS))
+            left = self._follow(rest)
         if left:
             self._console.print(
                 f"the workers on {self._choice.name} have ended, and {counted(len(left), 'run')} "

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from mlagentbench.errors import UsageError
 from mlagentbench.plugins import Registry
-from mlagentbench.records import Json, Record
+from mlagentbench.records import Json, Record, reason_of
 
 if TYPE_CHECKING:
     from mlagentbench.launch.plans.plan import RunRequest
@@ -138,7 +138,7 @@ def read_options(kind: type[Options], choice: EngineChoice) -> Options:
         return kind.model_validate(choice.options)
     except ValidationError as error:
         first = error.errors()[0]
-        reason = first["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+        reason = reason_of(first)
         if not first["loc"]:
             raise UsageError(f"{OPTIONS}: {reason}") from error
         name = str(first["loc"][0])

@@ -66,7 +66,7 @@ class _Following:
     def _look(self) -> None:
         self._states = [run.state() for run in self._left.values()]
         for state in self._states:
-            if state.state not in ("running", "waiting"):
+            if not state.is_open:
                 run = self._left.pop(state.run)
                 count = f"[{self._total - len(self._left)}/{self._total}]"
                 self._console.print(

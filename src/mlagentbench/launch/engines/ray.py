@@ -21,7 +21,7 @@ from mlagentbench.launch.engines.engine import EngineOptions, read_options
 from mlagentbench.launch.engines.ray_worker import WorkerCommand, WorkerKeeper
 from mlagentbench.launch.engines.started import StartedJob, covers, least_of, started_jobs
 from mlagentbench.launch.plans.plan import RunRequest, plan_files
-from mlagentbench.launch.plans.plan_state import planned_runs
+from mlagentbench.launch.plans.plan_state import PlannedRun, planned_runs
 from mlagentbench.machine.ledger import Need
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
@@ -58,8 +58,8 @@ class RayEngine(ClusterEngine):
                 actors.append(self._ray.get_actor(name))
         for actor in actors:
             actor.stop.remote()
-        deadline = time.monotonic() + STOPPING
-        while _someone_works(self._out) and time.monotonic() < deadline:
+        deadline, runs = time.monotonic() + STOPPING, planned_runs(plan_files(self._out))
+        while any(map(self._works_on, runs)) and time.monotonic() < deadline:
             time.sleep(PAUSE)
         for actor in actors:
             self._ray.kill(actor, no_restart=True)
@@ -104,6 +104,11 @@ class RayEngine(ClusterEngine):
         from ray.util import list_named_actors
 
         return [str(name) for name in list_named_actors()]
+
+    def _works_on(self, run: PlannedRun) -> bool:
+        """Whether a worker of Ray holds a run, and not one that a person has started."""
+        holder = run.directory.holder
+        return holder is not None and holder.worker.startswith(f"{self._choice.name} ")
 
     def _is_working(self) -> bool:
         return bool(self._actors())
@@ -183,7 +188,3 @@ def _variables(need: Need) -> dict[str, str]:
         "MLAGENTBENCH_ALLOCATION_CPUS": str(need.cpus),
         "MLAGENTBENCH_ALLOCATION_MEMORY": str(need.memory),
     }
-
-
-def _someone_works(out: Path) -> bool:
-    return any(run.state().state == "running" for run in planned_runs(plan_files(out)))

@@ -100,7 +100,7 @@ def workers_for(requests: Sequence[RunRequest], jobs: int | None, most: int) -> 
 def runs_left(out: Path) -> bool:
     """Whether the plans of OUT ask for runs that are not over."""
     runs = planned_runs(plan_files(out))
-    return any(run.state().state in ("running", "waiting") for run in runs)
+    return any(run.state(with_progress=False).is_open for run in runs)
 
 
 def cancel_started(out: Path, console: "Terminal") -> None:

@@ -14,10 +14,10 @@ from mlagentbench.launch.request import SuiteRequest, prices_of
 from mlagentbench.machine.slots import most_at_once
 from mlagentbench.models.model_choice import NO_MODEL
 from mlagentbench.numeric.number_format import (
+    bytes_text,
     counted,
     dollars_text,
     duration_text,
-    fixed,
     tokens_text,
 )
 from mlagentbench.records import Record
@@ -113,11 +113,11 @@ class Forecast(Record):
 
     def _disk(self) -> Iterator[str]:
         yield (
-            f"disk of --out: {_spread(self.stored, _bytes_text)}; {_bytes_text(self.free)} are free"
+            f"disk of --out: {_spread(self.stored, bytes_text)}; {bytes_text(self.free)} are free"
         )
         yield (
-            f"there already: {_bytes_text(self.needs.prepared)} of prepared data, "
-            f"{_bytes_text(self.needs.environments)} of virtual environments"
+            f"there already: {bytes_text(self.needs.prepared)} of prepared data, "
+            f"{bytes_text(self.needs.environments)} of virtual environments"
         )
 
     def _downloads(self) -> Iterator[str]:
@@ -240,19 +240,12 @@ def _spread(total: Total, text: TextOf) -> str:
     return f"{said}; and {unknown}" if unknown else said
 
 
-def _bytes_text(size: float) -> str:
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
-        if size >= factor:
-            return f"{fixed(size / factor, 1)} {unit}"
-    return f"{fixed(size)} bytes"
-
-
 def _need_text(need: MissingPart) -> str:
     if need.download == 0:
         fetched = "nothing to download"
     else:
-        known = "of unknown size" if need.download is None else _bytes_text(need.download)
+        known = "of unknown size" if need.download is None else bytes_text(need.download)
         fetched = f"download {known}"
-    disk = "" if need.disk is None else f", {_bytes_text(need.disk)} on disk"
+    disk = "" if need.disk is None else f", {bytes_text(need.disk)} on disk"
     first = "" if need.next_step is None else f"; run first: {need.next_step}"
     return f"{need.what}: {fetched}{disk}{first}"

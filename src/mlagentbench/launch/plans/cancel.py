@@ -18,7 +18,7 @@ Say = Callable[[str], None]
 def cancel_plans(out: Path, say: Say) -> PlanState:
     """Cancel all plans that are not over, and wait until no run is being worked on."""
     state = plan_state(out)
-    left = {one.plan for one in state.runs if one.state in ("running", "waiting")}
+    left = {one.plan for one in state.runs if one.is_open}
     for file in plan_files(out):
         if file.hash in left:
             file.cancel()

@@ -18,16 +18,14 @@ from mlagentbench.models.sharing.outages import outages_of
 from mlagentbench.models.sharing.plan_share import plan_share
 from mlagentbench.records import Json, Record
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.hash_chain import lines_from_end
 from mlagentbench.runs.journal import read_journal
-from mlagentbench.runs.lease import FILE as LEASE
-from mlagentbench.runs.lease import WIDTH, Holder
+from mlagentbench.runs.lease import Holder, may_be_held
 from mlagentbench.runs.results import final_grade, read_run
 from mlagentbench.runs.resumption import BROKEN_OFF, goes_on, last_limits
 
 RunStateName = Literal["done", "running", "waiting", "failed", "cancelled"]
 STATES: tuple[RunStateName, ...] = ("done", "running", "waiting", "failed", "cancelled")
-TAIL, LONG_TAIL = 8192, 1 << 20
-"""Bytes of a journal's end in which its outcome is looked for; the latter if a line is long."""
 SHOWN = 300
 
 
@@ -46,13 +44,18 @@ class RunState(Record):
     cause: str = ""
     """Why a failed one failed, or what a waiting one waits for."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it is running or waiting."""
+        return self.state in ("running", "waiting")
+
 
 class PlanState(Record):
     """How far all runs of the plans below OUT have come."""
 
     runs: tuple[RunState, ...]
     hindered: tuple[str, ...] = ()
-    """Why all runs of a plan wait: the money is spent, or a provider does not answer."""
+    """Why all open runs of a plan wait: the money is spent, or a provider does not answer."""
 
     def of(self, state: RunStateName) -> list[RunState]:
         return [one for one in self.runs if one.state == state]
@@ -64,7 +67,7 @@ class PlanState(Record):
     @property
     def is_over(self) -> bool:
         """Whether nothing is running or waiting."""
-        return all(one.state not in ("running", "waiting") for one in self.runs)
+        return not any(one.is_open for one in self.runs)
 
 
 class PlannedRun:
@@ -103,7 +106,7 @@ class PlannedRun:
             return self._is("failed", cause=str(error))
 
     def _state(self, folder: str, names: frozenset[str], with_progress: bool) -> RunState:
-        if _may_be_held(folder, names) and (holder := self.directory.holder) is not None:
+        if may_be_held(folder, names) and (holder := self.directory.holder) is not None:
             return self._running(holder) if with_progress else self._is("running")
         if "journal.jsonl" in names and "grades.jsonl" in names and self._is_done(folder):
             return self._is("done")
@@ -162,16 +165,23 @@ def planned_runs(files: Iterable[PlanFile]) -> list[PlannedRun]:
     return list(found.values())
 
 
-def plan_state(out: Path) -> PlanState:
-    """How far the plans below OUT have come; a UsageError if there are none."""
+def require_plans(out: Path) -> list[PlanFile]:
+    """The plans below OUT; a UsageError if there are none."""
     files = plan_files(out)
-    runs = planned_runs(files)
-    if not runs:
+    if not files:
         raise UsageError(
             f"{out} has no plans; name the --out directory of a run command that was started"
         )
-    hindered = dict.fromkeys(chain.from_iterable(map(_hindrances, files)))
-    return PlanState(runs=tuple(run.state() for run in runs), hindered=tuple(hindered))
+    return files
+
+
+def plan_state(out: Path) -> PlanState:
+    """How far the plans below OUT have come; a UsageError if there are none."""
+    files = require_plans(out)
+    runs = tuple(run.state() for run in planned_runs(files))
+    waiting = {one.plan for one in runs if one.is_open}
+    hindered = chain.from_iterable(_hindrances(file) for file in files if file.hash in waiting)
+    return PlanState(runs=runs, hindered=tuple(dict.fromkeys(hindered)))
 
 
 def _hindrances(file: PlanFile) -> Iterator[str]:
@@ -210,18 +220,6 @@ def _names(folder: str) -> frozenset[str]:
         return frozenset()
 
 
-def _may_be_held(folder: str, names: frozenset[str]) -> bool:
-    """Whether a lease has not been released; its holder may be dead."""
-    leases = [name for name in names if LEASE.fullmatch(name)]
-    if not leases:
-        return False
-    try:
-        with open(f"{folder}/{max(leases)}", "rb") as file:  # noqa: PTH123
-            return b'"released":true' not in file.read(WIDTH)
-    except OSError:  # the next holder has tidied up
-        return True
-
-
 class _Ended(NamedTuple):
     """How a journal ends."""
 
@@ -244,17 +242,11 @@ def _outcome(journal: str) -> _Ended | None:
 
 def _last_lines(path: str) -> Iterator[dict[str, Json]]:
     """The last whole lines of a file of JSON lines, from its end."""
-    with open(path, "rb") as file:  # noqa: PTH123
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - TAIL))
-        lines = file.read().split(b"\n")[:-1]
-        if size > TAIL and len(lines) < 2:  # one long line, as of an error with a long text
-            file.seek(max(0, size - LONG_TAIL))
-            lines = file.read().split(b"\n")[:-1]
-    for line in reversed(lines[1:] if size > TAIL else lines):
-        try:
-            value = parse_json(line)
-        except ValueError:
-            return
-        if isinstance(value, dict):
-            yield value
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+        for line in lines_from_end(file.fileno()):
+            try:
+                value = parse_json(line.raw)
+            except ValueError:
+                return
+            if isinstance(value, dict):
+                yield value

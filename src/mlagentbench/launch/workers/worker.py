@@ -31,7 +31,6 @@ from mlagentbench.machine.slots import most_at_once, within
 from mlagentbench.models.sharing.plan_share import plan_share
 from mlagentbench.records import Json, Record
 from mlagentbench.runs.lease import LeaseWatch, name_worker
-from mlagentbench.tasks.spec import parse_seconds
 from mlagentbench.terminal import Terminal
 
 CHUNK_SECONDS = 30.0
@@ -84,14 +83,6 @@ class WorkerEnd(Record):
     time_is_up: bool = False
 
 
-def seconds_of(text: str | None, option: str) -> float | None:
-    """A duration such as 4h, from an option; a UsageError names the option."""
-    try:
-        return None if text is None else parse_seconds(text)
-    except ValueError as error:
-        raise UsageError(f"{option} {text}: {error}") from error
-
-
 def work(out: Path, options: WorkerOptions, console: Terminal) -> WorkerEnd:
     """Execute runs of all plans below OUT, until nothing is left to do for this worker.
 
@@ -121,6 +112,8 @@ class Worker:
         self._begun: Counter[tuple[str, float]] = Counter()
         """How often each run was begun since it was asked for."""
         self._needs: dict[tuple[str, Json], Need] = {}
+        self._fitting: dict[tuple[str, Json], bool] = {}
+        """Which kinds of runs fit into what this worker was given, which does not change."""
         self._unusable: dict[str, UsageError] = {}
         """Plans that this worker cannot execute, and why."""
         self._ended: dict[str, float] = {}
@@ -157,7 +150,7 @@ class Worker:
 
     def _next(self, stopping: Stopping) -> bool:
         """Execute a chunk, or wait for others; returns whether nothing is left to do."""
-        runs = self._open_runs()
+        runs = self.open_runs()
         free = [run for run in runs if self._is_free(run)]
         if free:
             chunk = self._chunk(free)
@@ -172,17 +165,17 @@ class Worker:
 
     # What there is to do
 
-    def _open_runs(self) -> list[PlannedRun]:
+    def open_runs(self) -> list[PlannedRun]:
         """The runs that are not over, and that this worker may begin."""
         files = [self._files.setdefault(file.hash, file) for file in plan_files(self._out)]
-        usable = {
-            file.hash for file in files if file.hash not in self._unusable and self._has_money(file)
-        }
-        return [
+        runs = [
             run
             for run in planned_runs(files)
-            if run.file.hash in usable and self._may_begin(run) and not self._over(run)
+            if self._may_begin(run) and not self._over(run) and self._fits(run)
         ]
+        plans = {run.file.hash: run.file for run in runs}
+        with_money = {name for name, file in plans.items() if self._has_money(file)}
+        return [run for run in runs if run.file.hash in with_money]
 
     def _has_money(self, file: PlanFile) -> bool:
         """Whether the runs of a plan may spend more."""
@@ -192,22 +185,27 @@ class Worker:
         return spent is None
 
     def _may_begin(self, run: PlannedRun) -> bool:
+        """As far as this worker knows without looking at any file."""
         if self._only is not None and run.run not in self._only:
             return False
-        if self._begun[run.run, run.asked] >= ATTEMPTS or run.run in self._left_alone:
+        if run.file.hash in self._unusable or run.run in self._left_alone:
             return False
-        return self._only is not None or self._fits(run)
+        return self._begun[run.run, run.asked] < ATTEMPTS
 
     def _fits(self, run: PlannedRun) -> bool:
         """Whether a run needs no more than the scheduler gave to this worker.
 
         On a machine of its own, a run that needs more than there is gets what there is.
         """
-        place, need = allocation(), self._need(run)
-        if place.pool == WHOLE_MACHINE or within(need, place) == need:
+        if self._only is not None:
             return True
-        self._tell_once(f"left to others: {run.file.hash} has runs that need {need}")
-        return False
+        kind, need = run.kind, self._need(run)
+        if kind not in self._fitting:
+            place = allocation()
+            self._fitting[kind] = place.pool == WHOLE_MACHINE or within(need, place) == need
+        if not self._fitting[kind]:
+            self._tell_once(f"left to others: {run.file.hash} has runs that need {need}")
+        return self._fitting[kind]
 
     def _need(self, run: PlannedRun) -> Need:
         if run.kind not in self._needs:
@@ -218,10 +216,10 @@ class Worker:
         """Whether a run is done or has failed; remembered until it is asked for again."""
         if self._ended.get(run.run) == run.asked:
             return True
-        state = run.state(with_progress=False).state
-        if state in ("done", "failed"):
+        state = run.state(with_progress=False)
+        if state.state in ("done", "failed"):
             self._ended[run.run] = run.asked
-        return state not in ("running", "waiting")
+        return not state.is_open
 
     def _is_free(self, run: PlannedRun) -> bool:
         """Whether no living process holds a run."""

@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import open_regular, write_atomically
 from mlagentbench.records import Record
+from mlagentbench.runs.lease import times_from_environment
 from mlagentbench.tasks.spec import parse_seconds
 
 FILE = "limits.json"
@@ -81,13 +82,7 @@ class SharingTimes(Record):
     @classmethod
     def chosen(cls) -> "SharingTimes":
         """The times from the environment variables, MLAGENTBENCH_ and the name in capitals."""
-        variables = {name: f"MLAGENTBENCH_{name.upper()}" for name in cls.model_fields}
-        given = {name: os.environ[key] for name, key in variables.items() if key in os.environ}
-        try:
-            return cls.model_validate(given)
-        except ValidationError as error:
-            name = str(error.errors()[0]["loc"][0])
-            raise UsageError(f"{variables[name]}={given[name]}: give seconds above 0") from error
+        return times_from_environment(cls, "MLAGENTBENCH_")
 
 
 def provider_of(model: str) -> str:
