@@ -1,11 +1,14 @@
 """The frozen records that the harness passes around and writes to files."""
 
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mlagentbench.errors import ActionFault, FailureCause, OutcomeKind
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 Json = Any
 """A JSON value; pydantic checks it where it enters a record."""
@@ -37,8 +40,12 @@ def first_problem(error: ValidationError) -> str:
     """The first thing that is wrong with a record, as `field: reason`."""
     first = error.errors()[0]
     place = ".".join(map(str, first["loc"]))
-    reason = first["msg"].removeprefix("Value error, ")
-    return f"{place}: {reason}" if place else reason
+    return f"{place}: {reason_of(first)}" if place else reason_of(first)
+
+
+def reason_of(problem: "ErrorDetails") -> str:
+    """What is wrong with one value, as pydantic found it."""
+    return problem["msg"].removeprefix("Value error, ").replace("Input should", "it should")
 
 
 class Action(Record):

@@ -8,6 +8,7 @@ import pytest
 import mlagentbench
 from mlagentbench.numeric.intervals import Interval
 from mlagentbench.numeric.number_format import (
+    bytes_text,
     counted,
     dollars_text,
     duration_text,
@@ -91,6 +92,24 @@ def test_only_this_module_writes_a_spread() -> None:
     for file in (*SOURCE.rglob("*.py"), *SOURCE.rglob("*.html")):
         if "suite" not in file.parts and file.name not in elsewhere:
             assert "±" not in explained.sub("", file.read_text()), file
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (999, "999 bytes"),
+        (1000, "1.0 kB"),
+        (999_949, "999.9 kB"),
+        (999_950, "1.0 MB"),
+        (1_000_000, "1.0 MB"),
+        (2_500_000, "2.5 MB"),
+        (7e16, "70,000.0 TB"),
+    ],
+)
+def test_sizes_are_short(size: float, text: str) -> None:
+    assert bytes_text(size) == text
 
 
 def test_one_thing_and_several() -> None:

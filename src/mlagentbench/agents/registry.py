@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from mlagentbench.environment.actions.action_sets import ActionSet
 from mlagentbench.errors import UsageError
-from mlagentbench.records import Json, Record
+from mlagentbench.records import Json, Record, reason_of
 from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages
 
 if TYPE_CHECKING:
@@ -179,9 +179,8 @@ def make_settings(agent: str, kind: type[R], values: Mapping[str, Json]) -> R:
         return kind.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        reason = first["msg"].replace("Input should", "it should")
         raise UsageError(
-            f"agent {agent}: {first['loc'][0]}={first['input']!r}: {reason}; "
+            f"agent {agent}: {first['loc'][0]}={first['input']!r}: {reason_of(first)}; "
             f"see: mlagentbench agents show {agent}"
         ) from error
 

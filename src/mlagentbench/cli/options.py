@@ -126,6 +126,16 @@ def read_jobs(text: str) -> int | None:
     return None if text == "auto" else int(text)
 
 
+def seconds_of(text: str | None, option: str) -> float | None:
+    """A duration such as 4h, from an option; a UsageError names the option."""
+    from mlagentbench.tasks.spec import parse_seconds
+
+    try:
+        return None if text is None else parse_seconds(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: {error}") from error
+
+
 def chosen(tasks: list[str] | None, suite: str | None, every: bool) -> list[str]:
     """The ids of the tasks that a person named, by TASK..., --suite or --all."""
     from mlagentbench.tasks.suites import chosen_tasks

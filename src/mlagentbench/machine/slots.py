@@ -2,9 +2,13 @@
 
 All processes of a pool share it: the whole machine, or an allocation of a scheduler
 (allocation.py). Each asks for what its task needs, and waits until that is free, first come, first
-served; a need that is larger than the pool gets the whole pool. Within a pool no core and no GPU is
-in two slots, and the memory of all slots is at most the pool's. Who holds and who waits is in the
+served; a need that is larger than the pool gets the whole pool. Who holds and who waits is in the
 ledger (ledger.py), so a slot is free when its holder has died.
+
+Within a pool no GPU is in two slots, and no core unless a scheduler gave more cores than there are.
+The memory of all slots is at most the pool's, with one exception: a process that a control group
+limits to less than the pool counts only the slots of its group, against what the group allows. So
+the slots of several groups together can have more memory than the machine.
 """
 
 import asyncio

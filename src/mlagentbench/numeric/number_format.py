@@ -137,6 +137,14 @@ def dollars_text(dollars: float | None) -> str:
     return f"${_fixed(dollars, 2)}" if dollars >= 0.1 or dollars == 0 else f"${dollars:.2g}"
 
 
+def bytes_text(size: float) -> str:
+    """A size in the unit in which it is a short number: 950 bytes, 12.3 kB, 1.0 MB."""
+    for factor, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= 0.99995 * factor:
+            return f"{_fixed(size / factor, 1)} {unit}"
+    return counted(round(size), "byte")
+
+
 def duration_text(seconds: float | None) -> str:
     if seconds is None:
         return NOTHING

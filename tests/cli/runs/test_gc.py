@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from small_disk import on_small_disk
 
-from mlagentbench.cli.runs.gc import free_space, print_freed, size_text
+from mlagentbench.cli.runs.gc import free_space, print_freed
 from mlagentbench.errors import UsageError
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.lease import RunHeld
@@ -82,18 +82,3 @@ def test_it_frees_a_disk_on_which_nothing_more_fits(
     done = on_small_disk(disk, [sys.executable, "-c", FILL_AND_FREE, str(disk)])
     expected = f"{disk}/page.html did not fit\n1 object went\nexit 0\n"
     assert done.stdout.startswith(expected), done.stdout + done.stderr
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [
-        (0, "0 bytes"),
-        (999, "999 bytes"),
-        (1000, "1.0 kB"),
-        (1_000_000, "1.0 MB"),
-        (2_500_000, "2.5 MB"),
-        (7e16, "70000.0 TB"),
-    ],
-)
-def test_sizes_are_short(size: float, text: str) -> None:
-    assert size_text(size) == text

@@ -37,7 +37,7 @@ def test_the_list_says_what_each_task_is_and_needs(capsys: pytest.CaptureFixture
         "licence: The competition's",
     ):  # fmt: skip
         assert words in said, said
-    assert re.search(r"mini  not prepared  [\d.]+ KB ", said)
+    assert re.search(r"mini  not prepared  [\d.]+ kB ", said)
 
 
 def test_one_task_in_full(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,6 @@ from mlagentbench.errors import UsageError
 if TYPE_CHECKING:
     from mlagentbench.runs.objects.garbage_collection import Amount, Freed
 
-UNITS = ("kB", "MB", "GB", "TB")
-
 
 def gc(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The --out directory of the runs.")],
@@ -72,14 +70,6 @@ def _lines(freed: "Freed") -> Iterator[str]:
 
 
 def _text(amount: "Amount", noun: str) -> str:
-    from mlagentbench.numeric.number_format import counted
+    from mlagentbench.numeric.number_format import bytes_text, counted
 
-    return f"{counted(amount.number, noun)} ({size_text(amount.size)})"
-
-
-def size_text(size: float) -> str:
-    """Bytes in the unit in which they are a short number."""
-    if size < 1000:
-        return f"{size:.0f} bytes"
-    step = min((len(str(int(size))) - 1) // 3, len(UNITS))
-    return f"{size / 1000**step:.1f} {UNITS[step - 1]}"
+    return f"{counted(amount.number, noun)} ({bytes_text(amount.size)})"

@@ -2,7 +2,7 @@
 
 from mlagentbench.cli.tasks.measure_printing import passing
 from mlagentbench.grading.success import floor_of
-from mlagentbench.numeric.number_format import counted, number_text, spread_text
+from mlagentbench.numeric.number_format import bytes_text, counted, number_text, spread_text
 from mlagentbench.records import Json, Tier
 from mlagentbench.tasks.data.preparation import find_prepared
 from mlagentbench.tasks.spec import Measured
@@ -30,14 +30,7 @@ def data_size(task: Task, tier: Tier) -> str:
     if size is None and tier == "full":
         known = [file.bytes for source in task.spec.sources for file in source.files]
         size = sum(size for size in known if size is not None)
-    return _bytes_text(size) if size else "size unknown"
-
-
-def _bytes_text(size: int) -> str:
-    for unit, factor in (("GB", 1e9), ("MB", 1e6)):
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return f"{size / 1e3:.1f} KB"
+    return bytes_text(size) if size else "size unknown"
 
 
 def measured_on(task: Task, tier: Tier) -> Measured | None:
