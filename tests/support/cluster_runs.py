@@ -18,6 +18,7 @@ from mlagentbench.records import Record
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.results import run_directories
+from mlagentbench.runs.resumption import BROKEN_OFF
 
 LEASE_TIMES = {"MLAGENTBENCH_LEASE_RENEWAL": "0.5", "MLAGENTBENCH_LEASE_VOID": "10"}
 PLACE = re.compile(r"(\w+) job (\S+) on (\S+), worker (\S+-\d+)")
@@ -102,12 +103,16 @@ class ClusterRuns:
         return [run for run in begun if run.holder is not None]
 
     def stopped(self) -> list[RunDirectory]:
-        """The runs that were begun, are not over, and that nobody has."""
+        """The runs that were begun, that nobody has, and whose agent has not ended.
+
+        Of one whose agent has ended, only the grade may be missing; no worker opens it again.
+        """
         state = self.state
         waiting = set() if state is None else {one.run for one in state.of("waiting")}
         left = [run for run in self.directories() if str(run.relative) in waiting]
         journals = [(run, read_journal(run.journal)) for run in left]
-        return [run for run, one in journals if one.interrupted or one.steps]
+        begun = [(run, one) for run, one in journals if one.interrupted or one.steps]
+        return [run for run, one in begun if one.outcome is None or one.outcome.kind in BROKEN_OFF]
 
     def nodes(self) -> Counter[str]:
         return Counter(place.node for run in self.directories() for place in self.places(run))
