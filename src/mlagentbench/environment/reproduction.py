@@ -68,11 +68,12 @@ async def reproduce(
     if command is None:
         return _as_it_is(task, store, snapshot, scratch / "submission")
     workspace = Workspace(task, public, scratch / "workspace")
+    submission = task.spec.submission.path
     sources = choose_sources(
         store,
         snapshot,
-        task.spec.submission.path,
-        written_by_hand=task.spec.rebuild.sources,
+        submission,
+        written_by_hand=[f"{submission}/{path}" for path in task.spec.rebuild.sources],
         elsewhere=workspace.protected,
     )
     known = Reproduction(left_out=sources.left_out, warnings=clock_warnings(sources.files))
