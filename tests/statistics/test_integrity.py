@@ -45,7 +45,7 @@ def key(agent: str = "react", task: str = "house-price", **different: Any) -> Ce
         "sandbox": "bubblewrap",
         "feedback": "none",
         "variant": "original",
-        "protocol": "ours",
+        "protocol": "standard",
     }
     conditions = Conditions(**(shared | different))
     return CellKey(task=task, agent=agent, model="openai/small", conditions=conditions)
@@ -62,7 +62,9 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
         "data_verified": False,
         "tier": "mini",
         "variant": "renamed",
-        "mini_seed": "public",
+        "draw": "public",
+        "draw_policy": "1..8",
+        "generator": "56" * 32,
         "agent": "research",
         "agent_settings": {"retrieval": False},
         "model": "openai/large",
@@ -92,7 +94,7 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
     }
     assert others.keys() == Disclosure.model_fields.keys()
     for name, value in others.items():
-        tier: dict[str, Any] = {"tier": "mini"} if name == "mini_seed" else {}
+        tier: dict[str, Any] = {"tier": "mini"} if name in ("draw", "draw_policy") else {}
         before = disclosure_lines(made_record(**tier))
         assert disclosure_lines(made_record(**(tier | {name: value}))) != before, name
     assert not any(line.doubt for line in disclosure_lines(usual))
@@ -111,7 +113,7 @@ def test_rules_that_nothing_enforces_are_named() -> None:
     ("label", "different"),
     [
         ("data verified", {"data_verified": False}),
-        ("mini seed", {"tier": "mini", "mini_seed": "public"}),
+        ("draw", {"tier": "mini", "draw": "public"}),
         ("answered by", {"answered_by": "recorded from a person"}),
         ("isolation", {"isolation": "none"}),
         ("network", {"network": True}),
@@ -145,7 +147,7 @@ def test_what_submissions_could_execute_is_said(different: dict[str, Any], text:
 
 
 def test_a_secret_seed_and_nobody_answering_are_in_no_doubt() -> None:
-    record = made_record(tier="mini", mini_seed="secret 1f2e", answered_by="nobody")
+    record = made_record(tier="mini", draw="secret:1f2e", answered_by="nobody")
     assert not any(line.doubt for line in lines_of(record).values())
 
 
@@ -254,7 +256,7 @@ def test_a_table_counts_ends_and_runs_with_integrity_findings() -> None:
         ("tier", {"tier": "mini"}),
         ("task version", {"task_version": 2}),
         ("data", {"data_hash": "00" * 32}),
-        ("mini seed", {"mini_seed": "secret 1a2b3c4d"}),
+        ("draws", {"draw_policy": "secret:1a2b3c4d"}),
         ("limits", {"limits": {"steps": 20}}),
         ("initial limits", {"first_limits": {"steps": 20}}),
         ("sandbox", {"sandbox": "local"}),

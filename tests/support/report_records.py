@@ -150,7 +150,7 @@ def made_record(task: MadeTask, agent: MadeAgent, epoch: int) -> RunRecord:
             data_hash=hashlib.sha256(task.name.encode()).hexdigest(),
             data_verified=True,
             tier="mini",
-            mini_seed="public",
+            draw="public",
             agent=agent.name,
             agent_settings=dict(agent.settings),
             model=agent.model,

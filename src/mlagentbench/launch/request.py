@@ -50,7 +50,7 @@ from mlagentbench.sandbox.sandbox_registry import SANDBOXES, default_sandbox
 from mlagentbench.statistics.cell_marks import agent_text
 from mlagentbench.statistics.primary_pair import find_pair, no_such_pair
 from mlagentbench.statistics.reference_rows import REFERENCE_AGENTS
-from mlagentbench.tasks.draws import PUBLIC, DrawPolicy, draw_of
+from mlagentbench.tasks.draws import PUBLIC, DrawPolicy, draw_of, read_policy
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages, PythonEnvs
 from mlagentbench.tasks.spec import TaskSpec
@@ -122,7 +122,7 @@ def read_settings(values: Mapping[str, Json], option_of: Callable[[str], str]) -
     for limit in LIMITS.values():
         asked.pop(limit.setting, None)
     try:
-        return RunSettings.model_validate(asked)
+        settings = RunSettings.model_validate(asked)
     except ValidationError as error:
         first = error.errors()[0]
         option = option_of(str(first["loc"][0]))
@@ -131,6 +131,8 @@ def read_settings(values: Mapping[str, Json], option_of: Callable[[str], str]) -
             known = ", ".join((*RunSettings.model_fields, *limit_settings))
             raise UsageError(f"{option}: unknown setting; settings are: {known}") from error
         raise UsageError(f"{option} {first['input']}: {reason_of(first)}") from error
+    read_policy(settings.draw, settings.tier, option_of("draw"))
+    return settings
 
 
 def _absolute(file: str | None) -> str | None:

@@ -64,7 +64,10 @@ from mlagentbench.runs.results import RunResult, read_record, read_run
 from mlagentbench.runs.resumption import goes_on
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES, kill_leftover_sandbox
 from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.task_checks.draw_measurements import ensure_measured
+from mlagentbench.tasks.draws import is_public
 from mlagentbench.tasks.make_ready import Ready, make_ready
+from mlagentbench.tasks.python_env.env import require_python_env
 from mlagentbench.tasks.task import load_task
 from mlagentbench.untrusted_text import visible, visible_values
 
@@ -245,11 +248,31 @@ async def _open(
             if batch.slots.of(sample) is None:  # another process held the run until just now
                 await _take_slot(request, run, batch, sample)
             require_gpus(batch.slots.of(sample), request.settings.gpus)
+            await _measure_draw(request, run, ready, batch)
             setup = await _setup(request, run, ready, limits, batch.live)
             return await open_run(setup, partial(provider.for_run, run))
     except BaseException:
         run.release()
         raise
+
+
+async def _measure_draw(request: RunRequest, run: HeldRun, ready: Ready, batch: Batch) -> None:
+    """Measure the draw of the run, in the run's slot, unless that has been done before.
+
+    The public draw is measured by the task's author, or by `mlagentbench tasks measure`.
+    """
+    if request.settings.tier == "full" or is_public(request.draw):
+        return
+    task = load_task(request.task)
+    tool = tool_model_name(task, model_names(request.roles), request.model.name)
+    python_env = require_python_env(task, request.settings.python_envs())
+    live = batch.live
+    announce = (lambda _text: None) if live is None else partial(live.wait, run)
+    try:
+        await ensure_measured(task, ready.data, python_env, tool, announce)
+    finally:
+        if live is not None:
+            live.leave(run)
 
 
 async def _setup(

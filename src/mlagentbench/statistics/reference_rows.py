@@ -4,8 +4,7 @@ import math
 from typing import Any
 
 from mlagentbench.errors import UsageError
-from mlagentbench.grading.measurements import spread_on_scale
-from mlagentbench.grading.success import compare_with_bar, floor_of, on_scale
+from mlagentbench.grading.success import compare_with_bar, floor_of, on_scale, spread_on_scale
 from mlagentbench.numeric.intervals import Interval, Stratum, t_interval_of
 from mlagentbench.records import Record, Tier
 from mlagentbench.statistics.cells import (

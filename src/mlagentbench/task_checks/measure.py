@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import product
-from pathlib import Path
 
-from mlagentbench.errors import RunFailed
+from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import scratch_directory
 from mlagentbench.grading.measurements import MeasuredTask, TimedScore, measurements_from
 from mlagentbench.models.model_choice import tool_role
@@ -15,18 +14,23 @@ from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.trial_runs import Trial, Trials
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.data.progress import TerminalProgress
-from mlagentbench.tasks.draws import all_draws, read_policy
+from mlagentbench.tasks.draws import PUBLIC, all_draws, is_public, read_policy
 from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import Measured
-from mlagentbench.tasks.stored_measurements import store_in_home, write_to_task
+from mlagentbench.tasks.stored_measurements import (
+    shipped_measurements,
+    store_in_home,
+    write_to_task,
+)
 from mlagentbench.tasks.task import Task, load_task
 from mlagentbench.terminal import Terminal
 
 STARTER_RUNS: dict[Tier, int] = {"mini": 30, "full": 8}
 REFERENCE_RUNS = 8
-SECRET_SEED_RUNS = 8
-"""Runs of the starter on a secret draw of the mini tier; fewer, because the user is waiting."""
+DRAW_STARTER_RUNS = 3
+"""Runs of the starter on a draw that is not public; its noise is pooled with the public draw's."""
+DRAW_REFERENCE_RUNS = 1
 
 Announce = Callable[[str], None]
 
@@ -36,7 +40,7 @@ def measure_tasks(
     *,
     tier: Tier,
     runs: int | None,
-    reference_runs: int,
+    reference_runs: int | None,
     write: bool,
     draw: str,
     roles: Sequence[str] = (),
@@ -49,15 +53,28 @@ def measure_tasks(
     tool = tool_role(roles)
     tasks = [load_task(name) for name in names]
     draws = all_draws(read_policy(draw, tier))
+    if write and draw != PUBLIC:
+        raise UsageError(
+            f"--write with --draw {draw}: task.toml has the measurements of the public draw only; "
+            "leave out --write, and they are stored for this machine"
+        )
     console = Terminal(stderr=True)
     with TerminalProgress(console) as progress:
         for task, one in product(tasks, draws):
             data, python_env = ensure_ready(
                 task, tier, one, call=call_task, envs=default_envs(), progress=progress
             )
-            starter_runs = runs or STARTER_RUNS[tier]
+            public = is_public(one)
             measured = asyncio.run(
-                measure(task, data, python_env, starter_runs, reference_runs, progress.say, tool)
+                measure(
+                    task,
+                    data,
+                    python_env,
+                    runs or (STARTER_RUNS[tier] if public else DRAW_STARTER_RUNS),
+                    reference_runs or (REFERENCE_RUNS if public else DRAW_REFERENCE_RUNS),
+                    progress.say,
+                    tool,
+                )
             )
             store = write_to_task if write else store_in_home
             yield MeasuredTask(
@@ -90,17 +107,16 @@ async def measure(
         reference = await _repeat(task, "solution", trials.solution, reference_runs, announce)
         ceiling = await trials.ceiling()
     return measurements_from(
-        task.spec.metric, data.hash, trivial, starter, reference, ceiling, trials.tool, data.bytes
+        task.spec.metric,
+        data.hash,
+        trivial,
+        starter,
+        reference,
+        ceiling,
+        trials.tool,
+        data.bytes,
+        None if is_public(data.draw) else shipped_measurements(task, data.tier, trials.tool),
     )
-
-
-async def measure_secret_draw(
-    task: Task, data: PreparedData, python_env: PythonEnv, announce: Announce
-) -> Path:
-    """Measure a new secret draw of the mini tier, and store the measurements on this machine."""
-    announce(f"{task.id}: measuring floor, reference and bar on this draw")
-    measured = await measure(task, data, python_env, SECRET_SEED_RUNS, REFERENCE_RUNS, announce)
-    return store_in_home(task, data.tier, measured)
 
 
 async def _repeat(

@@ -14,7 +14,7 @@ import hashlib
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Tier
@@ -49,7 +49,12 @@ def _policy(text: str) -> str:
     return f"{first}..{last}"
 
 
-DrawPolicy = Annotated[str, AfterValidator(_policy)]
+def _as_text(value: object) -> object:
+    """A number that Inspect's command line has read as one is a label too."""
+    return str(value) if type(value) is int else value
+
+
+DrawPolicy = Annotated[str, BeforeValidator(_as_text), AfterValidator(_policy)]
 """Which draws runs have, as --draw says it."""
 
 

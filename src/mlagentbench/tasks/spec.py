@@ -232,6 +232,17 @@ class ReferenceMeasurements(Record):
     cpu_seconds: float | None = None
 
 
+class PooledNoise(Record):
+    """The starter's noise on one draw, pooled with its noise on the public draw."""
+
+    std: Annotated[float, Field(ge=0)]
+    """On the metric's scale (log: of the logarithm)."""
+    degrees: Annotated[int, Field(gt=0)]
+    """Degrees of freedom, of both together."""
+    pooled_with: str
+    """The hash of the public draw's data."""
+
+
 class Measured(Record):
     """What `mlagentbench tasks measure` measured on one prepared data set."""
 
@@ -240,6 +251,8 @@ class Measured(Record):
     """Size of the prepared data, public and private."""
     trivial: dict[str, float]
     starter: StarterMeasurements
+    noise: PooledNoise | None = None
+    """None on the public draw, whose own runs are enough."""
     reference: ReferenceMeasurements
     bar: float
     ceiling: float | None = None

@@ -21,11 +21,17 @@ def stored_measurements(
     programs use a model has measurements for each model.
     """
     tool = tool or task.spec.tool_model
-    shipped = task.spec.measured.get(tier)
-    if shipped is not None and (shipped.data != data_hash or shipped.tool != tool):
+    shipped = shipped_measurements(task, tier, tool)
+    if shipped is not None and shipped.data != data_hash:
         shipped = None
     own = _read(home_file(task, tier, data_hash, tool))
     return own or shipped if task.spec.kind == "timed" else shipped or own
+
+
+def shipped_measurements(task: Task, tier: Tier, tool: str | None = None) -> Measured | None:
+    """Those in task.toml, of the public draw, if they were made with this tool model."""
+    shipped = task.spec.measured.get(tier)
+    return None if shipped is None or shipped.tool != (tool or task.spec.tool_model) else shipped
 
 
 def store_in_home(task: Task, tier: Tier, measured: Measured) -> Path:

@@ -85,7 +85,7 @@ def test_found_where_people_have_them(
     layout(own, kind)
     before = {path: path.stat().st_mtime_ns for path in [own, *own.rglob("*")]}
     data = make(task, this_env, own)
-    assert data.verified and data.unverified == () and data.mini_seed is None
+    assert data.verified and data.unverified == () and data.draw == "public"
     assert {path: path.stat().st_mtime_ns for path in [own, *own.rglob("*")]} == before
     rows = (data.public / "train.csv").read_text() + (data.private / "answers.csv").read_text()
     assert all(f"{k},{k * k}" in rows for k in range(20))

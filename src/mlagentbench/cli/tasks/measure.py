@@ -15,10 +15,22 @@ from mlagentbench.cli.options import (
 )
 
 StarterRuns = Annotated[
-    int | None, typer.Option("--runs", metavar="N", min=2, help="Runs of the starter.")
+    int | None,
+    typer.Option(
+        "--runs",
+        metavar="N",
+        min=2,
+        help="Runs of the starter (default mini 30, full 8; 3 on a draw that is not public).",
+    ),
 ]
 ReferenceRuns = Annotated[
-    int, typer.Option("--reference-runs", metavar="N", min=1, help="Runs of the solution.")
+    int | None,
+    typer.Option(
+        "--reference-runs",
+        metavar="N",
+        min=1,
+        help="Runs of the solution (default 8; 1 on a draw that is not public).",
+    ),
 ]
 WriteOption = Annotated[
     bool,
@@ -32,7 +44,7 @@ def measure(
     every: AllOption = False,
     tier: TierOption = "mini",
     runs: StarterRuns = None,
-    reference_runs: ReferenceRuns = 8,
+    reference_runs: ReferenceRuns = None,
     write: WriteOption = False,
     draw: DrawOption = "public",
     role: ToolOption = None,

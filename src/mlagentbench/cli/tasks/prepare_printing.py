@@ -8,9 +8,9 @@ from pathlib import Path
 from mlagentbench.records import Tier
 from mlagentbench.sandbox.sandbox_registry import default_envs
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.task_checks.measure import measure_secret_draw
+from mlagentbench.task_checks.draw_measurements import ensure_measured
 from mlagentbench.tasks.data.progress import TerminalProgress
-from mlagentbench.tasks.draws import SECRET, all_draws, draws_text, read_policy
+from mlagentbench.tasks.draws import all_draws, draws_text, is_public, read_policy
 from mlagentbench.tasks.make_ready import Ready, needs_measurements, prepare_tasks
 from mlagentbench.tasks.task import Task, load_task
 from mlagentbench.terminal import Terminal
@@ -44,17 +44,17 @@ def prepare_from_command_line(
             console.print(text)
         if not needs_measurements(task, made.data):
             continue
-        if draw == SECRET:
-            _measure_secret_draw(task, made)
-        else:
+        if is_public(made.data.draw):
             command = f"mlagentbench tasks measure {task.address} --tier {tier}"
             console.print(f"  floor, reference and bar are not measured on it; run: {command}")
+        else:
+            _measure(task, made)
 
 
-def _measure_secret_draw(task: Task, ready: Ready) -> None:
-    """A secret draw exists only on this machine, so it has to be measured here."""
+def _measure(task: Task, ready: Ready) -> None:
+    """Measurements of draws are not shipped, so they are made here."""
     with TerminalProgress(Terminal(stderr=True)) as shown:
-        asyncio.run(measure_secret_draw(task, ready.data, ready.python_env, shown.say))
+        asyncio.run(ensure_measured(task, ready.data, ready.python_env, None, shown.say))
 
 
 def _summary(task: Task, ready: Ready) -> Iterator[str]:
