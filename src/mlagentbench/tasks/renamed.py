@@ -189,6 +189,8 @@ def _write_spec(task: Task, renaming: Renaming, phrases: dict[str, str], target:
     document["title"] = rename_text(task.spec.title, renaming, phrases)
     rules = {rename_text(rule, renaming, phrases): held for rule, held in task.spec.rules.items()}
     document["rules"] = rules
+    if "rebuild" in document:
+        document["rebuild"]["fresh"] = rename_text(task.spec.rebuild.fresh, renaming, phrases)
     if measured:
         document["measured"] = measured
     head = f"variant_of = {tomlkit.item(task.address).as_string()}\n"

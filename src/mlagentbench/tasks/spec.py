@@ -92,6 +92,25 @@ def is_python_program(command: Sequence[str]) -> bool:
             return False
 
 
+REPRODUCE = "reproduce.sh"
+"""The program that makes a submission again."""
+
+
+def _command(value: object) -> object:
+    return None if value == "none" else value
+
+
+class Rebuild(Record):
+    """How a submission is made again, on data that did not exist when it was written."""
+
+    command: Annotated[str | None, BeforeValidator(_command)] = f"bash {REPRODUCE}"
+    """None ("none" in task.toml): the submission is itself a program, and is graded as it is."""
+    sources: tuple[RelativePath, ...] = ()
+    """What of the submission's directory is written by hand; all else in it is made again."""
+    fresh: str = "other data of the same kind; in the full tier, another split of the same data"
+    """What a fresh draw changes, for readers and agents."""
+
+
 class Tool(Record):
     """A model and a paper search that the submitted program uses; papers are below private/.
 
@@ -288,6 +307,7 @@ class TaskSpec(Record):
     commands: Commands
     collect: Collect | None = None
     tool: Tool | None = None
+    rebuild: Rebuild = Rebuild()
     limits: TaskLimits = TaskLimits()
     resources: Resources = Resources()
     python: PythonNeeds
@@ -299,6 +319,14 @@ class TaskSpec(Record):
     renamed: Renamed | None = None
     variant_of: str | None = None
     """The original task of a renamed variant."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rebuild_by_kind(cls, values: object) -> object:
+        """Without a [rebuild] table, a submitted program is graded as it is."""
+        if not isinstance(values, dict) or values.get("kind") not in ("program", "timed"):
+            return values
+        return {"rebuild": {"command": None}, **values}
 
     @property
     def unenforced_rules(self) -> dict[str, UnenforcedBy]:

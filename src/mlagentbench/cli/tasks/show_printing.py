@@ -28,6 +28,8 @@ def print_task(name: str, *, as_json: bool) -> None:
         "Inspect name": task.inspect_name,
         "metric": f"{spec.metric.name}, {spec.metric.better} is better, {spec.metric.scale} scale",
         "submission": spec.submission.path,
+        "rebuilt by": spec.rebuild.command or f"nothing: {spec.submission.path} is graded as it is",
+        "fresh draws change": spec.rebuild.fresh,
         "limits": f"{counted(spec.limits.steps, 'step')}, {spec.limits.time / 3600:g} h, "
         f"{spec.limits.command_time / 60:g} min per command",
         "resources": f"{counted(spec.resources.cpus, 'core')}, "
