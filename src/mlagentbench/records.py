@@ -228,6 +228,20 @@ class GradeRecord(BarComparison):
     rebuilt: Rebuilt | None = None
     """Set under --protocol rebuild: normalised score and success are those of the fresh draws."""
 
+    @property
+    def as_submitted(self) -> "GradeRecord":
+        """The grade with score and normalised score of the file as it was submitted."""
+        if self.rebuilt is None:
+            return self
+        score = self.rebuilt.submitted_score
+        return self.model_copy(
+            update={
+                "score": score,
+                "normalised": self.rebuilt.submitted_normalised,
+                "valid": score is not None,
+            }
+        )
+
 
 UnenforcedBy = Literal["journal", "no"]
 """What tells whether a rule was kept: only a reader of the journal can, or nothing does."""

@@ -202,7 +202,7 @@ FACTS = (
         of_task=True,
     ),
     Fact("feedback", lambda run: run.disclosure.feedback),
-    Fact("protocol", lambda run: run.disclosure.protocol),
+    Fact("protocol", lambda run: run.disclosure.protocol_text),
     Fact(
         "human help",
         lambda run: "available" if run.disclosure.interactive else "none",

@@ -12,7 +12,7 @@ from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.grading.grade import Announce, grade_run, repeat_grade, snapshot_after
 from mlagentbench.records import REBUILD, GradeRecord, Record, Step
-from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.hash_chain import require_chain
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.lease import RunHeld
@@ -23,7 +23,7 @@ from mlagentbench.tasks.task import load_task
 
 CHANGED = "changed"
 
-GradeStep = Callable[[RunDirectory, int, Announce], Awaitable[GradeRecord]]
+GradeStep = Callable[[HeldRun, int, Announce], Awaitable[GradeRecord]]
 """Grades a run that is held as it was after a step, and appends the grade."""
 
 
@@ -52,9 +52,9 @@ def _score(run: RunDirectory, steps: str, announce: Announce, grade: GradeStep) 
     grades: list[GradeRecord] = []
     failure = None
     try:
-        with run.hold(announce) as run:
+        with run.hold(announce) as held:
             require_chain(run.journal, run.appended_files)
-            for one in _grade_steps(run, selected_steps(run, steps), announce, grade):
+            for one in _grade_steps(held, selected_steps(run, steps), announce, grade):
                 grades.append(one)
             run.failure.unlink(missing_ok=True)
     except RunHeld as held:
@@ -71,14 +71,14 @@ def _score(run: RunDirectory, steps: str, announce: Announce, grade: GradeStep) 
 def grade_changes(run: RunDirectory, announce: Announce) -> None:
     """Grade every step that changed the submission, unless it was graded before."""
     graded = {grade.step for grade in read_grades(run)}
-    with run.hold(announce) as run:
+    with run.hold(announce) as held:
         changed = [number for number in selected_steps(run, CHANGED) if number not in graded]
-        for _ in _grade_steps(run, changed, announce, grade_run):
+        for _ in _grade_steps(held, changed, announce, grade_run):
             pass
 
 
 def _grade_steps(
-    run: RunDirectory, numbers: Sequence[int], announce: Announce, grade: GradeStep
+    run: HeldRun, numbers: Sequence[int], announce: Announce, grade: GradeStep
 ) -> Iterator[GradeRecord]:
     """Grade steps in turn; one grade serves all steps whose submissions are equal.
 

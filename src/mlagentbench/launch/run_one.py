@@ -29,7 +29,6 @@ from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.environment.run_slot import require_gpus
 from mlagentbench.errors import RunFailed, RunInterrupted, UsageError
 from mlagentbench.fs import write_atomically
-from mlagentbench.grading.grade import grade_run
 from mlagentbench.launch.disclose_run import actions_of, disclose_run
 from mlagentbench.launch.inspect_metrics import (
     mean,
@@ -53,7 +52,9 @@ from mlagentbench.models.sharing.shared_calls import (
     require_not_interrupted,
     use_share,
 )
+from mlagentbench.numeric.number_format import counted, number_text
 from mlagentbench.program_services.services import run_services, tool_model_name
+from mlagentbench.rebuild.rebuild_run import grade_step
 from mlagentbench.records import GradeRecord, Outcome
 from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.journal import read_journal
@@ -383,7 +384,7 @@ def grade_submission() -> Scorer:
             if batch.live is not None:
                 batch.live.show(run, "grading")
             result = read_run(run)
-            grade = result.grade or await grade_run(run, announce=_announcer(run, batch.live))
+            grade = result.grade or await grade_step(run, None, _announcer(run, batch.live))
         if batch.live is not None:
             batch.live.end(run, grade_text(grade))
         return _as_score(result, grade)
@@ -448,11 +449,13 @@ def _as_score(result: RunResult, grade: GradeRecord) -> Score:
 
 
 def grade_text(grade: GradeRecord) -> str:
-    if grade.score is None:
+    if not grade.valid:
         return f"no score: {grade.reason}"
     success = {True: "success", False: "no success", None: str(grade.success_reason)}[grade.success]
     normalised = "" if grade.normalised is None else f", normalised {grade.normalised:+.2f}"
-    return f"{grade.score:.5g}{normalised}, {success}"
+    if grade.rebuilt is not None:
+        normalised += f" on {counted(len(grade.rebuilt.fresh), 'fresh draw')}"
+    return f"{number_text(grade.score)}{normalised}, {success}"
 
 
 async def close_run(state: TaskState) -> None:

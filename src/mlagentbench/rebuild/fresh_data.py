@@ -9,6 +9,9 @@ from mlagentbench.tasks.make_ready import make_ready
 from mlagentbench.tasks.python_env.env import PythonEnvs
 from mlagentbench.tasks.task import Task
 
+FRESH_DRAWS = 3
+"""The fresh draws of a rebuilding, unless another number is asked for."""
+
 
 def require_fresh_data(task: Task, tier: Tier, draw: str, count: int) -> None:
     """A UsageError with the command to run, if data cannot be made when they are needed."""

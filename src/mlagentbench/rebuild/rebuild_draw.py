@@ -1,4 +1,4 @@
-"""Make a submission again on one draw, and grade what is made with the measurements of that draw."""
+"""Make a submission again on one draw, and grade it with the measurements of that draw."""
 
 import time
 from dataclasses import dataclass

@@ -21,7 +21,7 @@ from mlagentbench.grading.grade import (
 )
 from mlagentbench.grading.success import compare_with_bar
 from mlagentbench.program_services.services import tool_model_name
-from mlagentbench.rebuild.fresh_data import fresh_data
+from mlagentbench.rebuild.fresh_data import FRESH_DRAWS, fresh_data
 from mlagentbench.rebuild.proposed_command import proposed_command
 from mlagentbench.rebuild.rebuild_draw import Rebuilding, elapsed
 from mlagentbench.rebuild.score_of_record import grade_of_record, rebuilt_of
@@ -44,9 +44,6 @@ from mlagentbench.tasks.python_env.env import (
 )
 from mlagentbench.tasks.stored_measurements import stored_measurements
 from mlagentbench.tasks.task import Task, load_task
-
-FRESH_DRAWS = 3
-"""The fresh draws of a rebuilding, unless another number is asked for."""
 
 
 async def grade_step(run: HeldRun, step: int | None, announce: Announce) -> GradeRecord:
@@ -76,13 +73,8 @@ async def rebuild_run(
 ) -> Rebuilt:
     """Rebuild any run that has ended; its grade stays as it is."""
     rebuilding = _rebuilding(run, command, announce)
-    submitted = final_grade(run, rebuilding.step)
-    if submitted is not None and submitted.rebuilt is not None:
-        before = submitted.rebuilt
-        submitted = submitted.model_copy(
-            update={"score": before.submitted_score, "normalised": before.submitted_normalised}
-        )
-    return await _rebuild(rebuilding, draws, submitted)
+    grade = final_grade(run, rebuilding.step)
+    return await _rebuild(rebuilding, draws, None if grade is None else grade.as_submitted)
 
 
 async def _rebuild(rebuilding: Rebuilding, draws: int, submitted: GradeRecord | None) -> Rebuilt:

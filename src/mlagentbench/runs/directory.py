@@ -31,7 +31,7 @@ class RunDirectory:
         journal.jsonl              what happened, appended and never rewritten
         output.log                 what commands printed, in order
         grades.jsonl               one GradeRecord per line
-        rebuilds.jsonl             one line per draw that the submission was rebuilt on (rebuilds.py)
+        rebuilds.jsonl             what became of the submission on fresh draws (rebuilds.py)
         judgements.jsonl           one JudgeReport per line
         asked.jsonl                the tool model's replies to the agent's programs
         replies.jsonl              the tool model's replies while the run was graded

@@ -224,7 +224,7 @@ async def _scores(
     announce: Announce,
 ) -> list[ScoreComparison]:
     """Grade the replay at each step at which the run was graded; compare with its latest grades."""
-    newest = {grade.step: grade for grade in read_grades(source.run)}
+    newest = {grade.step: grade.as_submitted for grade in read_grades(source.run)}
     if source.run.replies.is_file():
         kept = chained(payloads(source.run.replies), first_hash(run.replies))
         write_atomically(run.replies, kept)

@@ -29,40 +29,17 @@ MAX_NAMED = 40
 """Files left out that are named; the others are counted."""
 
 PROGRAMS = frozenset(
-    [
-        ".py",
-        ".pyi",
-        ".pyx",
-        ".pxd",
-        ".sh",
-        ".bash",
-        ".c",
-        ".cc",
-        ".cpp",
-        ".cxx",
-        ".cu",
-        ".cuh",
-        ".h",
-        ".hpp",
-        ".rs",
-        ".go",
-        ".js",
-        ".ts",
-        ".pl",
-        ".r",
-        ".jl",
-        ".java",
-        ".f",
-        ".f90",
-        ".s",
-        ".sql",
-        ".cmake",
-        ".mk",
-    ]
-)
+    {
+        ".py", ".pyi", ".pyx", ".pxd", ".sh", ".bash", ".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh",
+        ".h", ".hpp", ".rs", ".go", ".js", ".ts", ".pl", ".r", ".jl", ".java", ".f", ".f90", ".s",
+        ".sql", ".cmake", ".mk",
+    }
+)  # fmt: skip
 SETTINGS = frozenset(
-    [".toml", ".yaml", ".yml", ".json", ".cfg", ".ini", ".conf", ".txt", ".md", ".rst", ".in"]
-)
+    {
+        ".toml", ".yaml", ".yml", ".json", ".cfg", ".ini", ".conf", ".txt", ".md", ".rst", ".in",
+    }
+)  # fmt: skip
 NAMES = frozenset({"makefile", "dockerfile", "license", "readme"})
 """Files without a suffix that are sources, in small letters."""
 
