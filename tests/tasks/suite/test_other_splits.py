@@ -1,6 +1,7 @@
 """Other splits of full data, for tasks whose official split is fixed."""
 
 import json
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +62,7 @@ def test_no_film_of_imdb_is_in_both_parts(tmp_path: Path) -> None:
         {part: list(pd.read_csv(one.public / f"{part}.csv")["text"]) for part in ("train", "test")}
         for one in (official, other)
     ]
-    assert sorted(sum(texts[0].values(), [])) == sorted(sum(texts[1].values(), []))
+    assert sorted(chain(*texts[0].values())) == sorted(chain(*texts[1].values()))
     assert set(texts[0]["test"]) != set(texts[1]["test"])
     size = len(texts[0]["test"])
     assert 0.95 * size < len(texts[1]["test"]) <= size
