@@ -125,6 +125,7 @@ def small_data(top: Path) -> PreparedData:
         files=4,
         bytes=1,
         created="",
+        draw="public",
     )
 
 
