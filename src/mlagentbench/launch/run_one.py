@@ -24,6 +24,7 @@ from mlagentbench.environment.budget import Budget, working_clock
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.open_run import open_run
+from mlagentbench.environment.rehearsal import prepare_rehearsal
 from mlagentbench.environment.run_context import RunContext
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.environment.run_slot import require_gpus
@@ -55,7 +56,7 @@ from mlagentbench.models.sharing.shared_calls import (
 from mlagentbench.numeric.number_format import counted, number_text
 from mlagentbench.program_services.services import run_services, tool_model_name
 from mlagentbench.rebuild.rebuild_run import grade_step
-from mlagentbench.records import GradeRecord, Outcome
+from mlagentbench.records import REBUILD, GradeRecord, Outcome
 from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.lease import RunHeld
@@ -286,6 +287,9 @@ async def _setup(
     task, settings = load_task(request.task), request.settings
     calls = settings.feedback_calls()
     feedback = await hold_out(task, *ready, call_task, calls) if calls else None
+    rehearsal = None
+    if settings.protocol == REBUILD:
+        rehearsal = await prepare_rehearsal(task, *ready, call_task, feedback=bool(calls))
     tool = tool_model_name(task, model_names(request.roles), request.model.name)
     budget = Budget(limits, clock=working_clock())
     return RunSetup(
@@ -296,6 +300,7 @@ async def _setup(
         seed=read_record(run).seed,
         actions=actions_of(request.agent, settings),
         feedback=feedback,
+        rehearsal=rehearsal,
         services=run_services(task, tool, ready.data.private, run.asked, budget, run.lease),
         ask_person=_person(settings, live),
     )

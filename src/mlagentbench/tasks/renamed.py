@@ -42,10 +42,20 @@ from rename_tables import Renaming, rename_tables
 
 def prepare(raw, public, private, rng):
     original_prepare.prepare(raw, public, private, rng)
+    rename(public, private)
+
+
+def rename(public, private):
     renaming = Renaming.read(Path(__file__).with_name("renaming.json"))
     for directory in (public, private):
         rename_tables(directory, renaming)
 '''
+_RESPLIT = """
+
+def resplit(raw, public, private, rng):
+    original_prepare.resplit(raw, public, private, rng)
+    rename(public, private)
+"""
 _HOLD_OUT = """
 
 def hold_out(public, held_public, held_private, rng):
@@ -127,6 +137,8 @@ def _make(task: Task, spec: Renamed, target: Path) -> None:
     renaming.write(target / "renaming.json")
     shutil.copyfile(rename_tables.__file__, target / "rename_tables.py")
     prepare = _PREPARE.format(recipe=_recipe(target))
+    if task.defines("prepare.resplit"):
+        prepare += _RESPLIT
     if task.defines("prepare.hold_out"):
         prepare += _HOLD_OUT
     (target / "prepare.py").write_text(prepare, encoding="utf-8")
