@@ -95,7 +95,7 @@ def test_a_secret_seed_is_one_board_over_tasks_and_not_the_public_ones() -> None
         for leaderboard in leaderboards(cell_statistics([*secret, *public]))
     }
     assert names == {
-        "mini, public draw, 50 steps, 5 h": ("a",),
+        "mini, public draw: for development, 50 steps, 5 h": ("a",),
         "mini, secret draw, 50 steps, 5 h": ("a", "b"),
     }
 

@@ -151,6 +151,8 @@ def made_record(task: MadeTask, agent: MadeAgent, epoch: int) -> RunRecord:
             data_verified=True,
             tier="mini",
             draw="public",
+            draw_policy="public",
+            generator="9e4e" * 16,
             agent=agent.name,
             agent_settings=dict(agent.settings),
             model=agent.model,

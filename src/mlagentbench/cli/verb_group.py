@@ -56,9 +56,8 @@ class Verb(TyperCommand):
         for word in args:
             option = word.partition("=")[0]
             if option in RENAMED_OPTIONS:
-                raise UsageError(
-                    f"`{option}` is now `{RENAMED_OPTIONS[option]}` (see: {ctx.command_path} --help)"
-                )
+                see = f"see: {ctx.command_path} --help"
+                raise UsageError(f"`{option}` is now `{RENAMED_OPTIONS[option]}` ({see})")
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

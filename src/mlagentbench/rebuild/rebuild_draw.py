@@ -13,6 +13,7 @@ from mlagentbench.grading.success import floor_of, normalised, on_scale, spread_
 from mlagentbench.grading.timed_grading import MachineBusy
 from mlagentbench.machine.slots import slot_for
 from mlagentbench.program_services.services import ProgramServices, grading_services, run_services
+from mlagentbench.rebuild.score_of_record import NOT_REPRODUCED
 from mlagentbench.records import RebuiltDraw, RunRecord
 from mlagentbench.runs.directory import HeldRun
 from mlagentbench.runs.objects.file_differences import submission_difference
@@ -28,7 +29,6 @@ from mlagentbench.tasks.task import Task
 
 STANDARD_ERROR = "standard_error"
 """The key under which graders report the standard error of a score."""
-NOT_REPRODUCED = "not reproduced"
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,12 @@
 Under --protocol rebuild the summary is the run's grade. Of other runs it is only shown.
 """
 
+import asyncio
 import time
+from collections.abc import Sequence
+from pathlib import Path
 
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.grading.grade import (
     Announce,
     append_grade,
@@ -25,14 +28,15 @@ from mlagentbench.rebuild.fresh_data import FRESH_DRAWS, fresh_data
 from mlagentbench.rebuild.proposed_command import proposed_command
 from mlagentbench.rebuild.rebuild_draw import Rebuilding, elapsed
 from mlagentbench.rebuild.score_of_record import grade_of_record, rebuilt_of
-from mlagentbench.records import REBUILD, Disclosure, GradeRecord, Rebuilt, RunRecord
-from mlagentbench.runs.directory import HeldRun
-from mlagentbench.runs.hash_chain import append_line
+from mlagentbench.records import REBUILD, Disclosure, GradeRecord, Rebuilt, Record, RunRecord
+from mlagentbench.runs.directory import HeldRun, RunDirectory
+from mlagentbench.runs.hash_chain import append_line, require_chain
 from mlagentbench.runs.journal import History, read_journal
+from mlagentbench.runs.lease import RunHeld
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import entry_at
 from mlagentbench.runs.rebuilds import DrawLine, SummaryLine, newest_rebuilt, read_rebuilds
-from mlagentbench.runs.results import final_grade, read_record
+from mlagentbench.runs.results import final_grade, find_run, read_record
 from mlagentbench.sandbox.sandbox_registry import tasks_sandbox
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.draws import PUBLIC
@@ -66,6 +70,42 @@ async def grade_step(run: HeldRun, step: int | None, announce: Announce) -> Grad
     grade = grade_of_record(submitted, rebuilt, given, elapsed(started))
     append_grade(run, grade)
     return grade
+
+
+class RebuiltRun(Record):
+    """A run that was rebuilt, or why it was not."""
+
+    run: str
+    metric: str
+    rebuilt: Rebuilt | None = None
+    failure: str | None = None
+
+
+def rebuild_runs(
+    paths: Sequence[Path], draws: int, command: str | None, announce: Announce
+) -> list[RebuiltRun]:
+    """Rebuild each run; one that cannot be rebuilt is reported and does not stop the others."""
+    runs = list(map(find_run, paths))
+    return [_rebuild_one(run, draws, command, announce) for run in runs]
+
+
+def _rebuild_one(
+    run: RunDirectory, draws: int, command: str | None, announce: Announce
+) -> RebuiltRun:
+    known = RebuiltRun(run=str(run.path), metric=read_record(run).disclosure.metric)
+
+    def tell(text: str) -> None:
+        announce(f"{run.shown_name}: {text}")
+
+    try:
+        with run.hold(announce) as held:
+            require_chain(held.journal, held.appended_files)
+            rebuilt = asyncio.run(rebuild_run(held, draws, tell, command))
+    except RunHeld as held_by:
+        return known.model_copy(update={"failure": str(held_by)})
+    except (RunFailed, UsageError) as error:
+        return known.model_copy(update={"failure": str(error)})
+    return known.model_copy(update={"rebuilt": rebuilt})
 
 
 async def rebuild_run(

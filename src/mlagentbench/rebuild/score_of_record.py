@@ -23,6 +23,7 @@ from mlagentbench.numeric.number_format import fixed
 from mlagentbench.records import BarComparison, GradeRecord, Rebuilt, RebuiltDraw
 from mlagentbench.runs.rebuilds import DrawLine
 
+NOT_REPRODUCED = "not reproduced"
 FALSE_ALARM = 1 / 300
 """The probability that the starter's luck alone reaches the bar."""
 
@@ -87,7 +88,7 @@ def grade_of_record(
             "reason": None if valid else _first_reason(rebuilt),
             "normalised": rebuilt.mean if valid else None,
             "success": valid and rebuilt.success,
-            "success_reason": _success_reason(rebuilt) if valid else "not reproduced",
+            "success_reason": _success_reason(rebuilt) if valid else NOT_REPRODUCED,
             "seconds": seconds,
             "rebuilt": rebuilt,
         }
@@ -100,7 +101,8 @@ def _first_reason(rebuilt: Rebuilt) -> str:
         return f"what is made again on draw {broken[0].draw} breaks a rule: {broken[0].reason}"
     failed = rebuilt.failed
     draws = "the fresh draw" if len(failed) == 1 else f"any of {len(failed)} fresh draws"
-    return f"not reproduced on {draws}: {failed[0].reason}"
+    reason = (failed[0].reason or "").removeprefix(f"{NOT_REPRODUCED}: ")
+    return f"{NOT_REPRODUCED} on {draws}: {reason}"
 
 
 def _success_reason(rebuilt: Rebuilt) -> str:
