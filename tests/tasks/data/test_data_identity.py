@@ -127,7 +127,8 @@ def test_a_failed_second_preparation_leaves_the_first(
 ) -> None:
     stop = tmp_path / "stop"
     broken = PREPARE.replace(
-        "rng):\n", f"rng):\n    from pathlib import Path\n    assert not Path({str(stop)!r}).exists()\n"
+        "rng):\n",
+        f"rng):\n    from pathlib import Path\n    assert not Path({str(stop)!r}).exists()\n",
     )
     preparing = Preparing(write_task(sources=SOURCE, prepare_py=broken), this_env)
     data = preparing(files(tmp_path / "own", 20))
