@@ -50,6 +50,8 @@ from mlagentbench.tasks.draws import (
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
+GENERATOR = "a generator"
+"""The origin of generated data."""
 PARTS = ("public", "private")
 RESPLIT = "prepare.resplit"
 _FACTS = "data.json"
@@ -65,8 +67,8 @@ class PreparedData(Record):
     others are other splits of the same data. Data are `verified` when every file of their source
     has its published checksum, or when they are generated; `accepted` are the differences from the
     official data that the user accepted. `sources` is a hash of the source's files, empty for
-    generated data, and `origin` says where they came from. The data that were `chosen` last, by
-    preparing them or asking for them again, are the ones that runs use.
+    generated data, and `origin` says where they came from. `chosen` is when they were last asked
+    for instead of newer ones: the data prepared or chosen last are those that runs use.
     """
 
     directory: Path
@@ -76,13 +78,18 @@ class PreparedData(Record):
     verified: bool
     unverified: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
-    sources: str
-    origin: str
+    sources: str = ""
+    origin: str = GENERATOR
     draw: str
     files: int
     bytes: int
     created: str
-    chosen: str
+    chosen: str | None = None
+
+    @property
+    def current_since(self) -> str:
+        """When they became the data that runs use."""
+        return self.chosen or self.created
 
     @property
     def when(self) -> str:
@@ -107,7 +114,7 @@ def find_prepared(task: Task, tier: Tier, draw: str = PUBLIC) -> PreparedData | 
     if tier == "full" and is_fresh(draw):
         given = find_prepared(task, tier, given_draw(draw))
         found = [data for data in found if given is not None and data.sources == given.sources]
-    return max(found, key=lambda data: data.chosen, default=None)
+    return max(found, key=lambda data: data.current_since, default=None)
 
 
 def _all_prepared(task: Task, tier: Tier, draw: str) -> list[PreparedData]:
@@ -330,7 +337,7 @@ class _Preparation:
             seed_file.chmod(0o600)
         known_good = final / "private" / prepared_files.KNOWN_GOOD
         await make_known_good(self.task, final / "public", known_good, self.call, self.python_env)
-        recipe, now = _recipe(self.task, self.tier), _now()
+        recipe = _recipe(self.task, self.tier)
         name = _derived_hash(f"{recipe}/{gathered.sources}", seed)[:32]
         data = PreparedData(
             directory=final.parent.parent / name,
@@ -345,8 +352,7 @@ class _Preparation:
             draw=draw,
             files=len(public) + len(private),
             bytes=sum(file.bytes for file in [*public, *private]),
-            created=now,
-            chosen=now,
+            created=_now(),
         )
         _publish(final, data)
         return data
@@ -423,7 +429,7 @@ def _write_facts(data: PreparedData, directory: Path) -> None:
 
 def _origin(gathered: Gathered, wanted: Wanted) -> str:
     if not gathered.sources:
-        return "a generator"
+        return GENERATOR
     return "the official source" if wanted.from_dir is None else str(wanted.from_dir.absolute())
 
 
