@@ -6,12 +6,20 @@ import io
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_tasks import WriteTask, plain_call
 
 from mlagentbench.errors import UsageError
-from mlagentbench.tasks.data.preparation import PreparedData, find_prepared, prepare
+from mlagentbench.tasks.data.preparation import (
+    PreparedData,
+    find_prepared,
+    prepare,
+    require_prepared,
+)
+from mlagentbench.tasks.data.progress import Silent
+from mlagentbench.tasks.make_ready import prepare_tasks
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
@@ -350,3 +358,72 @@ def test_too_little_disk_is_said_first(
     task = write_task(sources=kaggle_source(f'md5 = "{MD5}", bytes = {10**15}'))
     with pytest.raises(UsageError, match=r"needs about 3,000,000,000 MB, but .* MB free"):
         make(task, this_env, own)
+
+
+class Sayings(Silent):
+    """Remembers what is said while data are prepared."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+
+RESPLIT = """
+def prepare(raw, public, private, rng):
+    (public / "part.txt").write_text("official")
+    (private / "answers.csv").write_text("a\\n")
+
+def resplit(raw, public, private, rng):
+    assert (raw / "train.csv").is_file()
+    (public / "part.txt").write_text(f"another {rng.integers(10**9)}")
+    (private / "answers.csv").write_text("a\\n")
+"""
+
+
+def test_other_splits_are_made_of_the_same_files_at_once(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    layout(own, "plain")
+    task = write_task(sources=kaggle_source(), prepare_py=RESPLIT)
+    said = Sayings()
+
+    def prepare_with(splits: int, from_dir: Path | None = own) -> PreparedData:
+        return asyncio.run(
+            prepare(
+                task, "full", call=plain_call, python_env=this_env, from_dir=from_dir,
+                splits=splits, progress=said,
+            )
+        )  # fmt: skip
+
+    official = prepare_with(2)
+    assert (official.public / "part.txt").read_text() == "official"
+    assert sum("verifying train.csv" in text for text in said.said) == 1
+    found = [find_prepared(task, "full", f"public~{n}") for n in (1, 2, 3)]
+    assert found[0] is not None and found[1] is not None and found[2] is None
+    texts = {(data.public / "part.txt").read_text() for data in found if data is not None}
+    assert len(texts) == 2 and all(text.startswith("another ") for text in texts)
+    assert prepare_with(2, from_dir=None) == official, "nothing is missing"
+    assert prepare_with(3) == official
+    assert find_prepared(task, "full", "public~2") == found[1], "only the third one was made"
+    with pytest.raises(UsageError, match="--tier full --splits 4"):
+        require_prepared(task, "full", "public~4")
+
+
+def test_splits_belong_to_the_files_that_runs_use(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    layout(own, "plain")
+    task = write_task(sources=kaggle_source(train="optional = false"), prepare_py=RESPLIT)
+    common: dict[str, Any] = {"call": plain_call, "python_env": this_env, "from_dir": own}
+    asyncio.run(prepare(task, "full", splits=1, **common))
+    assert find_prepared(task, "full", "public~1") is not None
+    (own / "train.csv").write_bytes(TRAIN + b"7,7\n")
+    asyncio.run(prepare(task, "full", **common))
+    assert find_prepared(task, "full", "public~1") is None
+
+
+def test_splits_are_for_the_full_tier() -> None:
+    with pytest.raises(UsageError, match="--splits is for --tier full: the mini tier is generated"):
+        prepare_tasks([], "mini", splits=1, call=plain_call)
