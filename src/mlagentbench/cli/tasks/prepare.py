@@ -59,7 +59,7 @@ def prepare(
     Examples:
       mlagentbench tasks prepare house-price
       mlagentbench tasks prepare house-price --tier full --from ~/Downloads
-      mlagentbench tasks prepare house-price --tier full --from ~/Downloads --splits 3
+      mlagentbench tasks prepare imdb --tier full --from DIR --splits 3
     """
     from mlagentbench.cli.tasks.prepare_printing import prepare_from_command_line
 
