@@ -79,12 +79,12 @@ class GuessingTable:
 
     def guesses(self, column: str, places: Sequence[int]) -> Guesses:
         """The guesses for these rows, none of which uses the cell itself."""
-        values = self.values[column]
-        before = [values.iloc[place - 1] for place in places]
+        values = self.values[column].tolist()
+        usual = str(self.values[column].mode().iloc[0])
         found = {
-            "most frequent value": [str(values.mode().iloc[0])] * len(places),
-            "value of the row before": before,
-            "nearest other row": [values.iloc[self._nearest(column, place)] for place in places],
+            "most frequent value": [usual] * len(places),
+            "value of the row before": [values[place - 1] for place in places],
+            "nearest other row": [values[self._nearest(column, place)] for place in places],
         }
         if column in self._numbers:
             numbers = self._numbers[column].to_numpy()

@@ -110,8 +110,8 @@ def text_column(table: SourceTable) -> str | None:
 def cell_questions(data: DataSet, column: str, count: int, seed: int) -> Iterator[MemoryQuestion]:
     """Questions for the next row, and for one value of a row."""
     guessing = GuessingTable(data.table)
-    values = guessing.values[column]
-    known = [place for place in data.eligible() if values.iloc[place] not in NO_VALUES]
+    values = guessing.values[column].tolist()
+    known = [place for place in data.eligible() if values[place] not in NO_VALUES]
     columns = tuple(map(str, data.table.rows.columns))
     tests: tuple[MemoryTestName, ...] = ("next row", "feature")
     for test in tests:
@@ -131,7 +131,7 @@ def cell_questions(data: DataSet, column: str, count: int, seed: int) -> Iterato
                 columns=columns if test == "next row" else (),
                 shown=tuple(shown),
                 prompt=_prompt(data, test, shown, column, len(columns)),
-                expected=str(values.iloc[place]),
+                expected=values[place],
                 guesses={way: guessed[number] for way, guessed in guesses.items()},
             )
 
@@ -146,9 +146,8 @@ def has_distinct_labels(table: SourceTable) -> bool:
 
 def joined_labels(labels: pd.DataFrame) -> pd.Series:
     """The labels of each row as one text in one form."""
-    return pd.DataFrame({name: canonical_column(labels[name]) for name in labels}).agg(
-        ",".join, axis=1
-    )
+    columns = [canonical_column(labels[name]) for name in labels]
+    return pd.Series([",".join(row) for row in zip(*columns, strict=True)])
 
 
 def label_questions(data: DataSet, count: int, seed: int) -> Iterator[MemoryQuestion]:

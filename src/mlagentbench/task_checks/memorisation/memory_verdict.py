@@ -168,9 +168,8 @@ def _plain_value(question: MemoryQuestion, reply: str) -> str | None:
     for line in lines:
         if line and line not in ("csv", "text") and len(line) <= MAX_VALUE:
             value = _LEAD.sub("", line).strip("`\"'* ") or line
-            if question.test == "feature":
-                return _canonical(value)
-            return ",".join(_canonical(part) for part in value.split(","))
+            one = question.test == "feature" or "," not in question.column
+            return ",".join(map(_canonical, [value] if one else value.split(",")))
     return None
 
 

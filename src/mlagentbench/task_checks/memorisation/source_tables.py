@@ -108,9 +108,12 @@ def _restored(
 
 def _key_columns(rows: pd.DataFrame, column: str) -> list[str]:
     """The column of ids, and those whose values begin with the id, such as ID_MONTH."""
-    ids = rows[column]
-    others = (name for name in rows.columns if name != column)
-    return [column, *(name for name in others if (rows[name].str.split("_").str[0] == ids).all())]
+    others = [str(name) for name in rows.columns if name != column]
+    return [column, *(name for name in others if _begin_with(rows[name], rows[column]))]
+
+
+def _begin_with(values: pd.Series, ids: pd.Series) -> bool:
+    return all(value.startswith(f"{one}_") for value, one in zip(values, ids, strict=True))
 
 
 def _original_order(rows: pd.DataFrame, keys: list[str], origins: _Origins) -> list[int]:
