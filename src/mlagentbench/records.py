@@ -168,6 +168,8 @@ class Disclosure(Record):
     better: Literal["higher", "lower"]
     data_hash: str
     data_verified: bool
+    data_differences: tuple[str, ...] = ()
+    """Known differences from the official data, which the user accepted."""
     tier: Tier
     variant: str = "original"
     draw: str | None = None

@@ -60,6 +60,7 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
         "better": "higher",
         "data_hash": "ef" * 32,
         "data_verified": False,
+        "data_differences": ("train.csv: 5 rows, expected 9",),
         "tier": "mini",
         "variant": "renamed",
         "mini_seed": "public",
@@ -111,6 +112,7 @@ def test_rules_that_nothing_enforces_are_named() -> None:
     ("label", "different"),
     [
         ("data verified", {"data_verified": False}),
+        ("differences from the official data", {"data_differences": ("5 rows, expected 9",)}),
         ("mini seed", {"tier": "mini", "mini_seed": "public"}),
         ("answered by", {"answered_by": "recorded from a person"}),
         ("isolation", {"isolation": "none"}),

@@ -158,6 +158,12 @@ FACTS = (
         lambda run: "yes" if run.disclosure.data_verified else "no",
         lambda run: not run.disclosure.data_verified,
     ),
+    Fact(
+        "differences from the official data",
+        lambda run: "; ".join(run.disclosure.data_differences) or "none known",
+        lambda run: bool(run.disclosure.data_differences),
+        of_task=True,
+    ),
     Fact("agent", lambda run: run.disclosure.agent),
     Fact("settings", lambda run: _pairs(run.disclosure.agent_settings) or "default"),
     Fact("model", lambda run: run.disclosure.model),

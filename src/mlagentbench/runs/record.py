@@ -47,6 +47,7 @@ def disclose(
         better=task.spec.metric.better,
         data_hash=data.hash,
         data_verified=data.verified,
+        data_differences=data.accepted,
         tier=data.tier,
         variant=task.variant,
         draw=data.draw if is_generated else None,

@@ -58,6 +58,8 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
         marks.append(f"protocol {facts.protocol}")
     if not facts.data_verified:
         marks.append("data unverified")
+    if facts.data_differences:
+        marks.append(f"not the official data: {'; '.join(facts.data_differences)}")
     if facts.interactive:
         marks.append("human help available")
     marks += [f"{role}: {model}" for role, model in other_roles(facts).items()]

@@ -37,13 +37,15 @@ def prepare_tasks(
     from_dir: Path | None = None,
     accept_unverified: bool = False,
     draws: Sequence[str] = (PUBLIC,),
+    again: bool = False,
     call: CallTask,
     envs: PythonEnvs = HOST_ENVS,
     progress: Progress | None = None,
 ) -> list[Ready]:
     """Prepare virtual environments and data, all draws of one task after the other's.
 
-    `from_dir` may contain a subdirectory for each task, named by its id.
+    `from_dir` may contain a subdirectory for each task, named by its id; a renamed variant's is
+    that of its original.
     """
     if tier == "mini" and from_dir is not None:
         raise UsageError("--from is for --tier full: the mini tier is generated")
@@ -52,7 +54,7 @@ def prepare_tasks(
     async def all_tasks() -> list[Ready]:
         ready = []
         for task in tasks:
-            files = from_dir / task.id if from_dir and (from_dir / task.id).is_dir() else from_dir
+            files = _files_of(task, from_dir)
             if files is not None:
                 require_files(task, files)
             python_env = await _python_env(task, envs, progress)
@@ -65,12 +67,21 @@ def prepare_tasks(
                     from_dir=files,
                     accept_unverified=accept_unverified,
                     draw=draw,
+                    again=again,
                     progress=progress,
                 )
                 ready.append(Ready(data, python_env))
         return ready
 
     return asyncio.run(all_tasks())
+
+
+def _files_of(task: Task, directory: Path | None) -> Path | None:
+    """The directory with a task's files: a subdirectory named like the task, or the directory."""
+    if directory is None:
+        return None
+    own = directory / task.original_id
+    return own if own.is_dir() else directory
 
 
 def ensure_ready(

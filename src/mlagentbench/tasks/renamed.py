@@ -46,6 +46,11 @@ def prepare(raw, public, private, rng):
     for directory in (public, private):
         rename_tables(directory, renaming)
 '''
+_CHECK_RAW = """
+
+def check_raw(raw):
+    return original_prepare.check_raw(raw)
+"""
 _HOLD_OUT = """
 
 def hold_out(public, held_public, held_private, rng):
@@ -127,6 +132,8 @@ def _make(task: Task, spec: Renamed, target: Path) -> None:
     renaming.write(target / "renaming.json")
     shutil.copyfile(rename_tables.__file__, target / "rename_tables.py")
     prepare = _PREPARE.format(recipe=_recipe(target))
+    if task.defines("prepare.check_raw"):
+        prepare += _CHECK_RAW
     if task.defines("prepare.hold_out"):
         prepare += _HOLD_OUT
     (target / "prepare.py").write_text(prepare, encoding="utf-8")

@@ -138,6 +138,16 @@ class ReadOnly(Record):
     paths: tuple[str, ...] = ()
 
 
+class UnpackedPart(Record):
+    """A file or folder of an archive that `--from` accepts instead of the archive."""
+
+    path: RelativePath
+    """As in the archive, with its top folder."""
+    md5: str | None = None
+    files: int | None = None
+    """The number of files in a folder."""
+
+
 class SourceFile(Record):
     """A file of the official source. Without a checksum, every result from it is unverified."""
 
@@ -147,8 +157,10 @@ class SourceFile(Record):
     sha256: str | None = None
     bytes: int | None = None
     optional: bool = False
-    unpacked: tuple[RelativePath, ...] = ()
-    """Files and folders of an archive that `--from` accepts instead of it, unverified."""
+    unpacked: tuple[UnpackedPart, ...] = ()
+    """What the archive contains, as far as it is used; verified where a checksum is known."""
+    folders: tuple[RelativePath, ...] = ()
+    """Other names that the archive's top folder has where programs have unpacked it."""
 
 
 class ListedImages(Record):

@@ -21,8 +21,13 @@ FromOption = Annotated[
 AcceptUnverified = Annotated[
     bool,
     typer.Option(
-        "--accept-unverified", help="Continue when a checksum differs; every result says so."
+        "--accept-unverified",
+        help="Continue when files differ from the official ones; every result says so.",
     ),
+]
+AgainOption = Annotated[
+    bool,
+    typer.Option("--again", help="Prepare the data anew even if they are prepared already."),
 ]
 
 
@@ -34,8 +39,12 @@ def prepare(
     from_dir: FromOption = None,
     draw: DrawOption = "public",
     accept_unverified: AcceptUnverified = False,
+    again: AgainOption = False,
 ) -> None:
     """Prepare the data and the virtual environment of tasks.
+
+    Data of the full tier are identified by their source files: other files are prepared as other
+    data, and runs use the data that were asked for last.
 
     Examples:
       mlagentbench tasks prepare house-price
@@ -49,4 +58,5 @@ def prepare(
         from_dir=from_dir,
         draw=draw,
         accept_unverified=accept_unverified,
+        again=again,
     )

@@ -23,6 +23,7 @@ def prepare_from_command_line(
     from_dir: Path | None,
     draw: str,
     accept_unverified: bool,
+    again: bool = False,
 ) -> None:
     """Prepare tasks; print what was done, where it is, and what to run next."""
     tasks = [load_task(name) for name in names]
@@ -34,6 +35,7 @@ def prepare_from_command_line(
             from_dir=from_dir,
             accept_unverified=accept_unverified,
             draws=draws,
+            again=again,
             progress=shown,
             call=call_task,
             envs=default_envs(),
@@ -66,6 +68,10 @@ def _summary(task: Task, ready: Ready) -> Iterator[str]:
         f"files: {data.files}, {data.bytes / 1e6:,.2f} MB, {kept}, data hash {data.hash[:12]}"
     )
     yield f"  data    {data.directory}"
+    if data.sources:
+        yield f"  from    {data.origin}, on {data.when}, source files {data.sources[:12]}"
+    for difference in data.accepted:
+        yield f"  accepted difference: {difference}"
     yield (
         f"  python  {python_env.directory} (python {python_env.python_version}, "
         f"packages: {len(python_env.packages)})"

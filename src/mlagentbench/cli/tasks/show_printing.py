@@ -5,7 +5,7 @@ from rich.table import Table
 from mlagentbench.cli.tasks.task_facts import TIERS, measurements_text, needs, task_facts
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Tier
-from mlagentbench.tasks.data.preparation import find_prepared
+from mlagentbench.tasks.data.preparation import PreparedData, find_prepared
 from mlagentbench.tasks.task import Task, load_task
 from mlagentbench.terminal import Terminal, markdown, print_json
 
@@ -41,7 +41,7 @@ def print_task(name: str, *, as_json: bool) -> None:
     for tier in TIERS:
         table.add_row(f"{tier} measured", measurements_text(task, tier, long=True))
         data = find_prepared(task, tier)
-        table.add_row(f"{tier} data", str(data.directory) if data else _how_to_prepare(task, tier))
+        table.add_row(f"{tier} data", _where(data) if data else _how_to_prepare(task, tier))
     console.print(table)
     _print_sources(console, task)
     console.print(markdown(task.problem))
@@ -65,6 +65,16 @@ def _print_sources(console: Terminal, task: Task) -> None:
             optional = ", optional" if file.optional else ""
             console.print(f"  {file.path}: {size}{checksum}{optional}")
     console.print()
+
+
+def _where(data: PreparedData) -> str:
+    if not data.sources:
+        return str(data.directory)
+    differences = "".join(f"; accepted difference: {text}" for text in data.accepted)
+    return (
+        f"{data.directory} (from {data.origin}, on {data.when}, source files "
+        f"{data.sources[:12]}{differences})"
+    )
 
 
 def _how_to_prepare(task: Task, tier: Tier) -> str:

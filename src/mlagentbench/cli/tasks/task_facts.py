@@ -69,6 +69,7 @@ def task_facts(task: Task) -> dict[str, Json]:
             "prepared": data is not None,
             "size": data_size(task, tier),
             "data_hash": data.hash if data else None,
+            "sources_hash": data.sources or None if data else None,
             "measured": measured.model_dump(mode="json") if measured else None,
         }
     return {
