@@ -150,6 +150,7 @@ FACTS = (
         of_task=True,
     ),
     Fact("tier", lambda run: run.disclosure.tier),
+    Fact("profile", lambda run: run.disclosure.profile or "none"),
     Fact("variant", lambda run: run.disclosure.variant),
     Fact("draw", _draw, _is_public),
     Fact("data", lambda run: short_hash(run.disclosure.data_hash), of_task=True),

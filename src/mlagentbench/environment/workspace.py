@@ -159,6 +159,7 @@ def sandbox_spec(
         binds=workspace_of(task, run, data, feedback).binds(),
         env={
             "MLAGENTBENCH_SEED": str(seed),
+            **({} if task.profile is None else {"MLAGENTBENCH_PROFILE": task.profile}),
             **service_variables(task),
         },
         limits=Limits(

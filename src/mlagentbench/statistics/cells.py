@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from mlagentbench.analysis.findings import VisibleActions, in_all
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.numeric.intervals import Interval, standard_error, t_interval, wilson_interval
-from mlagentbench.records import GradeRecord, Json, Pair, Record, RunRecord
+from mlagentbench.records import GradeRecord, Json, Pair, Profile, Record, RunRecord
 from mlagentbench.runs.failure_causes import GREYED_ABOVE, cause_of
 from mlagentbench.statistics.cell_marks import agent_of, cell_marks, data_description, other_roles
 from mlagentbench.statistics.pass_at_k import BestOf, best_of_k, pass_at_k
@@ -67,6 +67,7 @@ class Conditions(Record):
     """What results must share to be in one table without a mark."""
 
     tier: str
+    profile: Profile | None = None
     task_version: int
     data_hash: str
     limits: dict[str, Json]

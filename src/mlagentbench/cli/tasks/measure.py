@@ -7,6 +7,7 @@ import typer
 from mlagentbench.cli.options import (
     AllOption,
     DrawOption,
+    ProfileOption,
     SuiteOption,
     TaskNames,
     TierOption,
@@ -20,6 +21,9 @@ StarterRuns = Annotated[
 ReferenceRuns = Annotated[
     int, typer.Option("--reference-runs", metavar="N", min=1, help="Runs of the solution.")
 ]
+AgainOption = Annotated[
+    bool, typer.Option("--again", help="Repeat runs that an earlier measurement finished.")
+]
 WriteOption = Annotated[
     bool,
     typer.Option("--write", help="Write to task.toml instead of the user data directory."),
@@ -31,8 +35,10 @@ def measure(
     suite: SuiteOption = None,
     every: AllOption = False,
     tier: TierOption = "mini",
+    profile: ProfileOption = None,
     runs: StarterRuns = None,
     reference_runs: ReferenceRuns = 8,
+    again: AgainOption = False,
     write: WriteOption = False,
     draw: DrawOption = "public",
     role: ToolOption = None,
@@ -42,6 +48,7 @@ def measure(
     Examples:
       mlagentbench tasks measure house-price --tier full
       mlagentbench tasks measure ./my-task --write
+      mlagentbench tasks measure imdb --tier full --profile gpu
     """
     from mlagentbench.cli.tasks.measure_printing import print_measured
     from mlagentbench.task_checks.measure import measure_tasks
@@ -49,8 +56,10 @@ def measure(
     for measured in measure_tasks(
         chosen(tasks, suite, every),
         tier=tier,
+        profile=profile,
         runs=runs,
         reference_runs=reference_runs,
+        again=again,
         write=write,
         draw=draw,
         roles=role or [],

@@ -119,7 +119,8 @@ def _measured(task: Task | None, conditions: Conditions) -> Measured | None:
     if task is None or task.spec.version != conditions.task_version:
         return None
     tier: Tier = "mini" if conditions.tier == "mini" else "full"
-    return stored_measurements(task, tier, conditions.data_hash)
+    on_profile = task.on_profile(conditions.profile)
+    return stored_measurements(on_profile, tier, conditions.data_hash)
 
 
 def _part(
