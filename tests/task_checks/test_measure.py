@@ -109,7 +109,7 @@ def test_a_secret_draw_is_measured_when_it_is_made(task: Task) -> None:
         "prepare",
         str(task.folder),
     ]
-    subprocess.run([*command, "--mini-seed", "secret"], capture_output=True, check=True)
+    subprocess.run([*command, "--draw", "secret"], capture_output=True, check=True)
     data = require_prepared(task, "mini", "secret")
     figures = stored_measurements(task, "mini", data.hash)
-    assert figures is not None and figures.starter.runs == 8 and figures.reference.runs == 8
+    assert figures is not None and figures.starter.runs == 3 and figures.reference.runs == 1

@@ -86,6 +86,15 @@ async def grade_run(
 
     The caller holds the run.
     """
+    grade = await score_run(run, step, announce)
+    append_grade(run, grade)
+    return grade
+
+
+async def score_run(
+    run: RunDirectory, step: int | None = None, announce: Announce = _in_silence
+) -> GradeRecord:
+    """The grade of a run as it was after `step` (default: its last), which is not written."""
     record = read_record(run)
     facts = record.disclosure
     task = load_task(record.task_path, facts.profile)
@@ -118,25 +127,24 @@ async def grade_run(
         again = how_to_measure(task.address, facts.tier, task.profile)
         reason = f"{comparison.success_reason}; run: {again}"
         comparison = comparison.model_copy(update={"success_reason": reason})
-    grade = GradeRecord(
+    return GradeRecord(
         step=number,
         valid=scored.score is not None,
         seconds=round(time.monotonic() - started, 3),
         **scored.model_dump(),
         **comparison.model_dump(),
     )
-    _append(run, grade)
-    return grade
 
 
 def repeat_grade(run: RunDirectory, grade: GradeRecord, step: int) -> GradeRecord:
     """Append the same grade for another step, whose submission has the same contents."""
     repeated = grade.model_copy(update={"step": step, "seconds": 0.0})
-    _append(run, repeated)
+    append_grade(run, repeated)
     return repeated
 
 
-def _append(run: RunDirectory, grade: GradeRecord) -> None:
+def append_grade(run: RunDirectory, grade: GradeRecord) -> None:
+    """Write a grade of a run that the caller holds."""
     append_line(run.grades, grade.model_dump_json().encode(), run.journal, run.lease)
     run.failure.unlink(missing_ok=True)
 
@@ -151,7 +159,7 @@ def data_of(run: RunDirectory, record: RunRecord, task: Task) -> PreparedData:
             f"{run.path}: was run on version {facts.task_version} of {task.id}, but version "
             f"{task.spec.version} is installed; grade it with the MLAgentBench that ran it"
         )
-    return prepared_with_hash(task, facts.tier, facts.data_hash)
+    return prepared_with_hash(task, facts.tier, facts.data_hash, facts.draw)
 
 
 def _data_for_imported(run: RunDirectory, task: Task) -> PreparedData:

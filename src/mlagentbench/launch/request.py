@@ -14,6 +14,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     model_serializer,
+    model_validator,
 )
 
 from mlagentbench.agents.custom_agent import is_file, load_agent
@@ -47,12 +48,13 @@ from mlagentbench.models.model_choice import (
 )
 from mlagentbench.models.sharing.plan_limits import PlanLimits, read_shared_limits
 from mlagentbench.program_services.services import with_tool_role
-from mlagentbench.records import Json, Pair, Profile, Record, Tier, reason_of
+from mlagentbench.rebuild.fresh_data import FRESH_DRAWS
+from mlagentbench.records import REBUILD, Json, Pair, Profile, Record, Tier, reason_of
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES, default_sandbox
 from mlagentbench.statistics.cell_marks import agent_text
 from mlagentbench.statistics.primary_pair import find_pair, no_such_pair
 from mlagentbench.statistics.reference_rows import REFERENCE_AGENTS
-from mlagentbench.tasks.draws import PUBLIC, DrawPolicy, draw_of
+from mlagentbench.tasks.draws import PUBLIC, DrawPolicy, draw_of, read_policy
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages, PythonEnvs
 from mlagentbench.tasks.spec import TaskSpec, profile_of
@@ -88,6 +90,8 @@ class RunSettings(Record):
     draw: DrawPolicy = PUBLIC
     feedback: Annotated[str, AfterValidator(_feedback)] = "none"
     protocol: Protocol = "standard"
+    rebuild_draws: Annotated[int | None, Field(ge=1)] = None
+    """The fresh draws of --protocol rebuild, if not the default number."""
     sandbox: Annotated[str, AfterValidator(_sandbox)] = Field(default_factory=default_sandbox)
     image: str | None = None
     """The base image of the sandbox; None for its default, or if it uses none."""
@@ -98,6 +102,17 @@ class RunSettings(Record):
     interactive: bool = False
     primary: Pair | None = None
     """The comparison that the runs are made for."""
+
+    @model_validator(mode="after")
+    def _rebuilds(self) -> "RunSettings":
+        if self.rebuild_draws is not None and self.protocol != REBUILD:
+            raise ValueError("the number of fresh draws needs --protocol rebuild")
+        return self
+
+    @property
+    def fresh_draws(self) -> int | None:
+        """How many fresh draws submissions are rebuilt on; None if they are not rebuilt."""
+        return (self.rebuild_draws or FRESH_DRAWS) if self.protocol == REBUILD else None
 
     @model_serializer(mode="wrap")
     def _with_sandbox(self, rest: SerializerFunctionWrapHandler) -> dict[str, Json]:
@@ -142,15 +157,18 @@ def read_settings(values: Mapping[str, Json], option_of: Callable[[str], str]) -
     for limit in LIMITS.values():
         asked.pop(limit.setting, None)
     try:
-        return RunSettings.model_validate(asked)
+        settings = RunSettings.model_validate(asked)
     except ValidationError as error:
         first = error.errors()[0]
-        option = option_of(str(first["loc"][0]))
+        option = option_of(str(first["loc"][0]) if first["loc"] else "rebuild_draws")
         if first["type"] == "extra_forbidden":
             limit_settings = (limit.setting for limit in LIMITS.values())
             known = ", ".join((*RunSettings.model_fields, *limit_settings))
             raise UsageError(f"{option}: unknown setting; settings are: {known}") from error
-        raise UsageError(f"{option} {first['input']}: {reason_of(first)}") from error
+        value = first["input"] if first["loc"] else asked.get("rebuild_draws")
+        raise UsageError(f"{option} {value}: {reason_of(first)}") from error
+    read_policy(settings.draw, settings.tier, option_of("draw"))
+    return settings
 
 
 def _absolute(file: str | None) -> str | None:

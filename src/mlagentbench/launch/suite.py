@@ -29,6 +29,7 @@ from mlagentbench.models.sharing.outages import forget_outages
 from mlagentbench.models.sharing.plan_share import plan_share
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.program_services.services import check_services
+from mlagentbench.rebuild.fresh_data import require_fresh_data
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import SuiteOutcome, read_run
 from mlagentbench.sandbox.sandbox_registry import (
@@ -38,6 +39,7 @@ from mlagentbench.sandbox.sandbox_registry import (
 )
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.progress import TerminalProgress
+from mlagentbench.tasks.draws import PUBLIC
 from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.task import Task
 from mlagentbench.terminal import Terminal
@@ -144,10 +146,18 @@ def check_requirements(request: SuiteRequest, console: Terminal) -> None:
     if request.settings.feedback_calls():
         for task in _tasks(request).values():
             require_feedback(task)
+    _check_fresh_data(request)
     prices_of(request)
     require_known_arguments(request.model_arguments, models_of(request))
     for name in sorted(models_of(request)):
         require_model(choose(name, request.model_arguments))
+
+
+def _check_fresh_data(request: SuiteRequest) -> None:
+    """Submissions of full tiers are rebuilt on splits that must be there before a run begins."""
+    count = request.settings.fresh_draws
+    for task in _tasks(request).values() if count is not None else ():
+        require_fresh_data(task, request.settings.tier, PUBLIC, count or 0)
 
 
 def _check_in_sandbox_agent(agent: str, settings: RunSettings) -> None:

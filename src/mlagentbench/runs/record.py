@@ -33,6 +33,7 @@ def disclose(
     image: str | None = None,
     feedback: str = "none",
     protocol: str = "standard",
+    rebuild_draws: int | None = None,
     draw_policy: str | None = None,
     interactive: bool = False,
     gpus: int | None = None,
@@ -71,6 +72,7 @@ def disclose(
         limits=limits.model_dump(),
         feedback=feedback,
         protocol=protocol,
+        rebuild_draws=rebuild_draws,
         interactive=interactive,
         primary=primary,
         python_env=python_env.hash,
@@ -121,6 +123,7 @@ def settings_hash(facts: Disclosure, branched_from: BranchPoint | None = None) -
         *([] if facts.gpus is None else [{"gpus": facts.gpus}]),
         *([] if facts.profile is None else [{"profile": facts.profile}]),
         *([] if facts.image is None else [f"image {facts.image}"]),
+        *([] if facts.rebuild_draws is None else [f"rebuild {facts.rebuild_draws}"]),
         *(["interactive"] if facts.interactive else []),
         *([] if branched_from is None else [branched_from.model_dump()]),
     )

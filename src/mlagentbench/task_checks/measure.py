@@ -4,9 +4,8 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import product
-from pathlib import Path
 
-from mlagentbench.errors import RunFailed
+from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import scratch_directory
 from mlagentbench.grading.grade import Scored, outputs_of
 from mlagentbench.grading.measurements import MeasuredTask, measurements_from
@@ -19,11 +18,12 @@ from mlagentbench.task_checks.kept_trials import KeptTrial, KeptTrials, files_ha
 from mlagentbench.task_checks.trial_runs import Trial, Trials, tasks_to_try
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.data.progress import TerminalProgress
-from mlagentbench.tasks.draws import all_draws, read_policy
+from mlagentbench.tasks.draws import PUBLIC, all_draws, is_public, read_policy
 from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import (
+    shipped_measurements,
     store_in_home,
     stored_measurements,
     write_to_task,
@@ -35,8 +35,9 @@ STARTER_RUNS: dict[Tier, int] = {"mini": 30, "full": 8}
 REFERENCE_RUNS = 8
 DETERMINISTIC_RUNS = 3
 """So many runs with equal outputs and scores prove that the seed has no influence."""
-SECRET_SEED_RUNS = 8
-"""Runs of the starter on a secret draw of the mini tier; fewer, because the user is waiting."""
+DRAW_STARTER_RUNS = 3
+"""Runs of the starter on a draw that is not public; its noise is pooled with the public draw's."""
+DRAW_REFERENCE_RUNS = 1
 
 Announce = Callable[[str], None]
 
@@ -46,7 +47,7 @@ def measure_tasks(
     *,
     tier: Tier,
     runs: int | None,
-    reference_runs: int,
+    reference_runs: int | None,
     write: bool,
     draw: str,
     profile: Profile | None = None,
@@ -61,19 +62,24 @@ def measure_tasks(
     tool = tool_role(roles)
     tasks = tasks_to_try(names, tier, profile)
     draws = all_draws(read_policy(draw, tier))
+    if write and draw != PUBLIC:
+        raise UsageError(
+            f"--write with --draw {draw}: task.toml has the measurements of the public draw only; "
+            "leave out --write, and they are stored for this machine"
+        )
     console = Terminal(stderr=True)
     with TerminalProgress(console) as progress:
         for task, one in product(tasks, draws):
             data, python_env = ensure_ready(
                 task, tier, one, call=call_task, envs=default_envs(), progress=progress
             )
-            starter_runs = runs or STARTER_RUNS[tier]
+            public = is_public(one)
             work = measure(
                 task,
                 data,
                 python_env,
-                starter_runs,
-                reference_runs,
+                runs or (STARTER_RUNS[tier] if public else DRAW_STARTER_RUNS),
+                reference_runs or (REFERENCE_RUNS if public else DRAW_REFERENCE_RUNS),
                 progress.say,
                 tool,
                 again=again,
@@ -132,6 +138,7 @@ async def measure(
         ceiling,
         trials.tool,
         data.bytes,
+        None if is_public(data.draw) else shipped_measurements(task, data.tier, trials.tool),
     )
 
 
@@ -260,15 +267,6 @@ async def _trivial(trials: Trials, kept: KeptTrials, announce: Announce) -> dict
             announce(f"{trials.task.id}: {name}: {score:.6g}")
         found[name] = trial.score
     return found
-
-
-async def measure_secret_draw(
-    task: Task, data: PreparedData, python_env: PythonEnv, announce: Announce
-) -> Path:
-    """Measure a new secret draw of the mini tier, and store the measurements on this machine."""
-    announce(f"{task.id}: measuring floor, reference and bar on this draw")
-    measured = await measure(task, data, python_env, SECRET_SEED_RUNS, REFERENCE_RUNS, announce)
-    return store_in_home(task, data.tier, measured)
 
 
 def _score(task: Task, name: str, scored: Scored) -> float:

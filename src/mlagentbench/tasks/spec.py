@@ -92,6 +92,25 @@ def is_python_program(command: Sequence[str]) -> bool:
             return False
 
 
+REPRODUCE = "reproduce.sh"
+"""The program that makes a submission again."""
+
+
+def _command(value: object) -> object:
+    return None if value == "none" else value
+
+
+class Rebuild(Record):
+    """How a submission is made again, on data that did not exist when it was written."""
+
+    command: Annotated[str | None, BeforeValidator(_command)] = f"bash {REPRODUCE}"
+    """None ("none" in task.toml): the submission is itself a program, and is graded as it is."""
+    sources: tuple[RelativePath, ...] = ()
+    """What of the submission's directory is written by hand; all else in it is made again."""
+    fresh: str = "other data of the same kind; in the full tier, another split of the same data"
+    """What a fresh draw changes, for readers and agents."""
+
+
 class Tool(Record):
     """A model and a paper search that the submitted program uses; papers are below private/.
 
@@ -253,6 +272,17 @@ class ReferenceMeasurements(Record):
     cpu_seconds: float | None = None
 
 
+class PooledNoise(Record):
+    """The starter's noise on one draw, pooled with its noise on the public draw."""
+
+    std: Annotated[float, Field(ge=0)]
+    """On the metric's scale (log: of the logarithm)."""
+    degrees: Annotated[int, Field(gt=0)]
+    """Degrees of freedom, of both together."""
+    pooled_with: str
+    """The hash of the public draw's data."""
+
+
 class Measured(Record):
     """What `mlagentbench tasks measure` measured on one prepared data set."""
 
@@ -261,6 +291,8 @@ class Measured(Record):
     """Size of the prepared data, public and private."""
     trivial: dict[str, float]
     starter: StarterMeasurements
+    noise: PooledNoise | None = None
+    """None on the public draw, whose own runs are enough."""
     reference: ReferenceMeasurements
     bar: float
     ceiling: float | None = None
@@ -332,6 +364,7 @@ class TaskSpec(Record):
     commands: Commands
     collect: Collect | None = None
     tool: Tool | None = None
+    rebuild: Rebuild = Rebuild()
     limits: TaskLimits = TaskLimits()
     resources: Resources = Resources()
     profiles: dict[Profile, HardwareProfile] = {}
@@ -344,6 +377,14 @@ class TaskSpec(Record):
     renamed: Renamed | None = None
     variant_of: str | None = None
     """The original task of a renamed variant."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rebuild_by_kind(cls, values: object) -> object:
+        """Without a [rebuild] table, a submitted program is graded as it is."""
+        if not isinstance(values, dict) or values.get("kind") not in ("program", "timed"):
+            return values
+        return {"rebuild": {"command": None}, **values}
 
     @property
     def unenforced_rules(self) -> dict[str, UnenforcedBy]:

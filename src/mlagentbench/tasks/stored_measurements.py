@@ -21,8 +21,8 @@ def stored_measurements(
     programs use a model has measurements for each model.
     """
     tool = tool or task.spec.tool_model
-    shipped = task.shipped_measurements(tier)
-    if shipped is not None and (shipped.data != data_hash or shipped.tool != tool):
+    shipped = shipped_measurements(task, tier, tool)
+    if shipped is not None and shipped.data != data_hash:
         shipped = None
     own = _read(home_file(task, tier, data_hash, tool))
     return own or shipped if task.spec.kind == "timed" else shipped or own
@@ -32,6 +32,12 @@ def how_to_measure(address: str, tier: str, profile: Profile | None) -> str:
     """The command that measures a task, named as on the command line."""
     of_profile = " --profile gpu" if profile == "gpu" else ""
     return f"mlagentbench tasks measure {address} --tier {tier}{of_profile}"
+
+
+def shipped_measurements(task: Task, tier: Tier, tool: str | None = None) -> Measured | None:
+    """Those in task.toml, of the public draw, if they were made with this tool model."""
+    shipped = task.shipped_measurements(tier)
+    return None if shipped is None or shipped.tool != (tool or task.spec.tool_model) else shipped
 
 
 def store_in_home(task: Task, tier: Tier, measured: Measured) -> Path:

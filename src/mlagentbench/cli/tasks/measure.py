@@ -16,10 +16,22 @@ from mlagentbench.cli.options import (
 )
 
 StarterRuns = Annotated[
-    int | None, typer.Option("--runs", metavar="N", min=2, help="Runs of the starter.")
+    int | None,
+    typer.Option(
+        "--runs",
+        metavar="N",
+        min=2,
+        help="Runs of the starter (default mini 30, full 8; 3 on a draw that is not public).",
+    ),
 ]
 ReferenceRuns = Annotated[
-    int, typer.Option("--reference-runs", metavar="N", min=1, help="Runs of the solution.")
+    int | None,
+    typer.Option(
+        "--reference-runs",
+        metavar="N",
+        min=1,
+        help="Runs of the solution (default 8; 1 on a draw that is not public).",
+    ),
 ]
 AgainOption = Annotated[
     bool, typer.Option("--again", help="Repeat runs that an earlier measurement finished.")
@@ -37,7 +49,7 @@ def measure(
     tier: TierOption = "mini",
     profile: ProfileOption = None,
     runs: StarterRuns = None,
-    reference_runs: ReferenceRuns = 8,
+    reference_runs: ReferenceRuns = None,
     again: AgainOption = False,
     write: WriteOption = False,
     draw: DrawOption = "public",

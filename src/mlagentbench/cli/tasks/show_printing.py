@@ -29,6 +29,8 @@ def print_task(name: str, *, as_json: bool) -> None:
         "Inspect name": task.inspect_name,
         "metric": f"{spec.metric.name}, {spec.metric.better} is better, {spec.metric.scale} scale",
         "submission": spec.submission.path,
+        "rebuilt by": spec.rebuild.command or f"nothing: {spec.submission.path} is graded as it is",
+        "fresh draws change": spec.rebuild.fresh,
         "limits": _limits(spec.limits),
         "resources": _resources(spec.resources),
         **{f"full, {name} profile": _profile(task, name) for name in spec.profiles},
