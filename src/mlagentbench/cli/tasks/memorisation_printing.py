@@ -10,6 +10,7 @@ from mlagentbench.numeric.number_format import (
     dollars_text,
     p_text,
     percent_interval_text,
+    percent_text,
     tokens_text,
 )
 from mlagentbench.task_checks.memorisation.memorisation import (
@@ -65,6 +66,7 @@ def print_memorisation(report: MemorisationReport, file: Path) -> None:
     console = Terminal(soft_wrap=True)
     console.heading(f"Memorisation by {report.model}: {report.rows} questions in each test")
     table = plain_table(*HEADINGS, right=NUMBERS)
+    table.columns[0].no_wrap = True
     for task in report.tasks:
         for test in task.tests:
             table.add_row(task.task, *_cells(test), style=STYLES.get(test.verdict))
@@ -110,8 +112,8 @@ def _meaning(task: TaskMemorisation) -> str:
         )
     most = max(test.interval.high for test in task.tests)
     return (
-        f"{task.task}: no sign: right no more often than without memory; up to {most:.0%} of the "
-        "rows may still be known"
+        f"{task.task}: no sign: right no more often than without memory; up to "
+        f"{percent_text(most, 0)} % of the rows may still be known"
     )
 
 

@@ -13,6 +13,7 @@ from mlagentbench.errors import RunFailed
 from mlagentbench.fs import write_all
 from mlagentbench.models.provider_answers import overflow, provider_error, with_a_reply
 from mlagentbench.models.question import Question, ReplyMetadata, question_context
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class KeptReplies:
             key: number for number, key in reversed([*enumerate(keys)]) if key not in self._found
         }
         if len(missing) < len(set(keys)):
-            self._say(f"{len(set(keys)) - len(missing)} replies are kept from before")
+            kept = len(set(keys)) - len(missing)
+            self._say(f"{counted(kept, 'reply', 'replies')} kept from before")
         limiter = anyio.CapacityLimiter(AT_ONCE)
         async with anyio.create_task_group() as group:
 

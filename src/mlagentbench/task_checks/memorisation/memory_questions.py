@@ -113,15 +113,17 @@ def cell_questions(data: DataSet, column: str, count: int, seed: int) -> Iterato
     values = guessing.values[column].tolist()
     known = [place for place in data.eligible() if values[place] not in NO_VALUES]
     columns = tuple(map(str, data.table.rows.columns))
+    cells = _cells(data.table.rows)
     tests: tuple[MemoryTestName, ...] = ("next row", "feature")
     for test in tests:
         places = data.sample(test, known, count, seed)
         guesses = guessing.guesses(column, places)
         for number, place in enumerate(places):
-            lines = _lines(data.table.rows.iloc[place - SHOWN_ROWS : place + 1])
-            asked = dict(zip(columns, data.table.rows.iloc[place], strict=True)) | {column: "?"}
-            last = [] if test == "next row" else [_csv_line([asked[name] for name in columns])]
-            shown = [_csv_line(columns), *lines[:-1], *last]
+            rows = [columns, *cells[place - SHOWN_ROWS : place]]
+            if test == "feature":
+                pairs = zip(columns, cells[place], strict=True)
+                rows.append(["?" if name == column else cell for name, cell in pairs])
+            shown = list(map(_csv_line, rows))
             yield MemoryQuestion(
                 task=data.task,
                 test=test,
@@ -159,11 +161,13 @@ def label_questions(data: DataSet, count: int, seed: int) -> Iterator[MemoryQues
     joined = joined_labels(table.labels)
     train = [place for place, held_out in enumerate(table.held_out) if not held_out]
     usual = str(joined.iloc[train].mode().iloc[0])
-    whole = pd.concat([table.rows, table.labels], axis=1)
+    features, labels = _cells(table.rows), _cells(table.labels)
+    header = [*map(str, table.rows.columns), *targets]
     for place in data.sample("label", data.eligible(), count, seed):
         before = [one for one in train if one < place][-SHOWN_ROWS:]
-        asked = [*table.rows.iloc[place], *("?" for _ in targets)]
-        shown = [_csv_line(list(whole.columns)), *_lines(whole.iloc[before]), _csv_line(asked)]
+        rows = [header, *([*features[one], *labels[one]] for one in before)]
+        rows.append([*features[place], *("?" for _ in targets)])
+        shown = list(map(_csv_line, rows))
         last = str(joined.iloc[before[-1]]) if before else usual
         yield MemoryQuestion(
             task=data.task,
@@ -221,13 +225,14 @@ def _prompt(
     )
 
 
-def _lines(rows: pd.DataFrame) -> list[str]:
-    return [_csv_line(row) for row in rows.itertuples(index=False, name=None)]
+def _cells(rows: pd.DataFrame) -> list[list[str]]:
+    """The cells of each row; going through a table row by row is slow."""
+    return [list(row) for row in zip(*(rows[name].tolist() for name in rows), strict=True)]
 
 
-def _csv_line(cells: Sequence[object]) -> str:
+def _csv_line(cells: Sequence[str]) -> str:
     written = io.StringIO()
-    csv.writer(written, lineterminator="").writerow([_shortened(str(cell)) for cell in cells])
+    csv.writer(written, lineterminator="").writerow([_shortened(cell) for cell in cells])
     return written.getvalue()
 
 
