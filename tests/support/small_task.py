@@ -127,9 +127,6 @@ def small_data(top: Path) -> PreparedData:
         bytes=1,
         created="",
         draw="public",
-        sources="",
-        origin="",
-        chosen="",
     )
 
 

@@ -155,7 +155,7 @@ def data_of(run: RunDirectory, record: RunRecord, task: Task) -> PreparedData:
             f"{run.path}: was run on version {facts.task_version} of {task.id}, but version "
             f"{task.spec.version} is installed; grade it with the MLAgentBench that ran it"
         )
-    return prepared_with_hash(task, facts.tier, facts.data_hash)
+    return prepared_with_hash(task, facts.tier, facts.data_hash, facts.draw)
 
 
 def _data_for_imported(run: RunDirectory, task: Task) -> PreparedData:

@@ -67,6 +67,7 @@ from mlagentbench.runs.resumption import goes_on
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES, kill_leftover_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.draw_measurements import ensure_measured
+from mlagentbench.tasks.data.unused_draws import note_user
 from mlagentbench.tasks.draws import is_public
 from mlagentbench.tasks.make_ready import Ready, make_ready
 from mlagentbench.tasks.python_env.env import require_python_env
@@ -114,6 +115,7 @@ async def _begin(
     with _failure_noted(request.directory(out)):
         ready = await _ready(request)
         found = await to_thread.run_sync(_directory, request, out, ready)
+        note_user(ready.data, found.path)
     state.store.set(RUN_ID, found.relative.as_posix())
     state.store.set(OUT_KEY, str(found.out))
     held = await _hold(found, batch)

@@ -56,6 +56,11 @@ def resplit(raw, public, private, rng):
     original_prepare.resplit(raw, public, private, rng)
     rename(public, private)
 """
+_CHECK_RAW = """
+
+def check_raw(raw):
+    return original_prepare.check_raw(raw)
+"""
 _HOLD_OUT = """
 
 def hold_out(public, held_public, held_private, rng):
@@ -139,6 +144,8 @@ def _make(task: Task, spec: Renamed, target: Path) -> None:
     prepare = _PREPARE.format(recipe=_recipe(target))
     if task.defines("prepare.resplit"):
         prepare += _RESPLIT
+    if task.defines("prepare.check_raw"):
+        prepare += _CHECK_RAW
     if task.defines("prepare.hold_out"):
         prepare += _HOLD_OUT
     (target / "prepare.py").write_text(prepare, encoding="utf-8")

@@ -113,7 +113,7 @@ def test_missing_file(write_task: WriteTask, this_env: PythonEnv, own: Path) -> 
         make(task, this_env, own)
     assert str(raised.value) == (
         f"small-task: train.csv not found in {own}; expected the files of Kaggle's "
-        f"small-competition (see: mlagentbench tasks show {task.address})"
+        f"small-competition (see: mlagentbench tasks show {task.address})\n  looked in: {own}"
     )
     with pytest.raises(UsageError, match="no such directory"):
         make(task, this_env, own / "nowhere")
@@ -145,7 +145,8 @@ ref = "https://example.org/photos.tar.gz"
 [[sources.files]]
 path = "photos.tar.gz"
 md5 = "0123456789abcdef0123456789abcdef"
-unpacked = ["photos/train", "photos/names.txt"]
+unpacked = [{ path = "photos/train", files = 1 }, { path = "photos/names.txt" }]
+folders = ["pictures"]
 [[sources]]
 kind = "huggingface"
 ref = "someone/tiny-model@0123abcd"
@@ -200,9 +201,64 @@ def test_what_an_unpacked_archive_lacks_is_named(
     (own / "photos/names.txt").unlink()
     with pytest.raises(UsageError, match=f"photos/names.txt not found in {own}; expected"):
         make(task, this_env, own)
-    (own / "photos").rename(own / "pictures")
-    with pytest.raises(UsageError, match=r"photos\.tar\.gz not found in"):
+    (own / "photos").rename(own / "other")
+    with pytest.raises(UsageError) as raised:
+        make(task, this_env, own / "tiny-model")
+    assert str(raised.value) == (
+        f"small-task: photos.tar.gz not found in {own / 'tiny-model'}; expected the files of "
+        f"https://example.org/photos.tar.gz (see: mlagentbench tasks show {task.address})\n"
+        f"  looked in: {own / 'tiny-model'}\n"
+        "  or, instead of photos.tar.gz, what it unpacks to: photos/train, photos/names.txt, or "
+        "the same in pictures/"
+    )
+
+
+def test_all_that_is_missing_is_named_at_once(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    in_zip(own / "some.zip", {"a.csv": b"1"})
+    (own / "only").mkdir()
+    with pytest.raises(UsageError) as raised:
+        make(write_task(sources=ARCHIVE_SOURCE, prepare_py=COPY_ALL), this_env, own)
+    said = str(raised.value)
+    assert "photos.tar.gz, config.json not found in" in said
+    assert "photos.tar.gz and of Hugging Face's someone/tiny-model@0123abcd" in said
+    assert f"looked in: {own}, only/, some.zip" in said
+
+
+@pytest.mark.parametrize("name", ["pictures", "photos"])
+def test_other_names_of_the_top_folder_are_accepted(
+    write_task: WriteTask, this_env: PythonEnv, own: Path, name: str
+) -> None:
+    unpacked(own)
+    (own / "photos").rename(own / name)
+    data = make(write_task(sources=ARCHIVE_SOURCE, prepare_py=COPY_ALL), this_env, own)
+    assert (data.public / "photos/train/deep/1.png").read_bytes() == b"one"
+
+
+def test_all_that_is_wrong_is_named_before_folders_are_copied(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    unpacked(own)
+    sources = ARCHIVE_SOURCE.replace('"config.json" }', '"config.json", bytes = 99 }')
+    sources = sources.replace('"photos/names.txt" }', f'"photos/names.txt", md5 = "{MD5}" }}')
+    task = write_task(sources=sources.replace("files = 1", "files = 12500"), prepare_py=COPY_ALL)
+    (own / "photos/train/deep/1.png").unlink()
+    with pytest.raises(UsageError) as raised:
         make(task, this_env, own)
+    said = str(raised.value)
+    for wrong in (
+        "photos/train is not the folder of https://example.org/photos.tar.gz: 0 files, "
+        "expected 12,500",
+        "photos/names.txt is not the file of",
+        "config.json is not the file of Hugging Face's someone/tiny-model@0123abcd: 2 bytes, "
+        "expected 99",
+    ):
+        assert wrong in said
+    data = make(task, this_env, own, accept_unverified=True)
+    assert [text.partition(":")[0] for text in data.accepted] == [
+        "photos/train", "config.json", "photos/names.txt",
+    ]  # fmt: skip
 
 
 def test_wrong_checksum_is_refused(
@@ -225,7 +281,8 @@ def test_accepted_data_say_so_and_are_not_taken_for_good(
     task = write_task(sources=kaggle_source())
     (own / "train.csv").write_bytes(TRAIN.replace(b"0,0", b"0,1"))
     accepted = make(task, this_env, own, accept_unverified=True)
-    assert not accepted.verified and accepted.accepted == ("train.csv",)
+    assert not accepted.verified and accepted.unverified == ("train.csv",)
+    assert accepted.accepted[0].startswith("train.csv: md5 ")
     assert make(task, this_env, own, accept_unverified=True) == accepted
     with pytest.raises(UsageError, match="is not the file of Kaggle's small-competition"):
         make(task, this_env, own)

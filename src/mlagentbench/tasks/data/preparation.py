@@ -13,6 +13,7 @@ were prepared before; runs use the data that were asked for last.
 import errno
 import hashlib
 import json
+import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -49,6 +50,8 @@ from mlagentbench.tasks.draws import (
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
+GENERATOR = "a generator"
+"""The origin of generated data."""
 PARTS = ("public", "private")
 RESPLIT = "prepare.resplit"
 _FACTS = "data.json"
@@ -64,8 +67,8 @@ class PreparedData(Record):
     others are other splits of the same data. Data are `verified` when every file of their source
     has its published checksum, or when they are generated; `accepted` are the differences from the
     official data that the user accepted. `sources` is a hash of the source's files, empty for
-    generated data, and `origin` says where they came from. The data that were `chosen` last, by
-    preparing them or asking for them again, are the ones that runs use.
+    generated data, and `origin` says where they came from. `chosen` is when they were last asked
+    for instead of newer ones: the data prepared or chosen last are those that runs use.
     """
 
     directory: Path
@@ -75,13 +78,18 @@ class PreparedData(Record):
     verified: bool
     unverified: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
-    sources: str
-    origin: str
+    sources: str = ""
+    origin: str = GENERATOR
     draw: str
     files: int
     bytes: int
     created: str
-    chosen: str
+    chosen: str | None = None
+
+    @property
+    def current_since(self) -> str:
+        """When they became the data that runs use."""
+        return self.chosen or self.created
 
     @property
     def when(self) -> str:
@@ -106,18 +114,19 @@ def find_prepared(task: Task, tier: Tier, draw: str = PUBLIC) -> PreparedData | 
     if tier == "full" and is_fresh(draw):
         given = find_prepared(task, tier, given_draw(draw))
         found = [data for data in found if given is not None and data.sources == given.sources]
-    return max(found, key=lambda data: data.chosen, default=None)
+    return max(found, key=lambda data: data.current_since, default=None)
 
 
 def _all_prepared(task: Task, tier: Tier, draw: str) -> list[PreparedData]:
     """The data of that draw, prepared by the task's present recipe, from any source files."""
     place, recipe = data_dir(task.id, task.spec.version, tier), _recipe(task, tier)
     return [
-        data for data in _prepared_in(place) if data.recipe == recipe and _is_draw(data.draw, draw)
+        data for data in prepared_in(place) if data.recipe == recipe and _is_draw(data.draw, draw)
     ]
 
 
-def _prepared_in(place: Path) -> Iterator[PreparedData]:
+def prepared_in(place: Path) -> Iterator[PreparedData]:
+    """The data in the directory of one tier."""
     for file in place.glob(f"[!.]*/{_FACTS}"):
         with suppress(ValidationError):  # prepared by another version of this package
             yield PreparedData(directory=file.parent, **json.loads(file.read_bytes()))
@@ -135,13 +144,22 @@ def require_prepared(task: Task, tier: Tier, draw: str = PUBLIC) -> PreparedData
     """As find_prepared; a UsageError with the command to run when there is none."""
     data = find_prepared(task, tier, draw)
     if data is None:
-        command = f"mlagentbench tasks prepare {task.address} --tier {tier}"
-        if tier == "full" and is_fresh(draw):
-            command += f" --splits {draw.rpartition(FRESH_MARK)[2]}"
-        elif draw != PUBLIC:
-            command += f" --draw {policy_of(draw)}"
+        command = _command(task, tier, draw)
         raise UsageError(f"{task.id}: the {tier} tier is not prepared; run: {command}")
     return data
+
+
+def _command(task: Task, tier: Tier, draw: str) -> str:
+    """The command that prepares a draw."""
+    chosen = "" if draw == PUBLIC else f" --draw {policy_of(draw)}"
+    if tier == "full" and is_fresh(draw):
+        chosen = f" --splits {draw.rpartition(FRESH_MARK)[2]}"
+    return f"mlagentbench tasks prepare {task.address} --tier {tier}{chosen}"
+
+
+def data_lock(task_id: str, version: int, tier: Tier) -> str:
+    """The name of the lock that is held while data of this tier are made or removed."""
+    return f"data-{task_id}-v{version}-{tier}"
 
 
 class Wanted(Record):
@@ -206,7 +224,7 @@ async def prepare(
     place = data_dir(task.id, task.spec.version, tier)
     place.mkdir(parents=True, exist_ok=True)
     waiting = f"{task.id}: another process is preparing it; waiting"
-    lock = f"data-{task.id}-v{task.spec.version}-{tier}"
+    lock = data_lock(task.id, task.spec.version, tier)
     with _disk_full_explained(task, place):
         async with holding(lock, lambda: progress.say(waiting)):
             found = find_prepared(task, tier, draw)
@@ -216,6 +234,7 @@ async def prepare(
                         f"{task.id}: prepared already, on {found.when}, from {found.origin}: "
                         f"{found.directory} (--again prepares it anew)"
                     )
+                os.utime(found.directory)  # unused_draws.py looks when it was last asked for
                 return found
             for leftover in place.glob(f"{_STAGING}*"):
                 rmtree(leftover)
@@ -318,7 +337,7 @@ class _Preparation:
             seed_file.chmod(0o600)
         known_good = final / "private" / prepared_files.KNOWN_GOOD
         await make_known_good(self.task, final / "public", known_good, self.call, self.python_env)
-        recipe, now = _recipe(self.task, self.tier), _now()
+        recipe = _recipe(self.task, self.tier)
         name = _derived_hash(f"{recipe}/{gathered.sources}", seed)[:32]
         data = PreparedData(
             directory=final.parent.parent / name,
@@ -333,8 +352,7 @@ class _Preparation:
             draw=draw,
             files=len(public) + len(private),
             bytes=sum(file.bytes for file in [*public, *private]),
-            created=now,
-            chosen=now,
+            created=_now(),
         )
         _publish(final, data)
         return data
@@ -411,7 +429,7 @@ def _write_facts(data: PreparedData, directory: Path) -> None:
 
 def _origin(gathered: Gathered, wanted: Wanted) -> str:
     if not gathered.sources:
-        return "a generator"
+        return GENERATOR
     return "the official source" if wanted.from_dir is None else str(wanted.from_dir.absolute())
 
 
@@ -474,12 +492,14 @@ def _disk_full_explained(task: Task, place: Path) -> Iterator[None]:
         ) from error
 
 
-def prepared_with_hash(task: Task, tier: Tier, data_hash: str) -> PreparedData:
+def prepared_with_hash(
+    task: Task, tier: Tier, data_hash: str, draw: str | None = None
+) -> PreparedData:
     """The data that an earlier run used; a UsageError when they do not exist here."""
-    for data in _prepared_in(data_dir(task.id, task.spec.version, tier)):
+    for data in prepared_in(data_dir(task.id, task.spec.version, tier)):
         if data.hash == data_hash:
             return data
     raise UsageError(
         f"{task.id}: the {tier} data of that run (hash {data_hash[:12]}) are not here; "
-        f"run: mlagentbench tasks prepare {task.address} --tier {tier}"
+        f"run: {_command(task, tier, draw or PUBLIC)}"
     )

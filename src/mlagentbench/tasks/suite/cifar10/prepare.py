@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mlagentbench_task import Differences
 
 ARCHIVE = "cifar-10-python.tar.gz"
 FOLDER = "cifar-10-batches-py"
@@ -21,6 +22,7 @@ TRAIN_FILES = [f"data_batch_{n}" for n in range(1, 6)]
 TEST_FILE = "test_batch"
 NAMES_FILE = "batches.meta"
 CLASSES = 10
+BATCH_IMAGES = 10_000
 COLUMNS = ["id", *map(str, range(CLASSES))]
 HELD_SHARE = 0.2
 NEAR_COPY = 0.99
@@ -80,6 +82,19 @@ def write_parts(
 
     np.save(private / "labels.npy", test_labels)
     np.save(private / "near_copies.npy", near_copies(test_images, train_images))
+
+
+def check_raw(raw: Path) -> list[str]:
+    """What is different from the official batches."""
+    files, differences = read_files(raw), Differences()
+    for name in sorted([*TRAIN_FILES, TEST_FILE]):
+        images, labels = read_batch(files[name])
+        differences.expect(f"images in {name}", len(images), BATCH_IMAGES)
+        differences.expect(f"labels in {name}", len(labels), BATCH_IMAGES)
+        differences.expect(f"classes in {name}", len(np.unique(labels)), CLASSES)
+    names = unpickle(files[NAMES_FILE])["label_names"]
+    differences.expect(f"classes in {NAMES_FILE}", len(names), CLASSES)
+    return differences
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:

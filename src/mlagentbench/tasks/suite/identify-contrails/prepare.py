@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+from mlagentbench_task import Differences
 
 BANDS = (11, 14, 15)
 LABELLED = 4
@@ -20,6 +21,10 @@ MASK = "human_pixel_masks.npy"
 PER_KELVIN = 100
 COLUMNS = ["record_id", "encoded_pixels"]
 HELD_SHARE = 0.2
+OFFICIAL_RECORDS = {"train": (20_000, 21_000), "validation": (1_500, 2_500)}
+OFFICIAL_SHAPE = (256, 256, 8)
+KELVINS = (200.0, 320.0)
+"""Clouds and ground, seen from space in the infrared."""
 EMPTY = "-"
 PAPERS_TRAINING = {
     "learning_rate": 1e-5, "epochs": 1, "batch_size": 16, "class_weights": [0.57, 4.17],
@@ -59,6 +64,27 @@ def write_parts(
     if all((Path(folder) / "true_mask.npy").is_file() for folder in test):
         masks = stack(test, lambda folder: np.load(folder / "true_mask.npy"))
         write_table(private / "true_masks.csv", COLUMNS, [encode(mask) for mask in masks])
+
+
+def check_raw(raw: Path) -> list[str]:
+    """What is different from the official records."""
+    differences = Differences()
+    for part, (least, most) in OFFICIAL_RECORDS.items():
+        name = f"{part}_metadata.json"
+        listed = len(json.loads((raw / name).read_bytes()))
+        differences.expect_between(f"records in {name}", listed, least, most)
+        shapes = {f"band_{band:02d}.npy": OFFICIAL_SHAPE for band in BANDS}
+        shapes[MASK] = (*OFFICIAL_SHAPE[:2], 1)
+        for file, shape in shapes.items():
+            arrays = [np.load(raw / part / record / file, mmap_mode="r")
+                      for record in records_of(raw / part)]  # fmt: skip
+            wrong = [array for array in arrays if array.shape != shape]
+            differences.expect(f"{file} in {part}/ of another shape than {shape}", len(wrong), 0)
+            if file != MASK and not wrong:
+                middle = np.median([np.nanmedian(array[..., LABELLED]) for array in arrays]).item()
+                what = f"median of {file} in {part}/, in Kelvin"
+                differences.expect_between(what, round(middle, 1), *KELVINS)
+    return differences
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:

@@ -10,10 +10,13 @@ import gzip
 import json
 import shutil
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
+from mlagentbench_task import Differences
 
 ARCHIVE = "arxiv.zip"
 EDGES, FEATURES, LABELS, YEARS = (
@@ -24,6 +27,14 @@ COLUMNS = ["node", "label"]
 HELD_SHARE = 0.5
 EARLIEST, KEPT_SHARE = 3, 0.9
 """Other splits: how many years earlier their test papers are at most, and how many papers stay."""
+OFFICIAL_ROWS = {
+    FEATURES: 169_343, LABELS: 169_343, YEARS: 169_343, EDGES: 1_166_243,
+    TRAIN: 90_941, VALID: 29_799, TEST: 48_603,
+}  # fmt: skip
+OFFICIAL_FEATURES = 128
+OFFICIAL_CLASSES = 40
+LAST_YEARS = {TRAIN: 2017, VALID: 2018}
+"""The split is by time: each part ends with its year, and the test part comes after both."""
 PAPERS_TRAINING = {"learning_rate": 1.0, "epochs": 4, "batch_size": 128}
 
 
@@ -85,6 +96,27 @@ def write_parts(raw: Path, graph: Graph, original: np.ndarray, public: Path, pri
         write_table(private / "classes.csv", ["node", "class"], test, classes[test])
 
 
+def check_raw(raw: Path) -> list[str]:
+    """What is different from OGB's graph; features are only counted, which is quick."""
+    differences = Differences()
+    with open_table(raw, FEATURES) as rows:
+        columns = len(next(rows, b"").split(b","))
+        found = {FEATURES: 1 + sum(1 for _ in rows)}
+    differences.expect(f"columns of {FEATURES}", columns, OFFICIAL_FEATURES)
+    names = (LABELS, YEARS, EDGES, TRAIN, VALID, TEST)
+    tables = {name: read_numbers(raw, name, np.int64) for name in names}
+    found |= {name: len(table) for name, table in tables.items()}
+    for name, rows_expected in OFFICIAL_ROWS.items():
+        differences.expect(f"rows of {name}", found[name], rows_expected)
+    differences.expect(f"classes in {LABELS}", len(np.unique(tables[LABELS])), OFFICIAL_CLASSES)
+    years = tables[YEARS].ravel()
+    for name, last in LAST_YEARS.items():
+        part = tables[name].ravel()
+        if part.max(initial=-1) < len(years):
+            differences.expect(f"newest year in {name}", years[part].max(initial=0).item(), last)
+    return differences
+
+
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:
     """Hold half of the newest labelled papers back, to be asked for a score on them in a run.
 
@@ -129,17 +161,24 @@ def read_graph(raw: Path) -> Graph:
 
 
 def read_numbers(raw: Path, name: str, dtype: type) -> np.ndarray:
-    """An official table: from its place in the tree, or straight out of the archive."""
+    with open_table(raw, name) as rows:
+        return np.loadtxt(rows, delimiter=",", dtype=dtype, ndmin=2)
+
+
+@contextmanager
+def open_table(raw: Path, name: str) -> Iterator[BinaryIO]:
+    """The lines of an official table: in its place in the tree, or straight out of the archive."""
     if (raw / name).is_file():
         with gzip.open(raw / name) as rows:
-            return np.loadtxt(rows, delimiter=",", dtype=dtype, ndmin=2)
+            yield rows
+        return
     if not (raw / ARCHIVE).is_file():
         raise FileNotFoundError(f"neither {ARCHIVE} nor {name} found among the raw files")
     with zipfile.ZipFile(raw / ARCHIVE) as archive:
         if name not in archive.namelist():
             raise FileNotFoundError(f"{ARCHIVE} lacks {name}")
         with archive.open(name) as packed, gzip.open(packed) as rows:
-            return np.loadtxt(rows, delimiter=",", dtype=dtype, ndmin=2)
+            yield rows
 
 
 def write_answers(
