@@ -10,7 +10,7 @@ from mlagentbench.numeric.number_format import counted, fixed
 from mlagentbench.records import Disclosure, GradeRecord, Json, RunRecord
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.sandbox.sandbox_registry import needs_mark
-from mlagentbench.tasks.draws import draws_text
+from mlagentbench.tasks.draws import table_text
 
 
 def agent_text(name: str, settings: dict[str, Json]) -> str:
@@ -39,8 +39,9 @@ def agent_with_model(agent: str, model: str) -> str:
 
 def data_description(facts: Disclosure) -> str:
     """A short description of the data, such as "mini, public draw"."""
-    draws = "" if facts.draw_policy is None else f", {draws_text(facts.draw_policy)}"
-    return f"{facts.tier}{draws}{'' if facts.data_verified else ', unverified'}"
+    draws = "" if facts.draw_policy is None else f", {table_text(facts.draw_policy)}"
+    profile = "" if facts.profile is None else f", {facts.profile} profile"
+    return f"{facts.tier}{profile}{draws}{'' if facts.data_verified else ', unverified'}"
 
 
 def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:

@@ -25,6 +25,15 @@ AcceptUnverified = Annotated[
         help="Continue when files differ from the official ones; every result says so.",
     ),
 ]
+SplitsOption = Annotated[
+    int,
+    typer.Option(
+        "--splits",
+        min=0,
+        metavar="N",
+        help="Also prepare N other splits of the full data, which --protocol rebuild uses.",
+    ),
+]
 AgainOption = Annotated[
     bool,
     typer.Option("--again", help="Prepare the data anew even if they are prepared already."),
@@ -38,6 +47,7 @@ def prepare(
     tier: TierOption = "mini",
     from_dir: FromOption = None,
     draw: DrawOption = "public",
+    splits: SplitsOption = 0,
     accept_unverified: AcceptUnverified = False,
     again: AgainOption = False,
 ) -> None:
@@ -49,6 +59,7 @@ def prepare(
     Examples:
       mlagentbench tasks prepare house-price
       mlagentbench tasks prepare house-price --tier full --from ~/Downloads
+      mlagentbench tasks prepare house-price --tier full --from ~/Downloads --splits 3
     """
     from mlagentbench.cli.tasks.prepare_printing import prepare_from_command_line
 
@@ -57,6 +68,7 @@ def prepare(
         tier=tier,
         from_dir=from_dir,
         draw=draw,
+        splits=splits,
         accept_unverified=accept_unverified,
         again=again,
     )

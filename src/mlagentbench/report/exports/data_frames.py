@@ -14,6 +14,7 @@ from mlagentbench.records import Json, Record
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.statistics.cell_marks import agent_of
+from mlagentbench.statistics.drawn_data import draw_names
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -47,9 +48,9 @@ class ExportTable:
 RUN_COLUMNS: Columns = (
     ("str", "out path origin cluster task"),
     ("int", "task_version"),
-    ("str", "tier variant data_hash"),
+    ("str", "tier profile variant data_hash"),
     ("bool", "data_verified"),
-    ("str", "draw draw_policy agent model answered_by"),
+    ("str", "draw draw_policy generator agent model answered_by"),
     ("int", "epoch"),
     ("str", "sandbox isolation"),
     ("bool", "network"),
@@ -77,7 +78,7 @@ RUN_COLUMNS: Columns = (
 CELL_COLUMNS: Columns = (
     ("str", "task agent model tier"),
     ("int", "task_version"),
-    ("str", "data_hash sandbox feedback variant protocol"),
+    ("str", "data draw_policy draws sandbox feedback variant protocol"),
     ("int", "runs counted missing"),
     ("bool", "greyed"),
     ("str", "metric better"),
@@ -221,9 +222,10 @@ def run_rows(data: ReportData) -> Iterator[Row]:
 def cell_rows(data: ReportData) -> Iterator[Row]:
     for cell in data.cells:
         yield {
-            **cell.model_dump(exclude={"key", "histories", "paths"}),
+            **cell.model_dump(exclude={"key", "clusters", "draws", "paths"}),
             **cell.key.conditions.model_dump(),
             **cell.key.model_dump(include={"task", "agent", "model"}),
+            "draws": draw_names(cell.draws),
             "marks": "; ".join(cell.marks),
         }
 
@@ -260,7 +262,8 @@ def finding_rows(data: ReportData) -> Iterator[Row]:
 def comparison_rows(data: ReportData) -> Iterator[Row]:
     """Two agents, over all tasks of a leaderboard (`task` is empty) and on each of them.
 
-    `first_n` and `second_n` count what is independent: histories over all tasks, runs on one.
+    `first_n` and `second_n` count what is independent, draws or histories, over all tasks; on one
+    task they count runs.
     """
     for leaderboard, comparisons in zip(data.leaderboards, data.comparisons, strict=True):
         for comparison in comparisons:

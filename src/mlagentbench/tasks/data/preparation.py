@@ -13,6 +13,7 @@ were prepared before; runs use the data that were asked for last.
 import errno
 import hashlib
 import json
+import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -35,10 +36,12 @@ from mlagentbench.tasks.data.plausibility import check_plausible
 from mlagentbench.tasks.data.progress import Progress, Silent
 from mlagentbench.tasks.data.sources import Gathered, bytes_needed, gather, official_sources
 from mlagentbench.tasks.draws import (
+    FRESH_MARK,
     PUBLIC,
     SECRET,
     disclosed_secret,
     draw_seed,
+    fresh_draws,
     given_draw,
     is_fresh,
     is_secret,
@@ -49,7 +52,8 @@ from mlagentbench.tasks.task import Task
 
 GENERATOR = "a generator"
 """The origin of generated data."""
-
+PARTS = ("public", "private")
+RESPLIT = "prepare.resplit"
 _FACTS = "data.json"
 _STAGING = ".tmp-"
 _TIMEOUTS: dict[Tier, float] = {"mini": 600.0, "full": 4 * 3600.0}
@@ -102,19 +106,27 @@ class PreparedData(Record):
 
 
 def find_prepared(task: Task, tier: Tier, draw: str = PUBLIC) -> PreparedData | None:
-    """The data of that draw, prepared by the task's present recipe, that were chosen last."""
-    return max(_all_prepared(task, tier, draw), key=lambda data: data.current_since, default=None)
+    """The data of that draw, prepared by the task's present recipe, that were chosen last.
+
+    Another split of full data is one of the files that runs use.
+    """
+    found = _all_prepared(task, tier, draw)
+    if tier == "full" and is_fresh(draw):
+        given = find_prepared(task, tier, given_draw(draw))
+        found = [data for data in found if given is not None and data.sources == given.sources]
+    return max(found, key=lambda data: data.current_since, default=None)
 
 
 def _all_prepared(task: Task, tier: Tier, draw: str) -> list[PreparedData]:
     """The data of that draw, prepared by the task's present recipe, from any source files."""
     place, recipe = data_dir(task.id, task.spec.version, tier), _recipe(task, tier)
     return [
-        data for data in _prepared_in(place) if data.recipe == recipe and _is_draw(data.draw, draw)
+        data for data in prepared_in(place) if data.recipe == recipe and _is_draw(data.draw, draw)
     ]
 
 
-def _prepared_in(place: Path) -> Iterator[PreparedData]:
+def prepared_in(place: Path) -> Iterator[PreparedData]:
+    """The data in the directory of one tier."""
     for file in place.glob(f"[!.]*/{_FACTS}"):
         with suppress(ValidationError):  # prepared by another version of this package
             yield PreparedData(directory=file.parent, **json.loads(file.read_bytes()))
@@ -132,17 +144,30 @@ def require_prepared(task: Task, tier: Tier, draw: str = PUBLIC) -> PreparedData
     """As find_prepared; a UsageError with the command to run when there is none."""
     data = find_prepared(task, tier, draw)
     if data is None:
-        command = f"mlagentbench tasks prepare {task.address} --tier {tier}"
-        if draw != PUBLIC:
-            command += f" --draw {policy_of(draw)}"
+        command = _command(task, tier, draw)
         raise UsageError(f"{task.id}: the {tier} tier is not prepared; run: {command}")
     return data
+
+
+def _command(task: Task, tier: Tier, draw: str) -> str:
+    """The command that prepares a draw."""
+    chosen = "" if draw == PUBLIC else f" --draw {policy_of(draw)}"
+    if tier == "full" and is_fresh(draw):
+        chosen = f" --splits {draw.rpartition(FRESH_MARK)[2]}"
+    return f"mlagentbench tasks prepare {task.address} --tier {tier}{chosen}"
+
+
+def data_lock(task_id: str, version: int, tier: Tier) -> str:
+    """The name of the lock that is held while data of this tier are made or removed."""
+    return f"data-{task_id}-v{version}-{tier}"
 
 
 class Wanted(Record):
     """Which data are to be prepared, and how."""
 
     draw: str = PUBLIC
+    splits: int = 0
+    """So many other splits of the same files are prepared, too."""
     from_dir: Path | None = None
     accept_unverified: bool = False
     again: bool = False
@@ -150,6 +175,21 @@ class Wanted(Record):
     def is_met_by(self, data: PreparedData) -> bool:
         """Whether these data need not be prepared again, if they are the right ones."""
         return not self.again and (self.accept_unverified or not data.accepted)
+
+    def is_complete(self, task: Task, data: PreparedData) -> bool:
+        """Whether nothing is to be prepared, if these are the right data."""
+        return self.is_met_by(data) and not self.missing_splits(task, data)
+
+    def missing_splits(self, task: Task, data: PreparedData) -> list[str]:
+        """The splits of the files of these data that are yet to be prepared."""
+        return [
+            draw
+            for draw in fresh_draws(self.draw, self.splits)
+            if not any(
+                other.sources == data.sources and self.is_met_by(other)
+                for other in _all_prepared(task, data.tier, draw)
+            )
+        ]
 
 
 async def prepare(
@@ -161,10 +201,11 @@ async def prepare(
     from_dir: Path | None = None,
     accept_unverified: bool = False,
     draw: str = PUBLIC,
+    splits: int = 0,
     again: bool = False,
     progress: Progress | None = None,
 ) -> PreparedData:
-    """The task's data, prepared unless they exist.
+    """The task's data, prepared unless they exist; and so many other `splits` of the same files.
 
     With `from_dir`, data exist if they were prepared from the same files; without, if there are
     any. `again` prepares them in any case, and replaces those of the same files when complete.
@@ -173,21 +214,28 @@ async def prepare(
     RunFailed("task") when the task's code fails. Incomplete data are removed.
     """
     progress = progress or Silent()
-    wanted = Wanted(draw=draw, from_dir=from_dir, accept_unverified=accept_unverified, again=again)
+    wanted = Wanted(
+        draw=draw,
+        splits=splits,
+        from_dir=from_dir,
+        accept_unverified=accept_unverified,
+        again=again,
+    )
     place = data_dir(task.id, task.spec.version, tier)
     place.mkdir(parents=True, exist_ok=True)
     waiting = f"{task.id}: another process is preparing it; waiting"
-    lock = f"data-{task.id}-v{task.spec.version}-{tier}"
+    lock = data_lock(task.id, task.spec.version, tier)
     with _disk_full_explained(task, place):
         async with holding(lock, lambda: progress.say(waiting)):
             found = find_prepared(task, tier, draw)
             is_identified = from_dir is not None and bool(official_sources(task))
-            if found is not None and not is_identified and wanted.is_met_by(found):
+            if found is not None and not is_identified and wanted.is_complete(task, found):
                 if found.sources:
                     progress.say(
                         f"{task.id}: prepared already, on {found.when}, from {found.origin}: "
                         f"{found.directory} (--again prepares it anew)"
                     )
+                os.utime(found.directory)  # unused_draws.py looks when it was last asked for
                 return found
             for leftover in place.glob(f"{_STAGING}*"):
                 rmtree(leftover)
@@ -217,8 +265,9 @@ class _Preparation:
         seed = draw_seed(self.task, self.tier, wanted.draw, secret)
         raw = self._directory("raw")
         gathered = await self._make_raw(raw, seed, wanted)
-        for data in _all_prepared(self.task, self.tier, wanted.draw):
-            if data.sources == gathered.sources and wanted.is_met_by(data):
+        known = _all_prepared(self.task, self.tier, wanted.draw)
+        for data in known:
+            if data.sources == gathered.sources and wanted.is_complete(self.task, data):
                 return self._chosen_again(data, current)
         if gathered.sources:
             gathered = await check_plausible(
@@ -230,14 +279,25 @@ class _Preparation:
                 python_env=self.python_env,
                 progress=self.progress,
             )
-        draw = wanted.draw if secret is None else disclosed_secret(secret, wanted.draw)
-        data = await self._split(raw, seed, draw, gathered, _origin(gathered, wanted))
-        if gathered.sources and current is not None and current.directory != data.directory:
+        origin = _origin(gathered, wanted)
+        for data in known:
+            if data.sources == gathered.sources and wanted.is_met_by(data):
+                data = self._chosen_again(data, current)
+                break
+        else:
+            draw = wanted.draw if secret is None else disclosed_secret(secret, wanted.draw)
+            data = await self._split(raw, seed, draw, gathered, origin)
+            self._say_if_other_files(data, current)
+        for split in wanted.missing_splits(self.task, data):
+            await self._split(raw, draw_seed(self.task, self.tier, split), split, gathered, origin)
+        return data
+
+    def _say_if_other_files(self, data: PreparedData, current: PreparedData | None) -> None:
+        if data.sources and current is not None and current.directory != data.directory:
             self.progress.say(
                 f"{self.task.id}: these are other files than those prepared on {current.when}; "
                 f"runs use the new data from now on, and {current.directory} stays"
             )
-        return data
 
     def _chosen_again(self, data: PreparedData, current: PreparedData | None) -> PreparedData:
         """Data that were prepared before, made those that runs use."""
@@ -256,17 +316,19 @@ class _Preparation:
         self, raw: Path, seed: int, draw: str, gathered: Gathered, origin: str
     ) -> PreparedData:
         """Prepare data from the raw files, and move them to their place."""
-        self.progress.say(f"{self.task.id}: splitting into public and private")
-        made_public, made_private = self._directory("made/public"), self._directory("made/private")
+        number = draw.partition(FRESH_MARK)[2]
+        split = f", split {number}" if self.tier == "full" and number else ""
+        self.progress.say(f"{self.task.id}: splitting into public and private{split}")
+        made = self._directory(f"made{number}")
+        made_public, made_private = (self._directory(f"{made.name}/{part}") for part in PARTS)
         await self._call(
-            "prepare.prepare",
+            self._split_function(draw),
             read={"raw": raw},
             write={"public": made_public, "private": made_private},
             seed=_derived(seed, "prepare"),
         )
-        rmtree(raw)
         prepared_files.mark_answers(made_private)
-        final = self._directory("final")
+        final = self._directory(f"final{number}")
         public = prepared_files.move_anonymously(made_public, final / "public")
         private = prepared_files.move_anonymously(made_private, final / "private")
         (final / "private").chmod(0o700)
@@ -295,6 +357,11 @@ class _Preparation:
         )
         _publish(final, data)
         return data
+
+    def _split_function(self, draw: str) -> str:
+        """The official split, or another one; only tasks whose official one is fixed differ."""
+        is_other = self.tier == "full" and is_fresh(draw)
+        return RESPLIT if is_other and self.task.defines(RESPLIT) else "prepare.prepare"
 
     def _secret_seed(self, draw: str) -> int | None:
         """A new one for the secret draw, that draw's for its fresh ones, none for others."""
@@ -426,12 +493,14 @@ def _disk_full_explained(task: Task, place: Path) -> Iterator[None]:
         ) from error
 
 
-def prepared_with_hash(task: Task, tier: Tier, data_hash: str) -> PreparedData:
+def prepared_with_hash(
+    task: Task, tier: Tier, data_hash: str, draw: str | None = None
+) -> PreparedData:
     """The data that an earlier run used; a UsageError when they do not exist here."""
-    for data in _prepared_in(data_dir(task.id, task.spec.version, tier)):
+    for data in prepared_in(data_dir(task.id, task.spec.version, tier)):
         if data.hash == data_hash:
             return data
     raise UsageError(
         f"{task.id}: the {tier} data of that run (hash {data_hash[:12]}) are not here; "
-        f"run: mlagentbench tasks prepare {task.address} --tier {tier}"
+        f"run: {_command(task, tier, draw or PUBLIC)}"
     )

@@ -37,7 +37,31 @@ TRAINING = {
 
 
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
+    write_parts(raw, read_files(raw), public, private, rng)
+
+
+def resplit(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
+    """Another split: the text of each source, joined to a ring, is cut at other lines."""
     files = read_files(raw)
+    for source in SOURCES:
+        names = [official_name(source, part) for part in FOLDERS]
+        parts = [as_lines(files[name]) for name in names]
+        ring = [line for part in parts for line in part]
+        start = int(rng.integers(len(ring)))
+        ring = ring[start:] + ring[:start]
+        for name, part in zip(names, parts, strict=True):
+            files[name], ring = b"".join(ring[: len(part)]), ring[len(part) :]
+    write_parts(raw, files, public, private, rng)
+
+
+def as_lines(contents: bytes) -> list[bytes]:
+    """The lines of a text, each with its end."""
+    return [line + b"\n" for line in contents.removesuffix(b"\n").split(b"\n")]
+
+
+def write_parts(
+    raw: Path, files: dict[str, bytes], public: Path, private: Path, rng: np.random.Generator
+) -> None:
     for part in ("train", "dev"):
         (public / FOLDERS[part]).mkdir()
         for source in SOURCES:

@@ -25,6 +25,8 @@ EDGES, FEATURES, LABELS, YEARS = (
 TRAIN, VALID, TEST = (f"arxiv/split/time/{name}.csv.gz" for name in ("train", "valid", "test"))
 COLUMNS = ["node", "label"]
 HELD_SHARE = 0.5
+EARLIEST, KEPT_SHARE = 3, 0.9
+"""Other splits: how many years earlier their test papers are at most, and how many papers stay."""
 OFFICIAL_ROWS = {
     FEATURES: 169_343, LABELS: 169_343, YEARS: 169_343, EDGES: 1_166_243,
     TRAIN: 90_941, VALID: 29_799, TEST: 48_603,
@@ -50,11 +52,31 @@ class Graph(NamedTuple):
 
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
     graph = read_graph(raw)
-    original = rng.permutation(len(graph.features))
-    number = np.argsort(original)
+    write_parts(raw, graph, rng.permutation(len(graph.features)), public, private)
+
+
+def resplit(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
+    """Another split by time, one to three years earlier, of nine tenths of the papers.
+
+    As in the official one, the newest papers are the test papers. Those after them are left out.
+    """
+    graph = read_graph(raw)
+    year = graph.years[graph.test].min() - rng.integers(1, EARLIEST + 1)
+    papers = rng.permutation(np.flatnonzero(graph.years <= year))
+    papers = papers[: round(KEPT_SHARE * len(papers))]
+    tested = graph.years[papers] == year
+    split = graph._replace(labelled=papers[~tested], test=papers[tested])
+    write_parts(raw, split, papers, public, private)
+
+
+def write_parts(raw: Path, graph: Graph, original: np.ndarray, public: Path, private: Path) -> None:
+    """Write the papers `original` of a graph, in this order, and the citations between them."""
+    number = np.full(len(graph.features), -1)
+    number[original] = np.arange(len(original))
     features, labels = graph.features[original], graph.labels[original]
     labelled, test = np.sort(number[graph.labelled]), np.sort(number[graph.test])
     edges = number[graph.edges]
+    edges = edges[(edges >= 0).all(axis=1)]
 
     np.save(public / "node_features.npy", features)
     np.save(public / "node_years.npy", graph.years[original].astype(np.int16))
