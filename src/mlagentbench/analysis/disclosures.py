@@ -159,6 +159,7 @@ FACTS = (
         of_task=True,
     ),
     Fact("tier", lambda run: run.disclosure.tier),
+    Fact("profile", lambda run: run.disclosure.profile or "none"),
     Fact("variant", lambda run: run.disclosure.variant),
     Fact("draws", _draws, of_task=True),
     Fact("draw", _draw, _is_public, of_task=True, of_draw=True),
@@ -218,7 +219,8 @@ FACTS = (
         of_task=True,
     ),
     Fact("feedback", lambda run: run.disclosure.feedback),
-    Fact("protocol", lambda run: run.disclosure.protocol_text),
+    Fact("protocol", lambda run: run.disclosure.protocol),
+    Fact("fresh draws", lambda run: str(run.disclosure.rebuild_draws or "none")),
     Fact(
         "human help",
         lambda run: "available" if run.disclosure.interactive else "none",

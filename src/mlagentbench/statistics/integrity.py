@@ -25,6 +25,7 @@ ENDED_BADLY = ("failed", "interrupted")
 CHAIN = "hash chain"
 CONDITIONS: dict[str, Callable[[Conditions], str]] = {
     "tier": lambda conditions: conditions.tier,
+    "profile": lambda conditions: conditions.profile or "none",
     "task version": lambda conditions: version_text(conditions.task_version),
     "data": lambda conditions: short_hash(conditions.data),
     "draws": lambda conditions: conditions.draw_policy or "none",
@@ -34,6 +35,7 @@ CONDITIONS: dict[str, Callable[[Conditions], str]] = {
     "feedback": lambda conditions: conditions.feedback,
     "variant": lambda conditions: conditions.variant,
     "protocol": lambda conditions: conditions.protocol,
+    "fresh draws": lambda conditions: str(conditions.rebuild_draws or "none"),
 }
 """What results of one task must share to be in one table without a mark."""
 
