@@ -20,6 +20,8 @@ REBUILD = "rebuild"
 """The protocol whose score of record is that of fresh draws."""
 
 Tier = Literal["mini", "full"]
+Profile = Literal["cpu", "gpu"]
+"""The hardware that the limits of a full tier assume: a few cores, or one CUDA GPU besides."""
 MachineCode = Literal["any", "installed"]
 """What a submitted program may execute when it is graded.
 any: nothing prevents code that it brings or compiles.
@@ -267,6 +269,8 @@ class Disclosure(Record):
     data_differences: tuple[str, ...] = ()
     """Known differences from the official data, which the user accepted."""
     tier: Tier
+    profile: Profile | None = None
+    """The hardware profile of the full tier; None in generated small tiers."""
     variant: str = "original"
     draw: str | None = None
     """The name of the run's generated data; "secret:" and a hash if secret; None in full."""

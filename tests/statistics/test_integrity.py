@@ -62,6 +62,7 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
         "data_verified": False,
         "data_differences": ("train.csv: 5 rows, expected 9",),
         "tier": "mini",
+        "profile": "gpu",
         "variant": "renamed",
         "draw": "public",
         "draw_policy": "1..8",
@@ -259,6 +260,7 @@ def test_a_table_counts_ends_and_runs_with_integrity_findings() -> None:
     ("label", "different"),
     [
         ("tier", {"tier": "mini"}),
+        ("profile", {"profile": "gpu"}),
         ("task version", {"task_version": 2}),
         ("data", {"data": "00" * 32}),
         ("draws", {"draw_policy": "secret:1a2b3c4d"}),

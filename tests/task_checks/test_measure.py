@@ -85,7 +85,7 @@ def test_command_line_writes_to_task_toml_or_to_the_home(task: Task) -> None:
         "measure",
         str(task.folder),
     ]
-    command += ["--runs", "2", "--reference-runs", "1"]
+    command += ["--runs", "2", "--reference-runs", "1", "--again"]
     home = subprocess.run(command, capture_output=True, text=True, check=True)
     data = require_prepared(task, "mini")
     kept = stored_measurements(task, "mini", data.hash)

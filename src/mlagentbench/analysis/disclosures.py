@@ -159,6 +159,7 @@ FACTS = (
         of_task=True,
     ),
     Fact("tier", lambda run: run.disclosure.tier),
+    Fact("profile", lambda run: run.disclosure.profile or "none"),
     Fact("variant", lambda run: run.disclosure.variant),
     Fact("draws", _draws, of_task=True),
     Fact("draw", _draw, _is_public, of_task=True, of_draw=True),

@@ -165,6 +165,7 @@ def workspace_spec(workspace: Workspace, python_env: PythonEnv, seed: int) -> Sa
         binds=workspace.binds(),
         env={
             "MLAGENTBENCH_SEED": str(seed),
+            **({} if task.profile is None else {"MLAGENTBENCH_PROFILE": task.profile}),
             **service_variables(task),
         },
         limits=Limits(

@@ -48,7 +48,7 @@ from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.known_good import hold_accountable
 from mlagentbench.tasks.data.preparation import PreparedData, find_prepared, prepared_with_hash
 from mlagentbench.tasks.python_env.env import PythonEnv, require_python_env
-from mlagentbench.tasks.stored_measurements import stored_measurements
+from mlagentbench.tasks.stored_measurements import how_to_measure, stored_measurements
 from mlagentbench.tasks.task import Task, load_task
 
 GRADING_TIMEOUT = 1800.0
@@ -96,8 +96,8 @@ async def score_run(
 ) -> GradeRecord:
     """The grade of a run as it was after `step` (default: its last), which is not written."""
     record = read_record(run)
-    task = load_task(record.task_path)
     facts = record.disclosure
+    task = load_task(record.task_path, facts.profile)
     data = data_of(run, record, task)
     envs = tasks_sandbox(facts.sandbox).python_envs(facts.image)
     python_env = require_python_env(task, envs)
@@ -123,6 +123,10 @@ async def score_run(
         scored = _imported_score(run, scored, has_submission)
     measured = stored_measurements(task, facts.tier, data.hash, tool)
     comparison = compare_with_bar(task.spec.metric, measured, scored.score)
+    if measured is None:
+        again = how_to_measure(task.address, facts.tier, task.profile)
+        reason = f"{comparison.success_reason}; run: {again}"
+        comparison = comparison.model_copy(update={"success_reason": reason})
     return GradeRecord(
         step=number,
         valid=scored.score is not None,

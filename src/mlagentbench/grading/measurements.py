@@ -27,7 +27,7 @@ from mlagentbench.grading.success import (
     spread_on_scale,
 )
 from mlagentbench.numeric.number_format import percent_text
-from mlagentbench.records import Record, Tier
+from mlagentbench.records import Profile, Record, Tier
 from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, StarterMeasurements
 
 MAX_SPREAD = 0.10
@@ -50,6 +50,7 @@ class MeasuredTask(Record):
 
     task: str
     tier: Tier
+    profile: Profile | None = None
     metric: Metric
     measured: Measured
     stored_in: Path

@@ -239,6 +239,7 @@ def settings_of(run: RunDirectory, record: RunRecord, raised: BudgetLimits) -> R
     limits = _raised_limits(run, raised)
     return RunSettings(
         tier=facts.tier,
+        profile=facts.profile,
         draw=PUBLIC if facts.draw_policy is None else policy_of(facts.draw_policy),
         feedback=facts.feedback,
         protocol=_protocol_of(facts.protocol),

@@ -71,7 +71,6 @@ from mlagentbench.tasks.data.unused_draws import note_user
 from mlagentbench.tasks.draws import is_public
 from mlagentbench.tasks.make_ready import Ready, make_ready
 from mlagentbench.tasks.python_env.env import require_python_env
-from mlagentbench.tasks.task import load_task
 from mlagentbench.untrusted_text import visible, visible_values
 
 RUN_ID = "mlagentbench_run"
@@ -151,7 +150,7 @@ def _is_done_elsewhere(request: RunRequest, batch: Batch) -> bool:
 async def _ready(request: RunRequest) -> Ready:
     settings = request.settings
     return await make_ready(
-        load_task(request.task),
+        settings.task(request.task),
         settings.tier,
         request.draw,
         added=request.agent.added_packages,
@@ -162,7 +161,7 @@ async def _ready(request: RunRequest) -> Ready:
 
 def _directory(request: RunRequest, out: Path, ready: Ready) -> RunDirectory:
     """The run's directory, which is created if it is new."""
-    task = load_task(request.task)
+    task = request.settings.task(request.task)
     if request.resumes:
         return request.directory(out)
     disclosure = disclose_run(
@@ -251,7 +250,8 @@ async def _open(
         with _failure_noted(run):
             if batch.slots.of(sample) is None:  # another process held the run until just now
                 await _take_slot(request, run, batch, sample)
-            require_gpus(batch.slots.of(sample), request.settings.gpus)
+            task = request.settings.task(request.task)
+            require_gpus(batch.slots.of(sample), request.settings.gpus_asked(task))
             await _measure_draw(request, run, ready, batch)
             setup = await _setup(request, run, ready, limits, batch.live)
             return await open_run(setup, partial(provider.for_run, run))
@@ -267,7 +267,7 @@ async def _measure_draw(request: RunRequest, run: HeldRun, ready: Ready, batch: 
     """
     if request.settings.tier == "full" or is_public(request.draw):
         return
-    task = load_task(request.task)
+    task = request.settings.task(request.task)
     tool = tool_model_name(task, model_names(request.roles), request.model.name)
     python_env = require_python_env(task, request.settings.python_envs())
     live = batch.live
@@ -286,7 +286,7 @@ async def _setup(
     limits: BudgetLimits,
     live: LiveProgress | None,
 ) -> RunSetup:
-    task, settings = load_task(request.task), request.settings
+    task, settings = request.settings.task(request.task), request.settings
     calls = settings.feedback_calls()
     feedback = await hold_out(task, *ready, call_task, calls) if calls else None
     rehearsal = None

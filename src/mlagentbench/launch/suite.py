@@ -19,7 +19,6 @@ from mlagentbench.launch.request import (
     prices_of,
     roles_of,
 )
-from mlagentbench.machine.allocation import allocation
 from mlagentbench.machine.ledger import require_ledger
 from mlagentbench.models.model_check import require_model
 from mlagentbench.models.model_choice import (
@@ -42,7 +41,7 @@ from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.draws import PUBLIC
 from mlagentbench.tasks.make_ready import ensure_ready
-from mlagentbench.tasks.task import Task, load_task
+from mlagentbench.tasks.task import Task
 from mlagentbench.terminal import Terminal
 
 DISK_IS_FULL = 100_000
@@ -110,7 +109,7 @@ def make_tasks_ready(request: SuiteRequest, console: Terminal) -> ReadyTasks:
     with TerminalProgress(console) as progress:
         for name, added, draw in data_needs(request):
             ready[name, added, draw] = ensure_ready(
-                load_task(name),
+                settings.task(name),
                 settings.tier,
                 draw,
                 added=added,
@@ -134,13 +133,16 @@ def check_requirements(request: SuiteRequest, console: Terminal) -> None:
         raise UsageError(f"--interactive: runs of --engine {request.engine.name} cannot ask you")
     if request.engine.kind.at_terminal:  # its runs are executed on this machine
         require_ledger()
-        if request.settings.gpus:
-            _check_gpus(request.settings.gpus)
+        for task in _tasks(request).values():
+            if (gpus := request.settings.gpus_asked(task)) is not None:
+                gpus.require_here()
     for cell in request.cells:
         cell.agent.info.solver(**cell.agent.settings)
         if cell.info.in_sandbox:
             _check_in_sandbox_agent(cell.info.name, request.settings)
-        check_services(load_task(cell.task), roles_of(request, cell), request.settings.sandbox)
+        check_services(
+            request.settings.task(cell.task), roles_of(request, cell), request.settings.sandbox
+        )
     if request.settings.feedback_calls():
         for task in _tasks(request).values():
             require_feedback(task)
@@ -158,12 +160,6 @@ def _check_fresh_data(request: SuiteRequest) -> None:
         require_fresh_data(task, request.settings.tier, PUBLIC, count or 0)
 
 
-def _check_gpus(asked: int) -> None:
-    there = len(allocation().gpus)
-    if there < asked:
-        raise UsageError(f"--gpus {asked}: there are {counted(there, 'GPU')} here; ask for fewer")
-
-
 def _check_in_sandbox_agent(agent: str, settings: RunSettings) -> None:
     require_in_sandbox_agents(settings.sandbox, f"agent {agent}")
     if settings.feedback_calls():
@@ -171,4 +167,4 @@ def _check_in_sandbox_agent(agent: str, settings: RunSettings) -> None:
 
 
 def _tasks(request: SuiteRequest) -> dict[str, Task]:
-    return {cell.task: load_task(cell.task) for cell in request.cells}
+    return {cell.task: request.settings.task(cell.task) for cell in request.cells}

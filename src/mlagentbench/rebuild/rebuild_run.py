@@ -158,7 +158,8 @@ def _rebuilding(run: HeldRun, command: str | None, announce: Announce) -> Rebuil
             f"{run.path}: was imported from the original's logs; its programs were written for "
             "other data and cannot be rebuilt"
         )
-    task, facts = load_task(record.task_path), record.disclosure
+    facts = record.disclosure
+    task = load_task(record.task_path, facts.profile)
     history = read_journal(run.journal)
     step, snapshot = snapshot_after(run, history, None)
     store = ObjectStore(run.objects)

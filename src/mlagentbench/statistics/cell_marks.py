@@ -42,7 +42,8 @@ def agent_with_model(agent: str, model: str) -> str:
 def data_description(facts: Disclosure) -> str:
     """A short description of the data, such as "mini, public draw"."""
     draws = "" if facts.draw_policy is None else f", {table_text(facts.draw_policy)}"
-    return f"{facts.tier}{draws}{'' if facts.data_verified else ', unverified'}"
+    profile = "" if facts.profile is None else f", {facts.profile} profile"
+    return f"{facts.tier}{profile}{draws}{'' if facts.data_verified else ', unverified'}"
 
 
 def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:

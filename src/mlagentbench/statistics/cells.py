@@ -13,6 +13,7 @@ from mlagentbench.records import (
     GradeRecord,
     Json,
     Pair,
+    Profile,
     Record,
     RunRecord,
 )
@@ -84,6 +85,7 @@ class Conditions(Record):
     """What results must share to be in one table without a mark."""
 
     tier: str
+    profile: Profile | None = None
     task_version: int
     data: str
     """The hash of the data; of their generator where runs have different draws."""

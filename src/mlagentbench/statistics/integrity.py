@@ -25,6 +25,7 @@ ENDED_BADLY = ("failed", "interrupted")
 CHAIN = "hash chain"
 CONDITIONS: dict[str, Callable[[Conditions], str]] = {
     "tier": lambda conditions: conditions.tier,
+    "profile": lambda conditions: conditions.profile or "none",
     "task version": lambda conditions: version_text(conditions.task_version),
     "data": lambda conditions: short_hash(conditions.data),
     "draws": lambda conditions: conditions.draw_policy or "none",

@@ -152,6 +152,8 @@ def leaderboards(cells: Sequence[CellStatistics]) -> list[Leaderboard]:
 
 def _kind(conditions: Conditions) -> str:
     words = [conditions.tier]
+    if conditions.profile is not None:
+        words.append(f"{conditions.profile} profile")
     if conditions.draw_policy is not None:
         words.append(table_text(conditions.draw_policy))
     if conditions.variant != "original":

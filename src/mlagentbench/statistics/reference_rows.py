@@ -44,7 +44,7 @@ def reference_agent_cells(beside: CellStatistics, draws: Sequence[CellDraw]) -> 
     """The scores of nop and the baseline under the conditions of another cell, on these draws."""
     conditions, key = beside.key.conditions, beside.key
     try:
-        task = load_task(beside.task_path or key.task)
+        task = load_task(beside.task_path or key.task, conditions.profile)
         if task.spec.version != conditions.task_version:
             return ReferenceAgentCells(unknown=f"version {task.spec.version} is installed")
         tier: Tier = "mini" if conditions.tier == "mini" else "full"

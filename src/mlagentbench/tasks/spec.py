@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from mlagentbench.machine.ledger import Need
-from mlagentbench.records import MachineCode, Record, Tier, UnenforcedBy
+from mlagentbench.records import MachineCode, Profile, Record, Tier, UnenforcedBy
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "KB": 1e3, "MB": 1e6, "GB": 1e9}
 
@@ -149,6 +149,34 @@ class Resources(Record):
         )
 
 
+class HardwareProfile(Record):
+    """The hardware that the full tier's limits assume, as a table [profiles.NAME].
+
+    What it does not have is as in [limits] and [resources].
+    """
+
+    hardware: str
+    """A short description, for people."""
+    steps: Annotated[int | None, Field(gt=0)] = None
+    time: Annotated[float | None, BeforeValidator(parse_seconds)] = None
+    command_time: Annotated[float | None, BeforeValidator(parse_seconds)] = None
+    cpus: Annotated[int | None, Field(gt=0)] = None
+    memory: Annotated[float | None, BeforeValidator(parse_bytes)] = None
+    gpus: Annotated[int | None, Field(ge=0)] = None
+
+    def limits(self, otherwise: TaskLimits) -> TaskLimits:
+        """The limits on this profile."""
+        return otherwise.model_copy(update=self._given("steps", "time", "command_time"))
+
+    def resources(self, otherwise: Resources) -> Resources:
+        """The resources on this profile."""
+        return otherwise.model_copy(update=self._given("cpus", "memory", "gpus"))
+
+    def _given(self, *names: str) -> dict[str, float]:
+        given = self.model_dump(include=set(names), exclude_none=True)
+        return {name: given[name] for name in names if name in given}
+
+
 class PythonNeeds(Record):
     requirements: tuple[str, ...]
 
@@ -272,6 +300,23 @@ class Measured(Record):
     """The model in the role `tool` that they were measured with."""
 
 
+def profile_of(tier: Tier, asked: Profile | None) -> Profile | None:
+    """The profile of a tier, if it has any; a ValueError if one was asked for in vain."""
+    if tier == "full":
+        return asked or "cpu"
+    if asked is not None:
+        raise ValueError("only the full tier has profiles; add --tier full, or leave it out")
+    return None
+
+
+MeasuredKey = Tier | Literal["full-gpu"]
+"""What measurements are of: a tier; of the full tier, its cpu profile unless it says otherwise."""
+
+
+def measured_key(tier: Tier, profile: Profile | None) -> MeasuredKey:
+    return "full-gpu" if tier == "full" and profile == "gpu" else tier
+
+
 class Renamed(Record):
     """What is replaced in the variant `TASK@renamed` (tasks/renamed.py)."""
 
@@ -289,7 +334,7 @@ class Renamed(Record):
     """Groups of columns to whose numbers one number each is added."""
     text: dict[str, str] = {}
     """Phrases of problem and programs, with their replacements."""
-    measured: dict[Tier, Measured] = {}
+    measured: dict[MeasuredKey, Measured] = {}
 
 
 Category = Literal[
@@ -322,12 +367,13 @@ class TaskSpec(Record):
     rebuild: Rebuild = Rebuild()
     limits: TaskLimits = TaskLimits()
     resources: Resources = Resources()
+    profiles: dict[Profile, HardwareProfile] = {}
     python: PythonNeeds
     read_only: ReadOnly = ReadOnly()
     rules: dict[str, Literal["limit", "grader", "sandbox"] | UnenforcedBy] = {}
     """What enforces each rule: a limit, the grader, the sandbox, or one of UnenforcedBy."""
     sources: tuple[Source, ...]
-    measured: dict[Tier, Measured] = {}
+    measured: dict[MeasuredKey, Measured] = {}
     renamed: Renamed | None = None
     variant_of: str | None = None
     """The original task of a renamed variant."""
@@ -354,6 +400,17 @@ class TaskSpec(Record):
         if self.needs_model and self.kind != "program":
             raise ValueError(f"needs_model = true needs kind = 'program', not {self.kind!r}")
         return self
+
+    def on_profile(self, profile: Profile) -> "TaskSpec":
+        """The task with the limits and resources of a profile that it has."""
+        chosen = self.profiles.get(profile)
+        if chosen is None:
+            return self
+        changed = {
+            "limits": chosen.limits(self.limits),
+            "resources": chosen.resources(self.resources),
+        }
+        return self.model_copy(update=changed)
 
     @property
     def required_tool(self) -> Tool:

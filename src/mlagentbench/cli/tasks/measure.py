@@ -7,6 +7,7 @@ import typer
 from mlagentbench.cli.options import (
     AllOption,
     DrawOption,
+    ProfileOption,
     SuiteOption,
     TaskNames,
     TierOption,
@@ -32,6 +33,9 @@ ReferenceRuns = Annotated[
         help="Runs of the solution (default 8; 1 on a draw that is not public).",
     ),
 ]
+AgainOption = Annotated[
+    bool, typer.Option("--again", help="Repeat runs that an earlier measurement finished.")
+]
 WriteOption = Annotated[
     bool,
     typer.Option("--write", help="Write to task.toml instead of the user data directory."),
@@ -43,8 +47,10 @@ def measure(
     suite: SuiteOption = None,
     every: AllOption = False,
     tier: TierOption = "mini",
+    profile: ProfileOption = None,
     runs: StarterRuns = None,
     reference_runs: ReferenceRuns = None,
+    again: AgainOption = False,
     write: WriteOption = False,
     draw: DrawOption = "public",
     role: ToolOption = None,
@@ -54,6 +60,7 @@ def measure(
     Examples:
       mlagentbench tasks measure house-price --tier full
       mlagentbench tasks measure ./my-task --write
+      mlagentbench tasks measure imdb --tier full --profile gpu
     """
     from mlagentbench.cli.tasks.measure_printing import print_measured
     from mlagentbench.task_checks.measure import measure_tasks
@@ -61,8 +68,10 @@ def measure(
     for measured in measure_tasks(
         chosen(tasks, suite, every),
         tier=tier,
+        profile=profile,
         runs=runs,
         reference_runs=reference_runs,
+        again=again,
         write=write,
         draw=draw,
         roles=role or [],

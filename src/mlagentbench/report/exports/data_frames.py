@@ -49,7 +49,7 @@ class ExportTable:
 RUN_COLUMNS: Columns = (
     ("str", "out path origin cluster task"),
     ("int", "task_version"),
-    ("str", "tier variant data_hash"),
+    ("str", "tier profile variant data_hash"),
     ("bool", "data_verified"),
     ("str", "draw draw_policy generator agent model answered_by"),
     ("int", "epoch"),

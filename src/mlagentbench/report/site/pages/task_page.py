@@ -124,7 +124,7 @@ def _measured(
     if task is None or task.spec.version != conditions.task_version or len(draws) != 1:
         return None
     tier: Tier = "mini" if conditions.tier == "mini" else "full"
-    return stored_measurements(task, tier, draws[0].data_hash)
+    return stored_measurements(task.on_profile(conditions.profile), tier, draws[0].data_hash)
 
 
 def _part(
