@@ -188,6 +188,12 @@ def test_a_run_that_left_no_program_is_rebuilt_by_what_its_journal_suggests(
     assert read_grades(run) == [grade], "the grade of a run under another protocol stays"
     shown = CliRunner().invoke(app, ["runs", "show", str(run.path)])
     assert "rebuilt on 1 fresh draw:" in shown.output
+    site = tmp_path / "site"
+    CliRunner().invoke(app, ["report", str(run.out), "--to", str(site), "--csv"])
+    [page] = (site / "runs").glob("*.html")
+    assert "Rebuilt on 1 fresh draw" in page.read_text()
+    [row] = csv.DictReader((site / "tables" / "runs.csv").open())
+    assert float(row["transfer_gap"]) == rebuilt.transfer_gap and row["rebuild_draws"] == "1"
     [other] = rebuild_runs([run.path], 1, "python train.py", lambda _: None)
     assert other.rebuilt is not None and other.rebuilt.command == "python train.py"
     assert other.rebuilt.mean < 0.2
