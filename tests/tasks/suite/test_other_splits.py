@@ -11,12 +11,17 @@ from tabular_tasks import Prepared, TaskModules
 from mlagentbench.tasks.task import SUITE, load_folder
 
 
-def splits_of(task_id: str, directory: Path) -> tuple[TaskModules, Prepared, Prepared]:
+def splits_of(
+    task_id: str, directory: Path, **sizes: int
+) -> tuple[TaskModules, Prepared, Prepared]:
     """The official split of generated files in the official layout, and another one."""
     task = TaskModules(task_id)
     raw = directory / "raw"
     raw.mkdir()
-    task.mini.make(raw, np.random.default_rng(7))
+    mini = task.mini
+    for name, size in sizes.items():
+        setattr(mini, name, size)
+    mini.make(raw, np.random.default_rng(7))
     official = task.prepare_from(raw, directory / "official")
     other = Prepared(directory / "other")
     task.prepare.resplit(raw, other.public, other.private, np.random.default_rng(5))
@@ -31,7 +36,7 @@ def images(prepared: Prepared, part: str) -> list[bytes]:
 
 
 def test_cifar10_has_as_many_test_images_of_each_class(tmp_path: Path) -> None:
-    _, official, other = splits_of("cifar10", tmp_path)
+    _, official, other = splits_of("cifar10", tmp_path, TRAIN=1000, TEST=200)
     labels = [np.load(one.private / "labels.npy") for one in (official, other)]
     assert np.bincount(labels[0]).tolist() == np.bincount(labels[1]).tolist()
     both = [sorted(images(one, "train") + images(one, "test")) for one in (official, other)]
@@ -46,7 +51,7 @@ def test_cifar10_has_as_many_test_images_of_each_class(tmp_path: Path) -> None:
 
 
 def test_contrails_keep_the_number_of_test_records(tmp_path: Path) -> None:
-    task, official, other = splits_of("identify-contrails", tmp_path)
+    task, official, other = splits_of("identify-contrails", tmp_path, TRAIN=40, TEST=30)
     sizes = [(len(images(one, "train")), len(images(one, "test"))) for one in (official, other)]
     assert sizes[0] == sizes[1]
     assert set(images(official, "test")) != set(images(other, "test"))
