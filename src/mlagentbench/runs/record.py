@@ -39,7 +39,6 @@ def disclose(
     primary: Pair | None = None,
 ) -> Disclosure:
     """Everything that a result of this run will say about where it came from."""
-    is_generated = data.tier != "full"
     return Disclosure(
         task=task.id,
         task_version=task.spec.version,
@@ -49,9 +48,7 @@ def disclose(
         data_verified=data.verified,
         tier=data.tier,
         variant=task.variant,
-        draw=data.draw if is_generated else None,
-        draw_policy=(draw_policy or data.draw) if is_generated else None,
-        generator=data.recipe if is_generated else None,
+        **_drawn(data, draw_policy),
         agent=agent,
         agent_settings=agent_settings or {},
         model=model,
@@ -77,6 +74,13 @@ def disclose(
         hardware=hardware(),
         packages=packages(),
     )
+
+
+def _drawn(data: PreparedData, policy: str | None) -> dict[str, str]:
+    """What is known of generated data; nothing about real ones."""
+    if data.tier == "full":
+        return {}
+    return {"draw": data.draw, "draw_policy": policy or data.draw, "generator": data.recipe}
 
 
 def new_record(task: Task, epoch: int, disclosure: Disclosure) -> RunRecord:
