@@ -4,6 +4,7 @@ import hashlib
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from mlagentbench.fs import create_exclusively
 from mlagentbench.limit_table import BudgetLimits
@@ -76,7 +77,7 @@ def disclose(
     )
 
 
-def _drawn(data: PreparedData, policy: str | None) -> dict[str, str]:
+def _drawn(data: PreparedData, policy: str | None) -> dict[str, Any]:
     """What is known of generated data; nothing about real ones."""
     if data.tier == "full":
         return {}
