@@ -319,13 +319,6 @@ class Disclosure(Record):
     hardware: dict[str, Json]
     packages: dict[str, str]
 
-    @property
-    def protocol_text(self) -> str:
-        """The protocol with all that distinguishes its results."""
-        if self.rebuild_draws is None:
-            return self.protocol
-        return f"{self.protocol}, {self.rebuild_draws} fresh draws"
-
 
 class BranchPoint(Record):
     """Where a run branched off: the path of the other run below OUT, and the step."""

@@ -58,7 +58,8 @@ async def test_what_is_made_again_on_both_data_is_valid(
         assert "It also makes a valid one from other data like these" in told.text
         assert "Warning" not in told.text and "mean" not in told.text
         step = environment.steps[-1]
-        assert step.seconds > 0 and step.usage.seconds >= step.seconds
+        assert step.seconds > 0 and step.usage is not None
+        assert step.usage.seconds >= step.seconds
     async with open_environment(rehearsal=rehearsal) as environment:  # resumed
         assert environment.steps[-1].observation.text == told.text
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chains import change_record, faults
@@ -195,7 +196,7 @@ def test_a_run_that_left_no_program_is_rebuilt_by_what_its_journal_suggests(
 def test_rebuilding_continues_after_a_kill(ran: Ran) -> None:
     slow = f"sleep 0.5\n{RUN('solve.py')}"
     run = ran({"solve.py": SOLUTION, "reproduce.sh": slow}, "solve.py")
-    command = [COMMAND, "runs", "regrade", run.path]
+    command = [str(COMMAND), "runs", "regrade", str(run.path)]
     process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 120
     while not (run.rebuilds.exists() and run.rebuilds.read_bytes().count(b"\n") >= 2):
@@ -233,7 +234,11 @@ def test_the_reference_agents_leave_their_program(task: Task, tmp_path: Path) ->
 
 
 def test_splits_of_full_data_are_required_before_a_run(tmp_path: Path, task: Task) -> None:
-    options = {"tasks": str(task.folder), "agents": "oracle", "out": tmp_path / "out"}
+    options: dict[str, Any] = {
+        "tasks": str(task.folder),
+        "agents": "oracle",
+        "out": tmp_path / "out",
+    }
     request = SuiteRequest.read(**options, tier="full", protocol="rebuild")
     with pytest.raises(UsageError, match=r"tasks prepare .*numbers --tier full --splits 3"):
         check_requirements(request, Terminal(file=StringIO()))

@@ -86,6 +86,7 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
         "first_limits": {"steps": 10},
         "feedback": "validation:5",
         "protocol": "paper",
+        "rebuild_draws": 3,
         "interactive": True,
         "primary": ("react with a/b", "tree with a/b"),
         "python_env": "34" * 32,
@@ -269,6 +270,7 @@ def test_a_table_counts_ends_and_runs_with_integrity_findings() -> None:
         ("feedback", {"feedback": "validation:3"}),
         ("variant", {"variant": "renamed"}),
         ("protocol", {"protocol": "paper"}),
+        ("fresh draws", {"rebuild_draws": 3}),
     ],
 )
 def test_cells_that_differ_in_a_condition_get_a_mark(label: str, different: dict[str, Any]) -> None:

@@ -139,6 +139,9 @@ class _ThisEnv:
     async def ensure(self, *_: object, **__: object) -> PythonEnv:
         return self.env
 
+    def find(self, *_: object) -> PythonEnv:
+        return self.env
+
 
 def test_a_variant_is_prepared_from_the_files_of_its_original(
     tmp_path: Path, this_env: PythonEnv

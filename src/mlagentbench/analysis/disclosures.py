@@ -219,7 +219,8 @@ FACTS = (
         of_task=True,
     ),
     Fact("feedback", lambda run: run.disclosure.feedback),
-    Fact("protocol", lambda run: run.disclosure.protocol_text),
+    Fact("protocol", lambda run: run.disclosure.protocol),
+    Fact("fresh draws", lambda run: str(run.disclosure.rebuild_draws or "none")),
     Fact(
         "human help",
         lambda run: "available" if run.disclosure.interactive else "none",

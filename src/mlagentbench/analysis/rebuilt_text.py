@@ -1,4 +1,4 @@
-"""A rebuilt submission in words, for the terminal and for reports."""
+"""Descriptions of rebuilt submissions, for the terminal and for reports."""
 
 from collections.abc import Iterator
 

@@ -27,12 +27,18 @@ def require_fresh_data(task: Task, tier: Tier, draw: str, count: int) -> None:
 
 
 async def fresh_data(
-    task: Task, tier: Tier, draw: str, count: int, envs: PythonEnvs
+    task: Task, given: PreparedData, count: int, envs: PythonEnvs
 ) -> list[PreparedData]:
     """The data of the fresh draws of a draw, generated if necessary."""
-    require_fresh_data(task, tier, draw, count)
+    require_fresh_data(task, given.tier, given.draw, count)
     found = []
-    for one in fresh_draws(draw, count):
-        ready = await make_ready(task, tier, one, call=call_task, envs=envs)
+    for one in fresh_draws(given.draw, count):
+        ready = await make_ready(task, given.tier, one, call=call_task, envs=envs)
+        if ready.data.sources != given.sources:
+            raise UsageError(
+                f"{task.id}: the splits that are prepared are of other files than the run's data "
+                f"({given.origin}); prepare those again: mlagentbench tasks prepare "
+                f"{task.address} --tier full --splits {count} --from DIR"
+            )
         found.append(ready.data)
     return found

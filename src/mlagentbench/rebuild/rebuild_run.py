@@ -39,7 +39,7 @@ from mlagentbench.runs.rebuilds import DrawLine, SummaryLine, newest_rebuilt, re
 from mlagentbench.runs.results import final_grade, find_run, read_record
 from mlagentbench.sandbox.sandbox_registry import tasks_sandbox
 from mlagentbench.tasks.data.preparation import PreparedData
-from mlagentbench.tasks.draws import PUBLIC
+from mlagentbench.tasks.data.unused_draws import note_user
 from mlagentbench.tasks.python_env.env import (
     PythonEnv,
     PythonEnvs,
@@ -120,9 +120,11 @@ async def rebuild_run(
 async def _rebuild(rebuilding: Rebuilding, draws: int, submitted: GradeRecord | None) -> Rebuilt:
     """Rebuild on the draws that are not known yet, and summarise them all."""
     run, record, task = rebuilding.run, rebuilding.record, rebuilding.task
-    facts = record.disclosure
-    given = await _known_or_new(rebuilding, data_of(run, record, task), is_given=True)
-    all_fresh = await fresh_data(task, facts.tier, facts.draw or PUBLIC, draws, _envs(record))
+    data = data_of(run, record, task)
+    all_fresh = await fresh_data(task, data, draws, _envs(record))
+    for one in all_fresh:
+        note_user(one, run.path)
+    given = await _known_or_new(rebuilding, data, is_given=True)
     fresh = [await _known_or_new(rebuilding, data, is_given=False) for data in all_fresh]
     rebuilt = rebuilt_of(given, fresh, submitted, proposed=rebuilding.proposed)
     if newest_rebuilt(run.rebuilds) != rebuilt:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from mlagentbench.fs import create_exclusively
 from mlagentbench.limit_table import BudgetLimits
@@ -40,21 +41,14 @@ def disclose(
     primary: Pair | None = None,
 ) -> Disclosure:
     """Everything that a result of this run will say about where it came from."""
-    is_generated = data.tier != "full"
     return Disclosure(
         task=task.id,
         task_version=task.spec.version,
         metric=task.spec.metric.name,
         better=task.spec.metric.better,
-        data_hash=data.hash,
-        data_verified=data.verified,
-        data_differences=data.accepted,
-        tier=data.tier,
+        **_data_facts(data, draw_policy),
         profile=task.profile,
         variant=task.variant,
-        draw=data.draw if is_generated else None,
-        draw_policy=(draw_policy or data.draw) if is_generated else None,
-        generator=data.recipe if is_generated else None,
         agent=agent,
         agent_settings=agent_settings or {},
         model=model,
@@ -81,6 +75,20 @@ def disclose(
         hardware=hardware(),
         packages=packages(),
     )
+
+
+def _data_facts(data: PreparedData, draw_policy: str | None) -> dict[str, Any]:
+    """What is disclosed of the data."""
+    is_generated = data.tier != "full"
+    return {
+        "data_hash": data.hash,
+        "data_verified": data.verified,
+        "data_differences": data.accepted,
+        "tier": data.tier,
+        "draw": data.draw if is_generated else None,
+        "draw_policy": (draw_policy or data.draw) if is_generated else None,
+        "generator": data.recipe if is_generated else None,
+    }
 
 
 def new_record(task: Task, epoch: int, disclosure: Disclosure) -> RunRecord:

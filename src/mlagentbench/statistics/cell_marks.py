@@ -5,7 +5,9 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
+from mlagentbench.analysis.rebuilt_text import fresh_text, with_error
 from mlagentbench.analysis.run_summary import RunSummary
+from mlagentbench.numeric.intervals import standard_error
 from mlagentbench.numeric.number_format import counted, fixed
 from mlagentbench.records import Disclosure, GradeRecord, Json, RunRecord
 from mlagentbench.runs.failure_causes import cause_of
@@ -55,7 +57,10 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
         marks.append(f"sandbox {facts.sandbox}")
     if facts.feedback != "none":
         marks.append(f"feedback {facts.feedback}")
-    if facts.protocol != "standard":
+    if facts.rebuild_draws is not None:
+        marks.append(fresh_text(facts.rebuild_draws))
+        marks += _transfer_gap(grades)
+    elif facts.protocol != "standard":
         marks.append(f"protocol {facts.protocol}")
     if not facts.data_verified:
         marks.append("data unverified")
@@ -73,6 +78,14 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
     reasons = {grade.reason for grade in grades if grade.reason is not None}
     of_runs = dict.fromkeys(mark for one in summaries for mark in one.marks)
     return (*marks, *sorted(reasons), *_warnings(summaries), *of_runs)
+
+
+def _transfer_gap(grades: Sequence[GradeRecord]) -> list[str]:
+    """How much better runs are on the draw that they were given than on fresh ones."""
+    gaps = [grade.rebuilt.transfer_gap for grade in grades if grade.rebuilt is not None]
+    if not gaps:
+        return []
+    return [f"transfer gap {with_error(statistics.fmean(gaps), standard_error(gaps))}"]
 
 
 def _warnings(summaries: Sequence[RunSummary]) -> list[str]:

@@ -94,6 +94,7 @@ class Conditions(Record):
     feedback: str
     variant: str
     protocol: str
+    rebuild_draws: int | None = None
     draw_policy: str | None = None
     first_limits: dict[str, Json] | None = None
 
@@ -141,6 +142,8 @@ class CellStatistics(Record):
     """Over runs with a valid submission, on the metric's own scale."""
     normalised: Mean = Mean()
     """Over all counted runs; a run without a valid submission has the floor's score, 0."""
+    transfer_gap: Mean = Mean()
+    """Normalised score on the given draw minus that on fresh ones, over runs that were rebuilt."""
     flagged: Rate = Rate()
     """Runs that attempted to reach answers or to change a measurement, by a finding or proof."""
     unflagged_success: Rate = Rate()
@@ -330,6 +333,7 @@ def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
         valid=counted.rate(_valid),
         score=counted.mean(_score),
         normalised=counted.mean(_normalised),
+        transfer_gap=counted.mean(_transfer_gap),
         flagged=counted.rate(_flagged),
         unflagged_success=counted.rate(_unflagged_success),
         broken_rules=sum(_grade(run).broken_rule for run in counted.runs),
@@ -384,6 +388,11 @@ def _unflagged_success(run: RunSummary) -> float | None:
 
 def _score(run: RunSummary) -> float | None:
     return _grade(run).score
+
+
+def _transfer_gap(run: RunSummary) -> float | None:
+    rebuilt = _grade(run).rebuilt
+    return None if rebuilt is None else rebuilt.transfer_gap
 
 
 def _normalised(run: RunSummary) -> float | None:

@@ -35,6 +35,7 @@ CONDITIONS: dict[str, Callable[[Conditions], str]] = {
     "feedback": lambda conditions: conditions.feedback,
     "variant": lambda conditions: conditions.variant,
     "protocol": lambda conditions: conditions.protocol,
+    "fresh draws": lambda conditions: str(conditions.rebuild_draws or "none"),
 }
 """What results of one task must share to be in one table without a mark."""
 

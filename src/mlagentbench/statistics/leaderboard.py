@@ -38,7 +38,7 @@ from mlagentbench.statistics.reference_rows import (
 )
 from mlagentbench.tasks.draws import is_sample, table_text
 
-ROW_CONDITIONS = ("limits", "sandbox", "feedback", "protocol")
+ROW_CONDITIONS = ("limits", "sandbox", "feedback", "protocol", "fresh draws")
 """The conditions that may differ on one leaderboard, with a mark."""
 IMPORTED = "imported from the original's logs: task version, data, limits and sandbox unknown"
 APART = "runs of this agent with other data or limits"

@@ -13,6 +13,7 @@ from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.records import Json, Record
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.runs.failure_causes import cause_of
+from mlagentbench.runs.results import RunResult
 from mlagentbench.statistics.cell_marks import agent_of
 from mlagentbench.statistics.drawn_data import draw_names
 
@@ -59,6 +60,8 @@ RUN_COLUMNS: Columns = (
     ("str", "cause"),
     ("bool", "graded valid"),
     ("float", "score test_set_low test_set_high normalised"),
+    ("int", "rebuild_draws"),
+    ("float", "given_normalised submitted_normalised transfer_gap transfer_gap_error"),
     ("bool", "success"),
     ("float", "paper_improvement"),
     ("bool", "paper_success above_ceiling broken_rule"),
@@ -103,6 +106,8 @@ CELL_COLUMNS: Columns = (
     ("float", "score_mean score_error score_low score_high"),
     ("int", "normalised_n"),
     ("float", "normalised_mean normalised_error normalised_low normalised_high"),
+    ("int", "rebuild_draws"),
+    ("float", "transfer_gap_mean transfer_gap_error"),
     ("float", "best_seen_mean submitted_mean pass_at_1 pass_at_2 pass_at_4 pass_at_8"),
     ("float", "test_set_low test_set_high tokens_mean cost_mean working_seconds_mean steps_mean"),
     ("float", "tokens_per_success cost_per_success"),
@@ -202,6 +207,7 @@ def run_rows(data: ReportData) -> Iterator[Row]:
             "counts": cause.verdict == "counts",
             "cause": cause.reason,
             "graded": result.grade is not None,
+            **_rebuilt_fields(result),
             "test_set_low": low,
             "test_set_high": high,
             "findings": len(process.findings),
@@ -217,6 +223,20 @@ def run_rows(data: ReportData) -> Iterator[Row]:
             "unenforced_rules": unenforced_text(result.record),
             "marks": "; ".join(summary.marks),
         }
+
+
+def _rebuilt_fields(result: RunResult) -> Row:
+    """What a run shows on fresh draws, also if that is not its grade."""
+    rebuilt = result.rebuilt
+    if rebuilt is None:
+        return {}
+    return {
+        "rebuild_draws": len(rebuilt.fresh),
+        "given_normalised": rebuilt.given.normalised,
+        "submitted_normalised": rebuilt.submitted_normalised,
+        "transfer_gap": rebuilt.transfer_gap,
+        "transfer_gap_error": rebuilt.gap_error,
+    }
 
 
 def cell_rows(data: ReportData) -> Iterator[Row]:

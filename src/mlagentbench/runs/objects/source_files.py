@@ -106,7 +106,7 @@ def write_sources(sources: ChosenSources, directory: Path) -> None:
 
 
 def _is_cache(path: str) -> bool:
-    """Whether it is of a kind that nobody misses."""
+    """Whether Python makes it again by itself."""
     return "__pycache__" in PurePosixPath(path).parts
 
 

@@ -34,7 +34,7 @@ from mlagentbench.tasks.data import prepared_files
 from mlagentbench.tasks.data.known_good import make_known_good
 from mlagentbench.tasks.data.plausibility import check_plausible
 from mlagentbench.tasks.data.progress import Progress, Silent
-from mlagentbench.tasks.data.sources import Gathered, bytes_needed, gather
+from mlagentbench.tasks.data.sources import Gathered, bytes_needed, gather, official_sources
 from mlagentbench.tasks.draws import (
     FRESH_MARK,
     PUBLIC,
@@ -228,7 +228,8 @@ async def prepare(
     with _disk_full_explained(task, place):
         async with holding(lock, lambda: progress.say(waiting)):
             found = find_prepared(task, tier, draw)
-            if found is not None and from_dir is None and wanted.is_complete(task, found):
+            is_identified = from_dir is not None and bool(official_sources(task))
+            if found is not None and not is_identified and wanted.is_complete(task, found):
                 if found.sources:
                     progress.say(
                         f"{task.id}: prepared already, on {found.when}, from {found.origin}: "

@@ -255,8 +255,11 @@ def _refusal(task: Task, found: Sequence[Found], wrong: Sequence[_Wrong]) -> str
         where = "the downloaded file was removed" if one.place.ours else f"in {one.place}"
         name = source_name(one.source)
         lines.append(f"{path} is not the {kind} of {name}: {reason} ({where})")
-    listed = f"{lines[0]}. " if len(lines) == 1 else "".join(f"\n  {line}" for line in lines) + "\n"
+    listed = f"{lines[0]}. "
+    if len(lines) > 1:
+        listed = f"{len(lines)} differ from the official files:"
+        listed += "".join(f"\n  {line}" for line in lines) + "\n"
     return (
         f"{task.id}: {listed}Download what is wrong again, or continue with --accept-unverified: "
-        'every result will then say "unverified"'
+        'every result will then say "unverified" and name the differences'
     )
