@@ -67,12 +67,12 @@ def test_from_nothing_to_a_table_paired_by_draw(tmp_path: Path, run: Run) -> Non
 
 
 def test_a_draw_that_the_reference_does_not_solve_costs_no_step(tmp_path: Path, run: Run) -> None:
-    folder = write_number_task(tmp_path, "unsolved")
+    folder = write_number_task(tmp_path, "useless-solution")
     useless = SOLUTION.replace("slope = 3.0", "slope = 0.0")
     (folder / "solution" / "solution.py").write_text(useless)
-    command = ("run", "--tasks", "./unsolved", "--agents", "baseline", "--out", "out")
+    command = ("run", "--tasks", "./useless-solution", "--agents", "baseline", "--out", "out")
     result = run(*command, "--draw", "7", expect=1)
-    assert "unsolved, draw 7 cannot be measured" in result.stderr
+    assert "useless-solution, draw 7 cannot be measured" in result.stderr
     [failed] = collect(tmp_path / "out")
     assert failed.usage.steps == 0 and "draw 7 cannot be measured" in (failed.failure or "")
 

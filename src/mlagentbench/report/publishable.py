@@ -10,7 +10,7 @@ from mlagentbench.tasks.draws import is_public
 
 MOST_NAMED = 5
 NEXT_STEP = (
-    "run the same tasks on draws that nobody knew before (mlagentbench run --draw LABEL or "
+    "run the same tasks on draws that could not be known before (mlagentbench run --draw LABEL or "
     "--draw N..M, into another --out; see docs/evaluation/draws.md), and report only those runs"
 )
 VERIFY = (

@@ -17,7 +17,7 @@ from mlagentbench.guest.mlagentbench_task import CANARY, CANARY_LINE
 from mlagentbench.records import Record
 
 SEED_FILE = ".draw_seed"
-"""Contains a secret mini seed, in private/; not part of the data hash."""
+"""Contains the seed of a secret draw, in private/; not part of the data hash."""
 
 KNOWN_GOOD = ".known_good"
 """Contains a known-good submission, in private/; not part of the data hash."""

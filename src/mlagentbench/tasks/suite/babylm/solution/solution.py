@@ -38,7 +38,7 @@ class Settings:
 
 SMALL = Settings(64, 2, 2, 128, batch=8, steps=170, peak_rate=4e-3, dropout=0.0)
 FULL = {
-    "cpu": Settings(192, 4, 4, 128, batch=32, steps=1200, peak_rate=2e-3, dropout=0.0),
+    "cpu": Settings(192, 4, 4, 128, batch=32, steps=900, peak_rate=2e-3, dropout=0.0),
     "gpu": Settings(256, 6, 4, 256, batch=32, steps=6000, peak_rate=1e-3, dropout=0.1),
 }
 SETTINGS = FULL.get(os.environ.get("MLAGENTBENCH_PROFILE"), SMALL)

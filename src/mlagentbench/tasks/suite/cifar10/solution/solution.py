@@ -15,13 +15,11 @@ EPOCHS = 6
 PEAK_RATE = 0.01
 WEIGHT_DECAY = 5e-4
 SHIFT = 3
-LARGE = 20_000
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def main() -> None:
-    if len(np.load("train_labels.npy", mmap_mode="r")) < LARGE:
-        torch.set_num_threads(1)  # small batches are not worth sharing
+    torch.set_num_threads(1)  # small batches are not worth sharing
     torch.manual_seed(int(os.environ.get("MLAGENTBENCH_SEED", "0")))
     images = as_tensor(np.load("train_images.npy"))
     labels = torch.from_numpy(np.load("train_labels.npy"))

@@ -41,7 +41,7 @@ class Recipe:
 
 TINY = Recipe(epochs=2, batch=32, rate=1e-3, tokens=128)
 FULL = {
-    "cpu": Recipe(epochs=1, batch=16, rate=1e-4, tokens=96, layers=3, reviews=6000),
+    "cpu": Recipe(epochs=1, batch=16, rate=1e-4, tokens=64, layers=3, reviews=5000),
     "gpu": Recipe(epochs=2, batch=16, rate=3e-5, tokens=384),
 }
 RECIPE = FULL.get(os.environ.get("MLAGENTBENCH_PROFILE"), TINY)
