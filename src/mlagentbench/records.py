@@ -170,7 +170,12 @@ class Disclosure(Record):
     data_verified: bool
     tier: Tier
     variant: str = "original"
-    mini_seed: str | None = None
+    draw: str | None = None
+    """The name of the run's generated data; "secret:" and a hash if secret; None in full."""
+    draw_policy: str | None = None
+    """What was asked for: that draw, or the range that it is one of."""
+    generator: str | None = None
+    """The hash of the code that generates all draws; None in full."""
     agent: str
     agent_settings: dict[str, Json] = {}
     model: str
@@ -197,7 +202,7 @@ class Disclosure(Record):
     first_limits: dict[str, Json] | None = None
     """The limits that the run was started with, if they were raised later."""
     feedback: str = "none"
-    protocol: str = "ours"
+    protocol: str = "standard"
     interactive: bool = False
     """Whether the agent could ask a person for help."""
     primary: Pair | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from mlagentbench.limit_table import LIMITS
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import UNKNOWN, Disclosure, GrantedResources, Json, RunRecord
+from mlagentbench.tasks.draws import PUBLIC
 
 HASH_CHARACTERS = 12
 TRUSTED_ANSWERS = ("model", "nobody")
@@ -74,16 +75,16 @@ def tools_text(tools: tuple[str, ...] | None) -> str:
     return ", ".join(tools) or "no compilers, no language runtimes"
 
 
-def _seed(run: RunRecord) -> str:
+def _draw(run: RunRecord) -> str:
     if run.disclosure.tier == "full":
         return "none, real data"
-    if _has_public_seed(run):
+    if _is_public(run):
         return "public: for development, no claim about capability"
-    return run.disclosure.mini_seed or UNKNOWN
+    return run.disclosure.draw or UNKNOWN
 
 
-def _has_public_seed(run: RunRecord) -> bool:
-    return run.disclosure.tier == "mini" and run.disclosure.mini_seed == "public"
+def _is_public(run: RunRecord) -> bool:
+    return run.disclosure.draw == PUBLIC
 
 
 def _pairs(values: Mapping[str, Json]) -> str:
@@ -150,7 +151,7 @@ FACTS = (
     ),
     Fact("tier", lambda run: run.disclosure.tier),
     Fact("variant", lambda run: run.disclosure.variant),
-    Fact("mini seed", _seed, _has_public_seed),
+    Fact("draw", _draw, _is_public),
     Fact("data", lambda run: short_hash(run.disclosure.data_hash), of_task=True),
     Fact(
         "data verified",

@@ -11,7 +11,6 @@ from mlagentbench.cli.generated_options import GeneratedOption
 from mlagentbench.errors import UsageError
 
 TierName = Literal["mini", "full"]
-SeedName = Literal["public", "secret"]
 
 BUDGET_PANEL = "Budget of each run"
 MODELS_PANEL = "Models"
@@ -48,12 +47,12 @@ TierOption = Annotated[
         "--tier", metavar="TIER", help="mini: generated in seconds; full: the real data set."
     ),
 ]
-SeedOption = Annotated[
-    SeedName,
+DrawOption = Annotated[
+    str,
     typer.Option(
-        "--mini-seed",
-        metavar="SEED",
-        help="public: the same data for everyone; secret: drawn on this machine.",
+        "--draw",
+        metavar="DRAW",
+        help="Generated data: public (for development), secret, any label, or a range N..M.",
     ),
 ]
 ToolOption = Annotated[

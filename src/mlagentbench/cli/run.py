@@ -10,13 +10,13 @@ from mlagentbench.cli.completion import complete_agents, complete_tasks
 from mlagentbench.cli.generated_options import GeneratedOption, generated_values, with_options
 from mlagentbench.cli.options import (
     MODELS_PANEL,
+    DrawOption,
     Jobs,
     JsonOption,
     ModelArguments,
     OutOption,
     Prices,
     RoleOption,
-    SeedOption,
     SuiteOption,
     TierOption,
     engine_options,
@@ -65,11 +65,11 @@ FeedbackOption = Annotated[
     ),
 ]
 ProtocolOption = Annotated[
-    Literal["ours", "paper"] | None,
+    Literal["standard", "paper"] | None,
     typer.Option(
         "--protocol",
         metavar="NAME",
-        help="ours (default); or paper: 8 runs, 50 actions or 5 h, its rule and actions.",
+        help="standard (default); or paper: 8 runs, 50 actions or 5 h, its rule and actions.",
     ),
 ]
 PrimaryOption = Annotated[
@@ -173,7 +173,7 @@ def run(
     suite: SuiteOption = None,
     tier: TierOption = "mini",
     variant: VariantOption = "original",
-    mini_seed: SeedOption = "public",
+    draw: DrawOption = "public",
     runs: RunsOption = None,
     out: OutOption = Path("results"),
     jobs: Jobs = "1",

@@ -62,6 +62,7 @@ from mlagentbench.runs.objects.object_store import ObjectStore, object_hash
 from mlagentbench.runs.objects.snapshot_trees import verify_snapshot
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import SuiteOutcome, find_run, read_record
+from mlagentbench.tasks.draws import PUBLIC
 from mlagentbench.tasks.task import load_task
 from mlagentbench.terminal import Terminal
 
@@ -186,6 +187,7 @@ def _request(parent: RunDirectory, changes: Changes, how: ResumeOptions) -> Suit
     inherited = NO_MODEL if info is not None and info.needs_model is False else facts.model
     models = [changes.model or inherited]
     [cell] = cells_of([record.task_path], [agent], models, option="--model")
+    cell = cell.model_copy(update={"draw": facts.draw or PUBLIC})
     return SuiteRequest(
         cells=(cell,),
         settings=settings_of(parent, record, how.limits),
@@ -216,7 +218,7 @@ def _disclosure(parent: RunDirectory, request: SuiteRequest, console: Terminal) 
     [cell] = request.cells
     ready = make_tasks_ready(request, console)
     require_same_data(parent, request, ready)
-    return disclose_cell(request, cell, ready[cell.python_needs])
+    return disclose_cell(request, cell, *ready.values())
 
 
 def _offered(request: SuiteRequest) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from mlagentbench.program_services.services import with_tool_role
 from mlagentbench.records import Disclosure
 from mlagentbench.runs.record import disclose
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES
+from mlagentbench.tasks.draws import is_secret
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.task import Task
 
@@ -62,6 +63,7 @@ def disclose_run(
         image=SANDBOXES[settings.sandbox].base_image(settings.image),
         feedback=settings.feedback,
         protocol=settings.protocol,
+        draw_policy=ready.data.draw if is_secret(settings.draw) else settings.draw,
         interactive=settings.interactive,
         gpus=settings.gpus,
         primary=settings.primary,

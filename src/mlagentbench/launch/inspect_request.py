@@ -19,6 +19,7 @@ from mlagentbench.models.model_choice import ModelChoice
 from mlagentbench.records import Json
 from mlagentbench.runs.record import new_record, place_of
 from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.draws import draw_of
 from mlagentbench.tasks.make_ready import make_ready
 from mlagentbench.tasks.task import load_task
 
@@ -31,10 +32,11 @@ async def request_of_inspect(
     """What Inspect's own command asks for in the running sample, and its OUT."""
     log = await _log_being_written()
     task, agent = load_task(task_path), _agent_of(log)
+    draw = draw_of(settings.draw, epoch)
     ready = await make_ready(
         task,
         settings.tier,
-        settings.mini_seed,
+        draw,
         added=agent.added_packages,
         call=call_task,
         envs=settings.python_envs(),
@@ -50,6 +52,7 @@ async def request_of_inspect(
         model=model,
         roles=roles,
         settings=settings,
+        draw=draw,
     )
     return request, find_output(Path(log.location))
 

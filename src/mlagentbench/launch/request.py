@@ -50,7 +50,7 @@ from mlagentbench.sandbox.sandbox_registry import SANDBOXES, default_sandbox
 from mlagentbench.statistics.cell_marks import agent_text
 from mlagentbench.statistics.primary_pair import find_pair, no_such_pair
 from mlagentbench.statistics.reference_rows import REFERENCE_AGENTS
-from mlagentbench.tasks.data.preparation import MiniSeed
+from mlagentbench.tasks.draws import PUBLIC, DrawPolicy, draw_of
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages, PythonEnvs
 from mlagentbench.tasks.spec import TaskSpec
@@ -75,9 +75,9 @@ class RunSettings(Record):
     """The settings of a run besides task, agent and model."""
 
     tier: Tier = "mini"
-    mini_seed: MiniSeed = "public"
+    draw: DrawPolicy = PUBLIC
     feedback: Annotated[str, AfterValidator(_feedback)] = "none"
-    protocol: Protocol = "ours"
+    protocol: Protocol = "standard"
     sandbox: Annotated[str, AfterValidator(_sandbox)] = Field(default_factory=default_sandbox)
     image: str | None = None
     """The base image of the sandbox; None for its default, or if it uses none."""
@@ -205,8 +205,8 @@ def read_engine(engine: str, options: str) -> EngineChoice:
     return choose_engine(engine, given)
 
 
-ReadyTasks = dict[tuple[str, AddedPackages], Ready]
-"""The data and virtual environment of each task, for each set of added packages."""
+ReadyTasks = dict[tuple[str, AddedPackages, str], Ready]
+"""The data and virtual environment of each task, for each set of added packages and each draw."""
 
 
 class Cell(Record):
@@ -216,6 +216,12 @@ class Cell(Record):
     info: AgentInfo
     agent: AgentChoice
     model: str
+    draw: str | None = None
+    """The draw of a run that exists already; None if the settings decide."""
+
+    def draw_of(self, settings: RunSettings, epoch: int) -> str:
+        """The draw of one run."""
+        return draw_of(settings.draw, epoch) if self.draw is None else self.draw
 
     @property
     def python_needs(self) -> tuple[str, AddedPackages]:
@@ -367,6 +373,16 @@ def _identified(choice: AgentChoice) -> AgentChoice:
         return choice.model_copy(update={"name": find_agent(choice.name).name})
     name = load_agent(choice.name).name
     return AgentChoice(name=name, settings=choice.settings, file=choice.name)
+
+
+def data_needs(request: SuiteRequest) -> list[tuple[str, AddedPackages, str]]:
+    """Each task with what its agents add to its virtual environment and with its draws, once."""
+    needs = (
+        (*cell.python_needs, cell.draw_of(request.settings, epoch))
+        for cell in request.cells
+        for epoch in range(1, request.runs + 1)
+    )
+    return list(dict.fromkeys(needs))
 
 
 def prices_of(request: SuiteRequest) -> "dict[str, ModelCost] | None":

@@ -45,6 +45,7 @@ from mlagentbench.runs.resumption import (
     last_limits,
     require_same,
 )
+from mlagentbench.tasks.draws import PUBLIC, policy_of
 from mlagentbench.tasks.task import load_task
 from mlagentbench.terminal import Terminal
 
@@ -163,7 +164,8 @@ def require_same_data(run: RunDirectory, request: SuiteRequest, ready: ReadyTask
     [cell] = request.cells
     first = read_journal(run.journal).run
     if first is not None:
-        require_same(run.path, first, load_task(cell.task), ready[cell.python_needs].data)
+        [ready_task] = ready.values()
+        require_same(run.path, first, load_task(cell.task), ready_task.data)
 
 
 def _needs_grade(run: RunDirectory) -> bool:
@@ -182,6 +184,7 @@ def resume_request(run: RunDirectory, how: ResumeOptions) -> SuiteRequest:
         info=info,
         agent=AgentChoice(name=info.name, settings=facts.agent_settings, file=how.agent),
         model=facts.model,
+        draw=facts.draw or PUBLIC,
     )
     request = SuiteRequest(
         cells=(cell,),
@@ -233,9 +236,9 @@ def settings_of(run: RunDirectory, record: RunRecord, raised: BudgetLimits) -> R
     limits = _raised_limits(run, raised)
     return RunSettings(
         tier=facts.tier,
-        mini_seed="secret" if (facts.mini_seed or "").startswith("secret") else "public",
+        draw=PUBLIC if facts.draw_policy is None else policy_of(facts.draw_policy),
         feedback=facts.feedback,
-        protocol="paper" if facts.protocol == "paper" else "ours",
+        protocol="paper" if facts.protocol == "paper" else "standard",
         sandbox=facts.sandbox,
         image=facts.image,
         gpus=facts.gpus,

@@ -146,7 +146,7 @@ async def _ready(request: RunRequest) -> Ready:
     return await make_ready(
         load_task(request.task),
         settings.tier,
-        settings.mini_seed,
+        request.draw,
         added=request.agent.added_packages,
         call=call_task,
         envs=settings.python_envs(),

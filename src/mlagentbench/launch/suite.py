@@ -14,6 +14,7 @@ from mlagentbench.launch.request import (
     ReadyTasks,
     RunSettings,
     SuiteRequest,
+    data_needs,
     models_of,
     prices_of,
     roles_of,
@@ -39,7 +40,6 @@ from mlagentbench.sandbox.sandbox_registry import (
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.make_ready import ensure_ready
-from mlagentbench.tasks.python_env.env import AddedPackages
 from mlagentbench.tasks.task import Task, load_task
 from mlagentbench.terminal import Terminal
 
@@ -106,22 +106,17 @@ def make_tasks_ready(request: SuiteRequest, console: Terminal) -> ReadyTasks:
     settings = request.settings
     ready: ReadyTasks = {}
     with TerminalProgress(console) as progress:
-        for name, added in _python_needs(request):
-            ready[name, added] = ensure_ready(
+        for name, added, draw in data_needs(request):
+            ready[name, added, draw] = ensure_ready(
                 load_task(name),
                 settings.tier,
-                settings.mini_seed,
+                draw,
                 added=added,
                 call=call_task,
                 envs=settings.python_envs(),
                 progress=progress,
             )
     return ready
-
-
-def _python_needs(request: SuiteRequest) -> list[tuple[str, AddedPackages]]:
-    """Each task with what its agents add to its virtual environment, once."""
-    return list(dict.fromkeys(cell.python_needs for cell in request.cells))
 
 
 def check_requirements(request: SuiteRequest, console: Terminal) -> None:

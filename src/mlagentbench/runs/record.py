@@ -32,12 +32,14 @@ def disclose(
     tools: tuple[str, ...] | None,
     image: str | None = None,
     feedback: str = "none",
-    protocol: str = "ours",
+    protocol: str = "standard",
+    draw_policy: str | None = None,
     interactive: bool = False,
     gpus: int | None = None,
     primary: Pair | None = None,
 ) -> Disclosure:
     """Everything that a result of this run will say about where it came from."""
+    is_generated = data.tier != "full"
     return Disclosure(
         task=task.id,
         task_version=task.spec.version,
@@ -47,7 +49,9 @@ def disclose(
         data_verified=data.verified,
         tier=data.tier,
         variant=task.variant,
-        mini_seed=data.mini_seed,
+        draw=data.draw if is_generated else None,
+        draw_policy=(draw_policy or data.draw) if is_generated else None,
+        generator=data.recipe if is_generated else None,
         agent=agent,
         agent_settings=agent_settings or {},
         model=model,
@@ -110,7 +114,7 @@ def settings_hash(facts: Disclosure, branched_from: BranchPoint | None = None) -
         facts.feedback,
         facts.protocol,
         facts.task_version,
-        facts.data_hash,
+        facts.data_hash if facts.generator is None else [facts.generator, facts.draw_policy],
         *([] if facts.recording is None else [facts.recording]),
         *([] if facts.gpus is None else [{"gpus": facts.gpus}]),
         *([] if facts.image is None else [f"image {facts.image}"]),

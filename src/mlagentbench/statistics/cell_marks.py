@@ -10,6 +10,7 @@ from mlagentbench.numeric.number_format import counted, fixed
 from mlagentbench.records import Disclosure, GradeRecord, Json, RunRecord
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.sandbox.sandbox_registry import needs_mark
+from mlagentbench.tasks.draws import draws_text
 
 
 def agent_text(name: str, settings: dict[str, Json]) -> str:
@@ -37,9 +38,9 @@ def agent_with_model(agent: str, model: str) -> str:
 
 
 def data_description(facts: Disclosure) -> str:
-    """A short description of the data, such as "mini, public seed"."""
-    seed = "" if facts.mini_seed is None else f", {facts.mini_seed} seed"
-    return f"{facts.tier}{seed}{'' if facts.data_verified else ', unverified'}"
+    """A short description of the data, such as "mini, public draw"."""
+    draws = "" if facts.draw_policy is None else f", {draws_text(facts.draw_policy)}"
+    return f"{facts.tier}{draws}{'' if facts.data_verified else ', unverified'}"
 
 
 def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
@@ -53,7 +54,7 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
         marks.append(f"sandbox {facts.sandbox}")
     if facts.feedback != "none":
         marks.append(f"feedback {facts.feedback}")
-    if facts.protocol != "ours":
+    if facts.protocol != "standard":
         marks.append(f"protocol {facts.protocol}")
     if not facts.data_verified:
         marks.append("data unverified")

@@ -74,7 +74,8 @@ class Conditions(Record):
     feedback: str
     variant: str
     protocol: str
-    mini_seed: str | None = None
+    draw_policy: str | None = None
+    generator: str | None = None
     first_limits: dict[str, Json] | None = None
 
 

@@ -27,7 +27,7 @@ CONDITIONS: dict[str, Callable[[Conditions], str]] = {
     "tier": lambda conditions: conditions.tier,
     "task version": lambda conditions: version_text(conditions.task_version),
     "data": lambda conditions: short_hash(conditions.data_hash),
-    "mini seed": lambda conditions: conditions.mini_seed or "none",
+    "draws": lambda conditions: conditions.draw_policy or "none",
     "limits": lambda conditions: limits_text(conditions.limits),
     "initial limits": lambda conditions: first_limits_text(conditions.first_limits),
     "sandbox": lambda conditions: conditions.sandbox,

@@ -34,6 +34,7 @@ from mlagentbench.statistics.reference_rows import (
     REFERENCE_AGENTS,
     reference_agent_cells,
 )
+from mlagentbench.tasks.draws import draws_text
 
 ROW_CONDITIONS = ("limits", "sandbox", "feedback", "protocol")
 """The conditions that may differ on one leaderboard, with a mark."""
@@ -148,10 +149,9 @@ def leaderboards(cells: Sequence[CellStatistics]) -> list[Leaderboard]:
 
 
 def _kind(conditions: Conditions) -> str:
-    seed = conditions.mini_seed
     words = [conditions.tier]
-    if seed is not None:
-        words.append("public seed" if seed == "public" else "secret seed")
+    if conditions.draw_policy is not None:
+        words.append(draws_text(conditions.draw_policy))
     if conditions.variant != "original":
         words.append(conditions.variant)
     return ", ".join(words)

@@ -7,6 +7,7 @@ leaks.py, train_test_copies.py and leak_probe.py search the data. This module pr
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed
@@ -25,8 +26,8 @@ from mlagentbench.task_checks.trial_runs import Trial, Trials
 from mlagentbench.task_checks.verdicts import SHUFFLED, Check, CheckedTask, CheckResult
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.known_good import SAMPLE
-from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.data.progress import TerminalProgress
+from mlagentbench.tasks.draws import PUBLIC, all_draws, read_policy
 from mlagentbench.tasks.make_ready import Ready, ensure_ready
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import stored_measurements
@@ -41,15 +42,16 @@ Announce = Callable[[str], None]
 
 
 def check_tasks(
-    names: Sequence[str], *, tier: Tier, mini_seed: MiniSeed = "public", roles: Sequence[str] = ()
+    names: Sequence[str], *, tier: Tier, draw: str = PUBLIC, roles: Sequence[str] = ()
 ) -> Iterator[CheckedTask]:
     """Check tasks one after the other."""
     tool = tool_role(roles)
     tasks = [load_task(name) for name in names]
+    draws = all_draws(read_policy(draw, tier))
     with TerminalProgress(Terminal(stderr=True)) as progress:
-        for task in tasks:
+        for task, one in product(tasks, draws):
             ready = ensure_ready(
-                task, tier, mini_seed, call=call_task, envs=default_envs(), progress=progress
+                task, tier, one, call=call_task, envs=default_envs(), progress=progress
             )
             yield asyncio.run(check_task(task, ready, progress.say, tool))
 

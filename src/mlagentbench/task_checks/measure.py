@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed
@@ -12,8 +13,9 @@ from mlagentbench.records import Tier
 from mlagentbench.sandbox.sandbox_registry import default_envs
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.trial_runs import Trial, Trials
-from mlagentbench.tasks.data.preparation import MiniSeed, PreparedData
+from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.data.progress import TerminalProgress
+from mlagentbench.tasks.draws import all_draws, read_policy
 from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import Measured
@@ -36,7 +38,7 @@ def measure_tasks(
     runs: int | None,
     reference_runs: int,
     write: bool,
-    mini_seed: MiniSeed,
+    draw: str,
     roles: Sequence[str] = (),
 ) -> Iterator[MeasuredTask]:
     """Measure tasks one after the other, store their measurements and yield them.
@@ -46,11 +48,12 @@ def measure_tasks(
     """
     tool = tool_role(roles)
     tasks = [load_task(name) for name in names]
+    draws = all_draws(read_policy(draw, tier))
     console = Terminal(stderr=True)
     with TerminalProgress(console) as progress:
-        for task in tasks:
+        for task, one in product(tasks, draws):
             data, python_env = ensure_ready(
-                task, tier, mini_seed, call=call_task, envs=default_envs(), progress=progress
+                task, tier, one, call=call_task, envs=default_envs(), progress=progress
             )
             starter_runs = runs or STARTER_RUNS[tier]
             measured = asyncio.run(

@@ -8,9 +8,10 @@ from typing import NamedTuple
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Tier
 from mlagentbench.tasks.call_contract import CallTask
-from mlagentbench.tasks.data.preparation import MiniSeed, PreparedData, prepare, require_prepared
+from mlagentbench.tasks.data.preparation import PreparedData, prepare, require_prepared
 from mlagentbench.tasks.data.progress import Progress, Silent
 from mlagentbench.tasks.data.sources import require_files
+from mlagentbench.tasks.draws import PUBLIC, is_fresh, is_secret
 from mlagentbench.tasks.python_env.env import (
     HOST_ENVS,
     NOTHING_ADDED,
@@ -35,19 +36,17 @@ def prepare_tasks(
     *,
     from_dir: Path | None = None,
     accept_unverified: bool = False,
-    mini_seed: MiniSeed = "public",
+    draws: Sequence[str] = (PUBLIC,),
     call: CallTask,
     envs: PythonEnvs = HOST_ENVS,
     progress: Progress | None = None,
 ) -> list[Ready]:
-    """Prepare virtual environments and data, one task after the other.
+    """Prepare virtual environments and data, all draws of one task after the other's.
 
     `from_dir` may contain a subdirectory for each task, named by its id.
     """
     if tier == "mini" and from_dir is not None:
         raise UsageError("--from is for --tier full: the mini tier is generated")
-    if tier == "full" and mini_seed == "secret":
-        raise UsageError("--mini-seed secret is for --tier mini: the full tier has no secret seed")
     progress = progress or Silent()
 
     async def all_tasks() -> list[Ready]:
@@ -57,17 +56,18 @@ def prepare_tasks(
             if files is not None:
                 require_files(task, files)
             python_env = await _python_env(task, envs, progress)
-            data = await prepare(
-                task,
-                tier,
-                call=call,
-                python_env=python_env,
-                from_dir=files,
-                accept_unverified=accept_unverified,
-                mini_seed=mini_seed,
-                progress=progress,
-            )
-            ready.append(Ready(data, python_env))
+            for draw in draws:
+                data = await prepare(
+                    task,
+                    tier,
+                    call=call,
+                    python_env=python_env,
+                    from_dir=files,
+                    accept_unverified=accept_unverified,
+                    draw=draw,
+                    progress=progress,
+                )
+                ready.append(Ready(data, python_env))
         return ready
 
     return asyncio.run(all_tasks())
@@ -76,7 +76,7 @@ def prepare_tasks(
 def ensure_ready(
     task: Task,
     tier: Tier,
-    mini_seed: MiniSeed = "public",
+    draw: str = PUBLIC,
     *,
     added: AddedPackages = NOTHING_ADDED,
     call: CallTask,
@@ -85,14 +85,14 @@ def ensure_ready(
 ) -> Ready:
     """`make_ready` for synchronous callers."""
     return asyncio.run(
-        make_ready(task, tier, mini_seed, added=added, call=call, envs=envs, progress=progress)
+        make_ready(task, tier, draw, added=added, call=call, envs=envs, progress=progress)
     )
 
 
 async def make_ready(
     task: Task,
     tier: Tier,
-    mini_seed: MiniSeed = "public",
+    draw: str = PUBLIC,
     *,
     added: AddedPackages = NOTHING_ADDED,
     call: CallTask,
@@ -101,17 +101,19 @@ async def make_ready(
 ) -> Ready:
     """The data and virtual environment of a task that is about to be run.
 
-    The public mini tier is prepared if necessary; anything else must have been prepared before, or
-    a UsageError says how. An agent's packages are added to the environment of the runs only, not to
-    that of the task's code.
+    Generated data are prepared if necessary. The full tier and a secret draw must have been
+    prepared before, or a UsageError says how. An agent's packages are added to the environment of
+    the runs only, not to that of the task's code.
     """
     progress = progress or Silent()
-    if tier == "full" or mini_seed == "secret":
-        data = require_prepared(task, tier, mini_seed)
+    if tier == "full" or (is_secret(draw) and not is_fresh(draw)):
+        data = require_prepared(task, tier, draw)
         python_env = await _python_env(task, envs, progress)
     else:
         python_env = await _python_env(task, envs, progress)
-        data = await prepare(task, tier, call=call, python_env=python_env, progress=progress)
+        data = await prepare(
+            task, tier, call=call, python_env=python_env, draw=draw, progress=progress
+        )
     if added:
         python_env = await _python_env(task, envs, progress, added)
     return Ready(data, python_env)

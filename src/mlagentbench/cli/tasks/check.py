@@ -4,8 +4,8 @@ import typer
 
 from mlagentbench.cli.options import (
     AllOption,
+    DrawOption,
     JsonOption,
-    SeedOption,
     SuiteOption,
     TaskNames,
     TierOption,
@@ -19,7 +19,7 @@ def check(
     suite: SuiteOption = None,
     every: AllOption = False,
     tier: TierOption = "mini",
-    mini_seed: SeedOption = "public",
+    draw: DrawOption = "public",
     role: ToolOption = None,
     json_output: JsonOption = False,
 ) -> None:
@@ -33,5 +33,5 @@ def check(
     from mlagentbench.task_checks.check import check_tasks
 
     named = chosen(tasks, suite, every)
-    checked = check_tasks(named, tier=tier, mini_seed=mini_seed, roles=role or [])
+    checked = check_tasks(named, tier=tier, draw=draw, roles=role or [])
     raise typer.Exit(print_checked(checked, as_json=json_output))

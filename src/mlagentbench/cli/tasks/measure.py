@@ -6,7 +6,7 @@ import typer
 
 from mlagentbench.cli.options import (
     AllOption,
-    SeedOption,
+    DrawOption,
     SuiteOption,
     TaskNames,
     TierOption,
@@ -34,7 +34,7 @@ def measure(
     runs: StarterRuns = None,
     reference_runs: ReferenceRuns = 8,
     write: WriteOption = False,
-    mini_seed: SeedOption = "public",
+    draw: DrawOption = "public",
     role: ToolOption = None,
 ) -> None:
     """Measure floor, starter, reference and bar of tasks by running them.
@@ -52,7 +52,7 @@ def measure(
         runs=runs,
         reference_runs=reference_runs,
         write=write,
-        mini_seed=mini_seed,
+        draw=draw,
         roles=role or [],
     ):
         print_measured(measured)

@@ -7,7 +7,7 @@ import typer
 
 from mlagentbench.cli.options import (
     AllOption,
-    SeedOption,
+    DrawOption,
     SuiteOption,
     TaskNames,
     TierOption,
@@ -32,7 +32,7 @@ def prepare(
     every: AllOption = False,
     tier: TierOption = "mini",
     from_dir: FromOption = None,
-    mini_seed: SeedOption = "public",
+    draw: DrawOption = "public",
     accept_unverified: AcceptUnverified = False,
 ) -> None:
     """Prepare the data and the virtual environment of tasks.
@@ -47,6 +47,6 @@ def prepare(
         chosen(tasks, suite, every),
         tier=tier,
         from_dir=from_dir,
-        mini_seed=mini_seed,
+        draw=draw,
         accept_unverified=accept_unverified,
     )

@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 from mlagentbench.records import Tier
 from mlagentbench.sandbox.sandbox_registry import default_envs
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.measure import measure_secret_draw
-from mlagentbench.tasks.data.preparation import MiniSeed
 from mlagentbench.tasks.data.progress import TerminalProgress
+from mlagentbench.tasks.draws import SECRET, all_draws, draws_text, read_policy
 from mlagentbench.tasks.make_ready import Ready, needs_measurements, prepare_tasks
 from mlagentbench.tasks.task import Task, load_task
 from mlagentbench.terminal import Terminal
@@ -20,29 +21,30 @@ def prepare_from_command_line(
     *,
     tier: Tier,
     from_dir: Path | None,
-    mini_seed: MiniSeed,
+    draw: str,
     accept_unverified: bool,
 ) -> None:
     """Prepare tasks; print what was done, where it is, and what to run next."""
     tasks = [load_task(name) for name in names]
+    draws = all_draws(read_policy(draw, tier))
     with TerminalProgress(Terminal(stderr=True)) as shown:
         ready = prepare_tasks(
             tasks,
             tier,
             from_dir=from_dir,
             accept_unverified=accept_unverified,
-            mini_seed=mini_seed,
+            draws=draws,
             progress=shown,
             call=call_task,
             envs=default_envs(),
         )
     console = Terminal(soft_wrap=True)
-    for task, made in zip(tasks, ready, strict=True):
+    for (task, _), made in zip(product(tasks, draws), ready, strict=True):
         for text in _summary(task, made):
             console.print(text)
         if not needs_measurements(task, made.data):
             continue
-        if mini_seed == "secret":
+        if draw == SECRET:
             _measure_secret_draw(task, made)
         else:
             command = f"mlagentbench tasks measure {task.address} --tier {tier}"
@@ -58,9 +60,9 @@ def _measure_secret_draw(task: Task, ready: Ready) -> None:
 def _summary(task: Task, ready: Ready) -> Iterator[str]:
     data, python_env = ready
     kept = "verified" if data.verified else f"unverified: {', '.join(data.unverified)}"
-    seed = f", {data.mini_seed} seed" if data.mini_seed else ""
+    draw = "" if data.tier == "full" else f", {draws_text(data.draw)}"
     yield (
-        f"{task.id} (version {task.spec.version}, {data.tier}{seed}): "
+        f"{task.id} (version {task.spec.version}, {data.tier}{draw}): "
         f"files: {data.files}, {data.bytes / 1e6:,.2f} MB, {kept}, data hash {data.hash[:12]}"
     )
     yield f"  data    {data.directory}"

@@ -10,7 +10,7 @@ from mlagentbench.launch.forecast.profiles import AmountSpread, PastRuns, Profil
 from mlagentbench.launch.plans.plan import plan_suite
 from mlagentbench.launch.plans.plan_state import unfinished
 from mlagentbench.launch.presets.estimate import Estimate, estimate
-from mlagentbench.launch.request import SuiteRequest, prices_of
+from mlagentbench.launch.request import SuiteRequest, data_needs, prices_of
 from mlagentbench.machine.slots import most_at_once
 from mlagentbench.models.model_choice import NO_MODEL
 from mlagentbench.numeric.number_format import (
@@ -157,18 +157,19 @@ def forecast(request: SuiteRequest) -> Forecast:
         at_once=_at_once(request, left),
         stored=_total([(one.left, one.profile.stored) for one in cells]),
         free=disk_usage(_existing(request.out)).free,
-        needs=find_needs(request.cells, request.settings),
+        needs=find_needs(request),
     )
 
 
 def _left(request: SuiteRequest) -> dict[str, int]:
     """The runs of each cell that are left; those of tasks that are not ready yet are all left."""
-    ready = find_ready(request.cells, request.settings)
+    ready = find_ready(request)
     left = {}
     for cell in request.cells:
         left[cell.model_dump_json()] = request.runs
-        if cell.python_needs in ready:
-            plan = plan_suite(request.model_copy(update={"cells": (cell,)}), ready)
+        alone = request.model_copy(update={"cells": (cell,)})
+        if all(need in ready for need in data_needs(alone)):
+            plan = plan_suite(alone, ready)
             left[cell.model_dump_json()] = len(unfinished(plan.requests, request.out))
     return left
 

@@ -1,12 +1,12 @@
 """What has to be there before runs can start: data and virtual environments, found or missing."""
 
 import os
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mlagentbench.launch.request import Cell, ReadyTasks, RunSettings
-from mlagentbench.records import Record
+from mlagentbench.launch.request import ReadyTasks, RunSettings, SuiteRequest, data_needs
+from mlagentbench.records import Record, Tier
 from mlagentbench.tasks.data.preparation import find_prepared
+from mlagentbench.tasks.draws import PUBLIC, SECRET
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages
 from mlagentbench.tasks.task import Task, load_task
@@ -33,30 +33,31 @@ class Needs(Record):
     """Bytes of virtual environments that are there; images are on the disk of their engine."""
 
 
-def find_ready(cells: Iterable[Cell], settings: RunSettings) -> ReadyTasks:
+def find_ready(request: SuiteRequest) -> ReadyTasks:
     """The tasks that are ready, with what their agents add; nothing is built."""
     ready: ReadyTasks = {}
-    envs = settings.python_envs()
-    for name, added in {cell.python_needs: None for cell in cells}:
+    envs = request.settings.python_envs()
+    for name, added, draw in data_needs(request):
         task = load_task(name)
-        data = find_prepared(task, settings.tier, settings.mini_seed)
+        data = find_prepared(task, request.settings.tier, draw)
         env = envs.find(task.spec.python.requirements, added)
         if data is not None and env is not None:
-            ready[name, added] = Ready(data, env)
+            ready[name, added, draw] = Ready(data, env)
     return ready
 
 
-def find_needs(cells: Sequence[Cell], settings: RunSettings) -> Needs:
+def find_needs(request: SuiteRequest) -> Needs:
     """What is missing, each thing once."""
     missing: dict[str, MissingPart] = {}
     prepared: dict[Path, int] = {}
     environments: dict[Path, int] = {}
+    settings = request.settings
     envs = settings.python_envs()
-    for name, added in {cell.python_needs: None for cell in cells}:
+    for name, added, draw in data_needs(request):
         task = load_task(name)
-        data = find_prepared(task, settings.tier, settings.mini_seed)
+        data = find_prepared(task, settings.tier, draw)
         if data is None:
-            need = _data(task, settings)
+            need = _data(task, settings.tier, draw)
             missing.setdefault(need.what, need)
         else:
             prepared[data.directory] = data.bytes
@@ -80,12 +81,12 @@ def _size(directory: Path) -> int:
     return sum(file.lstat().st_size for file in files)
 
 
-def _data(task: Task, settings: RunSettings) -> MissingPart:
-    tier, measured = settings.tier, task.spec.measured.get(settings.tier)
-    what = f"data of {task.address}, {tier} tier"
+def _data(task: Task, tier: Tier, draw: str) -> MissingPart:
+    measured = task.spec.measured.get(tier)
+    what = f"data of {task.address}, {tier} tier{'' if draw == PUBLIC else f', draw {draw}'}"
     disk = None if measured is None else measured.bytes
     if tier != "full" or not task.spec.sources:
-        secret = " --mini-seed secret" if settings.mini_seed == "secret" else ""
+        secret = f" --draw {SECRET}" if draw == SECRET else ""
         full = " --tier full" if tier == "full" else ""
         needed = f"mlagentbench tasks prepare {task.address}{full}{secret}"
         command = needed if full or secret else None

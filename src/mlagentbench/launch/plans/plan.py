@@ -38,6 +38,7 @@ from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import History
 from mlagentbench.runs.record import new_record, place_of
 from mlagentbench.runs.resumption import last_limits
+from mlagentbench.tasks.draws import PUBLIC
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.task import load_task
 
@@ -55,6 +56,8 @@ class RunRequest(Record):
     model: ModelChoice
     roles: dict[str, ModelChoice] = {}
     settings: RunSettings = RunSettings()
+    draw: str = PUBLIC
+    """Its data; which of them, the settings say."""
     resumes: bool = False
     """Whether an existing run continues, with the limits of these settings."""
     prices: dict[str, Json] = {}
@@ -182,7 +185,7 @@ def plan_files(out: Path) -> list[PlanFile]:
 
 def plan_suite(suite: SuiteRequest, ready: ReadyTasks) -> Plan:
     """All runs of a suite whose tasks are ready."""
-    cells = (_requests(suite, cell, ready[cell.python_needs]) for cell in suite.cells)
+    cells = (_requests(suite, cell, ready) for cell in suite.cells)
     requests = tuple(chain.from_iterable(cells))
     _require_distinct(requests)
     return Plan(requests=requests)
@@ -206,13 +209,16 @@ def _chosen(request: RunRequest) -> str:
     return f"{agent} on {request.task} with {request.model.name}"
 
 
-def _requests(suite: SuiteRequest, cell: Cell, ready: Ready) -> Iterator[RunRequest]:
-    """The runs of a cell, which differ only in their epoch."""
-    task, disclosure = load_task(cell.task), disclose_cell(suite, cell, ready)
+def _requests(suite: SuiteRequest, cell: Cell, ready: ReadyTasks) -> Iterator[RunRequest]:
+    """The runs of a cell, which differ only in their epoch and their draw."""
+    task = load_task(cell.task)
     first = request_of_cell(suite, cell, "", 1)
+    # the place of a run depends on the policy, not on its draw
+    disclosure = disclose_cell(suite, cell, ready[*cell.python_needs, first.draw])
     for epoch in range(1, suite.runs + 1):
         place = place_of(new_record(task, epoch, disclosure))
-        yield first.model_copy(update={"run": place, "epoch": epoch})
+        draw = cell.draw_of(suite.settings, epoch)
+        yield first.model_copy(update={"run": place, "epoch": epoch, "draw": draw})
 
 
 def request_of_cell(
@@ -228,6 +234,7 @@ def request_of_cell(
         model=choose(cell.model, suite.model_arguments),
         roles=role_choices(suite, cell),
         settings=suite.settings,
+        draw=cell.draw_of(suite.settings, epoch),
         resumes=resumes,
         prices={name: cost.model_dump() for name, cost in prices.items()},
         max_retries=suite.max_retries,

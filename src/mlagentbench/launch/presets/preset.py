@@ -11,7 +11,7 @@ from typing import Any, Literal
 from mlagentbench.plugins import Registry
 from mlagentbench.records import Record
 
-Protocol = Literal["ours", "paper"]
+Protocol = Literal["standard", "paper"]
 
 PAPER_RUNS = 8
 PAPER_STEPS = 50

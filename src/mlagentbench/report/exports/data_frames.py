@@ -49,7 +49,7 @@ RUN_COLUMNS: Columns = (
     ("int", "task_version"),
     ("str", "tier variant data_hash"),
     ("bool", "data_verified"),
-    ("str", "mini_seed agent model answered_by"),
+    ("str", "draw draw_policy agent model answered_by"),
     ("int", "epoch"),
     ("str", "sandbox isolation"),
     ("bool", "network"),

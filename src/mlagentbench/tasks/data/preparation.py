@@ -1,6 +1,6 @@
 """Prepare a task's data: once per machine, completely or not at all.
 
-HOME/data/TASK/vN/TIER/HASH/    HASH covers the recipe (code and sources) and the seed
+HOME/data/TASK/vN/TIER/HASH/    HASH covers the recipe (code and sources) and the draw's seed
   public/     what the agent gets: mode 0644, time 0, written in random order
   private/    what grading needs, and a known-good submission; accessible to the owner only
   data.json   the PreparedData
@@ -14,12 +14,11 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from shutil import disk_usage, rmtree
-from typing import Literal
 
 from pydantic import ValidationError
 
@@ -33,10 +32,17 @@ from mlagentbench.tasks.data import prepared_files
 from mlagentbench.tasks.data.known_good import make_known_good
 from mlagentbench.tasks.data.progress import Progress, Silent
 from mlagentbench.tasks.data.sources import Gathered, bytes_needed, gather
+from mlagentbench.tasks.draws import (
+    PUBLIC,
+    SECRET,
+    disclosed_secret,
+    draw_seed,
+    given_draw,
+    is_secret,
+    policy_of,
+)
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
-
-MiniSeed = Literal["public", "secret"]
 
 _FACTS = "data.json"
 _STAGING = ".tmp-"
@@ -46,9 +52,10 @@ _TIMEOUTS: dict[Tier, float] = {"mini": 600.0, "full": 4 * 3600.0}
 class PreparedData(Record):
     """A task's prepared data.
 
-    `hash` covers names and contents of all files; `mini_seed` is "public" or "secret:" and the
-    seed's hash, None in the full tier. Data are `verified` when every file of their source has its
-    published checksum, or when they are generated.
+    `hash` covers names and contents of all files; `draw` is the draw's name, for a secret one
+    "secret:" and the hash of its seed. In the full tier, the public draw is the official split, and
+    others are other splits of the same data. Data are `verified` when every file of their source
+    has its published checksum, or when they are generated.
     """
 
     directory: Path
@@ -58,7 +65,7 @@ class PreparedData(Record):
     verified: bool
     unverified: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
-    mini_seed: str | None = None
+    draw: str
     files: int
     bytes: int
     created: str
@@ -72,28 +79,36 @@ class PreparedData(Record):
         return self.directory / "private"
 
 
-def find_prepared(task: Task, tier: Tier, mini_seed: MiniSeed = "public") -> PreparedData | None:
-    """The newest data prepared by the task's present recipe."""
+def find_prepared(task: Task, tier: Tier, draw: str = PUBLIC) -> PreparedData | None:
+    """The newest data of that draw prepared by the task's present recipe."""
     place, recipe = data_dir(task.id, task.spec.version, tier), _recipe(task, tier)
-    found = []
-    for file in place.glob(f"[!.]*/{_FACTS}"):
-        try:
-            data = PreparedData(directory=file.parent, **json.loads(file.read_bytes()))
-        except ValidationError:  # prepared by another version of this package
-            continue
-        seed_fits = tier == "full" or (data.mini_seed or "").startswith(mini_seed)
-        if data.recipe == recipe and seed_fits:
-            found.append(data)
+    found = [
+        data for data in _prepared_in(place) if data.recipe == recipe and _is_draw(data.draw, draw)
+    ]
     return max(found, key=lambda data: data.created, default=None)
 
 
-def require_prepared(task: Task, tier: Tier, mini_seed: MiniSeed = "public") -> PreparedData:
+def _prepared_in(place: Path) -> Iterator[PreparedData]:
+    for file in place.glob(f"[!.]*/{_FACTS}"):
+        with suppress(ValidationError):  # prepared by another version of this package
+            yield PreparedData(directory=file.parent, **json.loads(file.read_bytes()))
+
+
+def _is_draw(disclosed: str, draw: str) -> bool:
+    """Whether data have that draw; any secret one is the secret one of this machine."""
+    if not is_secret(disclosed):
+        return disclosed == draw
+    own = disclosed.replace(given_draw(disclosed), SECRET)
+    return draw in (disclosed, own)
+
+
+def require_prepared(task: Task, tier: Tier, draw: str = PUBLIC) -> PreparedData:
     """As find_prepared; a UsageError with the command to run when there is none."""
-    data = find_prepared(task, tier, mini_seed)
+    data = find_prepared(task, tier, draw)
     if data is None:
         command = f"mlagentbench tasks prepare {task.address} --tier {tier}"
-        if tier == "mini" and mini_seed == "secret":
-            command += " --mini-seed secret"
+        if draw != PUBLIC:
+            command += f" --draw {policy_of(draw)}"
         raise UsageError(f"{task.id}: the {tier} tier is not prepared; run: {command}")
     return data
 
@@ -106,7 +121,7 @@ async def prepare(
     python_env: PythonEnv,
     from_dir: Path | None = None,
     accept_unverified: bool = False,
-    mini_seed: MiniSeed = "public",
+    draw: str = PUBLIC,
     progress: Progress | None = None,
 ) -> PreparedData:
     """The task's data, prepared unless they exist.
@@ -121,7 +136,7 @@ async def prepare(
     lock = f"data-{task.id}-v{task.spec.version}-{tier}"
     with _disk_full_explained(task, place):
         async with holding(lock, lambda: progress.say(waiting)):
-            found = find_prepared(task, tier, mini_seed)
+            found = find_prepared(task, tier, draw)
             if found is not None and (accept_unverified or not found.accepted):
                 return found
             for leftover in place.glob(f"{_STAGING}*"):
@@ -130,7 +145,7 @@ async def prepare(
             staging = place / f"{_STAGING}{secrets.token_hex(8)}"
             try:
                 preparation = _Preparation(task, tier, staging, call, python_env, progress)
-                return await preparation.run(mini_seed, from_dir, accept_unverified)
+                return await preparation.run(draw, from_dir, accept_unverified)
             finally:
                 rmtree(staging, ignore_errors=True)
 
@@ -146,11 +161,9 @@ class _Preparation:
     python_env: PythonEnv
     progress: Progress
 
-    async def run(
-        self, mini_seed: MiniSeed, from_dir: Path | None, accept_unverified: bool
-    ) -> PreparedData:
-        secret = self.tier == "mini" and mini_seed == "secret"
-        seed = secrets.randbits(128) if secret else self.task.public_seed(self.tier)
+    async def run(self, draw: str, from_dir: Path | None, accept_unverified: bool) -> PreparedData:
+        secret = self._secret_seed(draw)
+        seed = draw_seed(self.task, self.tier, draw, secret)
         raw = self._directory("raw")
         gathered = await self._make_raw(raw, seed, from_dir, accept_unverified)
         self.progress.say(f"{self.task.id}: splitting into public and private")
@@ -167,7 +180,7 @@ class _Preparation:
         public = prepared_files.move_anonymously(made_public, final / "public")
         private = prepared_files.move_anonymously(made_private, final / "private")
         (final / "private").chmod(0o700)
-        if secret:
+        if draw == SECRET:
             seed_file = final / "private" / prepared_files.SEED_FILE
             write_atomically(seed_file, f"{seed:032x}\n".encode())
             seed_file.chmod(0o600)
@@ -182,13 +195,22 @@ class _Preparation:
             verified=not gathered.unverified,
             unverified=gathered.unverified,
             accepted=gathered.accepted,
-            mini_seed=_disclosed(seed, secret) if self.tier == "mini" else None,
+            draw=draw if secret is None else disclosed_secret(secret, draw),
             files=len(public) + len(private),
             bytes=sum(file.bytes for file in [*public, *private]),
             created=datetime.now(UTC).isoformat(),
         )
         _publish(final, data)
         return data
+
+    def _secret_seed(self, draw: str) -> int | None:
+        """A new one for the secret draw, that draw's for its fresh ones, none for others."""
+        if not is_secret(draw):
+            return None
+        if draw == SECRET:
+            return secrets.randbits(128)
+        given = require_prepared(self.task, self.tier, given_draw(draw))
+        return int((given.private / prepared_files.SEED_FILE).read_text(), 16)
 
     async def _make_raw(
         self, raw: Path, seed: int, from_dir: Path | None, accept_unverified: bool
@@ -269,10 +291,6 @@ def _derived_hash(purpose: str, seed: int) -> str:
     return hashlib.sha256(f"{purpose}/{seed:032x}".encode()).hexdigest()
 
 
-def _disclosed(seed: int, secret: bool) -> str:
-    return f"secret:{_derived_hash('mini seed', seed)[:16]}" if secret else "public"
-
-
 def _require_space(task: Task, tier: Tier, place: Path) -> None:
     needed, free = bytes_needed(task) if tier == "full" else 0, disk_usage(place).free
     if free < needed:
@@ -304,8 +322,7 @@ def _disk_full_explained(task: Task, place: Path) -> Iterator[None]:
 
 def prepared_with_hash(task: Task, tier: Tier, data_hash: str) -> PreparedData:
     """The data that an earlier run used; a UsageError when they do not exist here."""
-    for file in data_dir(task.id, task.spec.version, tier).glob(f"[!.]*/{_FACTS}"):
-        data = PreparedData(directory=file.parent, **json.loads(file.read_bytes()))
+    for data in _prepared_in(data_dir(task.id, task.spec.version, tier)):
         if data.hash == data_hash:
             return data
     raise UsageError(

@@ -15,7 +15,7 @@ from mlagentbench.fs import fsync_directory
 from mlagentbench.guest.mlagentbench_task import CANARY, CANARY_LINE
 from mlagentbench.records import Record
 
-SEED_FILE = ".mini_seed"
+SEED_FILE = ".draw_seed"
 """Contains a secret mini seed, in private/; not part of the data hash."""
 
 KNOWN_GOOD = ".known_good"

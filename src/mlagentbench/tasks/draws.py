@@ -1,0 +1,143 @@
+"""Draws: the generated data sets of a task, each from its own seed.
+
+| --draw | the data of the runs                                                       |
+|--------|----------------------------------------------------------------------------|
+| public | the same for everyone, from a published seed: for development              |
+| secret | drawn once on this machine; results disclose the hash of the seed          |
+| LABEL  | any word or number; its hash with task, version and tier is the seed       |
+| N..M   | the draws N to M in turn: run 1 has draw N, run 2 has draw N+1, and so on  |
+
+DRAW~1, DRAW~2, ... are the fresh draws of a draw: what is submitted on it is rebuilt on them.
+"""
+
+import hashlib
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from mlagentbench.errors import UsageError
+from mlagentbench.records import Tier
+from mlagentbench.tasks.task import Task
+
+PUBLIC = "public"
+SECRET = "secret"
+SECRET_MARK = f"{SECRET}:"
+"""Begins the name under which results disclose a secret draw."""
+FRESH_MARK = "~"
+MOST_DRAWS = 10_000
+"""The most draws of one range."""
+
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=-]{0,127}")
+_RANGE = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
+
+
+def _policy(text: str) -> str:
+    if ".." not in text:
+        if _LABEL.fullmatch(text) is None:
+            raise ValueError(
+                "expected public, secret, a range such as 100..107, or a label of letters, digits "
+                "and . _ + = -"
+            )
+        return text
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        raise ValueError("expected a range of two numbers such as 100..107")
+    first, last = int(match[1]), int(match[2])
+    if not first <= last < first + MOST_DRAWS:
+        raise ValueError(f"expected a range of 1 to {MOST_DRAWS:,} draws, the smaller number first")
+    return f"{first}..{last}"
+
+
+DrawPolicy = Annotated[str, AfterValidator(_policy)]
+"""Which draws runs have, as --draw says it."""
+
+
+def read_policy(text: str, tier: Tier, option: str = "--draw") -> str:
+    """A policy from the command line; a UsageError says what is wrong with it."""
+    try:
+        policy = _policy(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: {error}") from error
+    if tier == "full" and policy != PUBLIC:
+        raise UsageError(
+            f"{option} {text}: is for generated data; the full tier has one data set, with its "
+            "official split"
+        )
+    return policy
+
+
+def drawn_numbers(policy: str) -> range | None:
+    """The numbers of a range; None for a policy that is one draw."""
+    match = _RANGE.fullmatch(policy)
+    return None if match is None else range(int(match[1]), int(match[2]) + 1)
+
+
+def draw_of(policy: str, epoch: int) -> str:
+    """The draw of a run; a range begins again when there are more runs than draws."""
+    numbers = drawn_numbers(policy)
+    return policy if numbers is None else str(numbers[(epoch - 1) % len(numbers)])
+
+
+def all_draws(policy: str) -> list[str]:
+    """The draws of a policy."""
+    numbers = drawn_numbers(policy)
+    return [policy] if numbers is None else list(map(str, numbers))
+
+
+def draws_text(policy: str) -> str:
+    """Such as "public draw", "draws 100..107"."""
+    if policy == PUBLIC:
+        return "public draw"
+    if is_secret(policy):
+        return policy.replace(SECRET, "secret draw", 1).replace(":", " ")
+    return f"draw {policy}" if drawn_numbers(policy) is None else f"draws {policy}"
+
+
+def fresh_draws(draw: str, count: int, first: int = 1) -> list[str]:
+    """The draws that submissions for a draw are rebuilt on."""
+    return [f"{draw}{FRESH_MARK}{number}" for number in range(first, first + count)]
+
+
+def is_fresh(draw: str) -> bool:
+    return FRESH_MARK in draw
+
+
+def given_draw(draw: str) -> str:
+    """The draw that a fresh draw belongs to."""
+    return draw.split(FRESH_MARK)[0]
+
+
+def is_secret(draw: str) -> bool:
+    """Whether it is secret, or a fresh draw of a secret one."""
+    return given_draw(draw) == SECRET or draw.startswith(SECRET_MARK)
+
+
+def is_public(draw: str | None) -> bool:
+    """Whether everyone has had the data before the run."""
+    return draw == PUBLIC
+
+
+def disclosed_secret(seed: int, draw: str) -> str:
+    """The name of a secret draw in results: the hash of its seed."""
+    digest = hashlib.sha256(f"draw seed/{seed:032x}".encode()).hexdigest()
+    return f"{SECRET_MARK}{digest[:16]}{draw.removeprefix(given_draw(draw))}"
+
+
+def policy_of(disclosed: str) -> str:
+    """The policy as --draw says it, from a disclosed one."""
+    return SECRET if is_secret(disclosed) else disclosed
+
+
+def draw_seed(task: Task, tier: Tier, draw: str, secret: int | None = None) -> int:
+    """The 128-bit seed of a draw; that of a fresh secret one follows from the secret."""
+    if draw == PUBLIC:
+        return task.public_seed(tier)
+    if secret is not None:
+        return secret if draw == SECRET else _seed("fresh", f"{secret:032x}", draw)
+    return _seed("draw", task.original_id, task.spec.version, tier, draw)
+
+
+def _seed(*parts: object) -> int:
+    digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
+    return int.from_bytes(digest[:16], "big")
