@@ -30,7 +30,7 @@ OWN_SHARE = 0.9
 """How much of its probability a topic gives to words of its own, a twelfth of all."""
 LEMMAS = {"noun": 650, "verb": 210, "adjective": 200}
 ENDINGS = ("en", "it", "un", "ak", "ol", "im", "us", "ed")
-"""Three of them are a language's: of nouns in the plural, of verbs in the singular and the plural."""
+"""A language has three: of nouns in the plural, of verbs in the singular and in the plural."""
 ONSETS, VOWELS, CODAS = "bcdfghjklmnprstvwz", "aeiouy", "lnrsmtkd"
 SOUNDS = (15, 5, 4)
 """How many of each a language has."""
@@ -167,9 +167,7 @@ def topic_rows(size: int, rng: np.random.Generator) -> np.ndarray:
     return rows / rows.sum(axis=1, keepdims=True)
 
 
-def invented_words(
-    count: int, endings: tuple[str, ...], rng: np.random.Generator
-) -> list[str]:
+def invented_words(count: int, endings: tuple[str, ...], rng: np.random.Generator) -> list[str]:
     """Different words of one to three syllables, the shorter ones first, without the endings."""
     onsets, vowels, codas = (
         rng.choice(list(letters), size, replace=False).tolist()

@@ -3,9 +3,9 @@
 Ten classes are five shapes with two textures each. Neither colour nor size tells the class; a share
 of the labels is redrawn, so that no honest classifier reaches 1.
 
-A draw draws, besides the pictures: which class has which number, what the shapes are exactly (corners
-of the polygon, points of the star, how thick crosses and rings are) and how fine the textures are. So
-what was fitted to the pictures of one draw is of no use for another.
+A draw draws, besides the pictures: which class has which number, what the shapes are exactly
+(corners of the polygon, points of the star, how thick crosses and rings are) and how fine the
+textures are. So what was fitted to the pictures of one draw is of no use for another.
 """
 
 import json

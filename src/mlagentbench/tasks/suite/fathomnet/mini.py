@@ -5,8 +5,8 @@ of its own, which changes all colours, and a fauna of its own; so what a random 
 away (this light, hence these animals) helps nobody on the dives that are held back. A share of the
 labels is redrawn, so that no honest ranking is perfect.
 
-A draw draws, besides the dives: which ten of thirteen forms and which six of ten colours there are,
-the exact colours, the numbers of the categories and of the dives.
+A draw draws, besides the dives: which ten of thirteen forms and which six of ten colours there
+are, the exact colours, the numbers of the categories and of the dives.
 """
 
 import csv

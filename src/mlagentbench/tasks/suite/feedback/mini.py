@@ -15,8 +15,8 @@ Weak and strong writers use about the same number of words, sentences and joinin
 counting alone tells little. A rating is the skill, blurred by the rater and put on the half-point
 grid; the skill itself is written beside the essays: no model can do better than to know it.
 
-A draw draws, besides the essays: the words that its writers know (`Wording`), about half of all that
-there are, how much of each skill shows in the essays, the raters' means, and the ids.
+A draw draws, besides the essays: the words that its writers know (`Wording`), about half of all
+that there are, how much of each skill shows in the essays, the raters' means, and the ids.
 """
 
 from pathlib import Path

@@ -5,8 +5,8 @@ which the parts act on each other, so that no single column tells much. The pric
 around it; the worth itself is written beside, as the score that no model can better.
 
 A draw draws, besides the houses: the quarters with their names, what is liked in each, how much
-everything is worth (`Market`), which styles, walls and garages are in fashion, and how frequent the
-values of most columns are. So a rule that was fitted to one draw is wrong about another.
+everything is worth (`Market`), which styles, walls and garages are in fashion, and how frequent
+the values of most columns are. So a rule that was fitted to one draw is wrong about another.
 """
 
 from pathlib import Path

@@ -6,9 +6,9 @@ cloud, cold in all bands; streaks of cirrus, which differ as contrails do but ar
 are thin but not straight. The masks are drawn as people draw them: a little beside the line, and a
 few contrails are overlooked, so that no honest mask agrees wholly.
 
-A draw draws, besides the scenes: how warm it is, how far the bands are apart, how high and how rough
-clouds are, how much bands differ and scatter, and how wide thin lines and wide ones are. So a
-threshold in Kelvins that fits one draw does not fit another.
+A draw draws, besides the scenes: how warm it is, how far the bands are apart, how high and how
+rough clouds are, how much bands differ and scatter, and how wide thin lines and wide ones are. So
+a threshold in Kelvins that fits one draw does not fit another.
 """
 
 import json
@@ -24,7 +24,7 @@ WARMTH, BAND_11, BAND_15 = (266.0, 278.0), (-1.6, -0.4), (-2.2, -0.8)
 """Kelvins: of band 14 on average, and by how much the others differ from it."""
 CLOUD, TINT, NOISE = (7.5, 10.5), (0.42, 0.52), (0.22, 0.26)
 """Kelvins: spread of clouds, of the differences between bands, of single pixels."""
-CONTRAST, STREAK_CONTRAST = (1.0, 2.5), (0.6, 1.7)
+CONTRAST, STREAK_CONTRAST = (0.8, 2.0), (0.5, 1.4)
 """Kelvins by which thin lines, and wide ones, are colder in band 15."""
 LINE_WIDTH = (0.85, 1.15)
 STREAK_WIDTH = (2.8, 4.2)

@@ -5,8 +5,9 @@ turned round by a negation in a good third of them; some of the others have word
 turn nothing round. The sign of the sum is the sentiment, and a share of the labels is wrong. So
 counting words tells a part of it; who reads the clauses knows the rest.
 
-A draw draws, besides the reviews, what they are written with (`Wording`): about half of all words of
-praise and blame, aspects and patterns of clauses. The words that the starter knows make up a third.
+A draw draws, besides the reviews, what they are written with (`Wording`): about half of all words
+of praise and blame, aspects and patterns of clauses. The words that the starter knows make up a
+third.
 
 The checkpoint was trained by pretrain.py, once: on reviews of this kind, with all of these words,
 without labels.
@@ -29,11 +30,11 @@ LEAST_MARGIN = 3
 WORDS = (60, 90)
 REVIEWS_PER_FILM = 5
 CHECKPOINT = {
-    "config.json": "9ecd221e2129c22c6c0255078d5639a521f7a7c9037326ca5ba3112ead0613da",
-    "model.safetensors": "436cd7b2a969f7be7ee1d3eced5a15e68f928f3c856d900af2b0d562d5c0b0d6",
-    "tokenizer.json": "9d2a11853fa8f7f3a071f6e62fc5e752a41045c0863e356d8b47512a13d8065a",
+    "config.json": "4df577b8877a0594f387bc3c316bf7471593356033650808d9e4a2799212babf",
+    "model.safetensors": "da0d12e5a208a4b2529786ca3a52cc24348121e7bad32b21ab10e37baa977a16",
+    "tokenizer.json": "0b705bd989cee431cca03e8c14bc36e27a05cd5ce6697a1eea874f9c09eb7a7f",
     "tokenizer_config.json": "8f84bed9d16ae735abc9a3cde24548fe2e233c3af2d9950b847115571cde370d",
-    "vocab.txt": "47b7ce08c47d0e7689bab51e9c50d2aa69371f3081725e59048f8371fd2ceaee",
+    "vocab.txt": "199630785310ec99bb63705004e53d36a973f8453a10f430331102ae4bf368d9",
 }
 """The files of checkpoint/ by their sha256: data are made anew when the checkpoint changes."""
 
@@ -124,7 +125,13 @@ class Wording(NamedTuple):
 
 
 ALL_WORDS = Wording(
-    COMMON_PRAISE + PRAISE, COMMON_BLAME + BLAME, ASPECTS, PLAIN, NEGATIONS, FALSE_NEGATIONS, FILLERS
+    COMMON_PRAISE + PRAISE,
+    COMMON_BLAME + BLAME,
+    ASPECTS,
+    PLAIN,
+    NEGATIONS,
+    FALSE_NEGATIONS,
+    FILLERS,
 )
 
 

@@ -4,9 +4,9 @@ How likely a passenger is to be transported is known exactly (`chance`): fields 
 so that no single one tells much, and the rest is luck. The probability is written beside the table;
 whoever always names the likelier fate has the score that no model can better.
 
-A draw draws, besides the passengers: which planet has which kind of people (`WAYS`), where they live
-and spend money, which side of the ship held, which destination matters, and by how much everything
-counts. So a rule that was fitted to one draw is wrong about another.
+A draw draws, besides the passengers: which planet has which kind of people (`WAYS`), where they
+live and spend money, which side of the ship held, which destination matters, and by how much
+everything counts. So a rule that was fitted to one draw is wrong about another.
 """
 
 from pathlib import Path
