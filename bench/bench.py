@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 
 import container_steps
+import draw_costs
 import grading_costs
 import parsing
 import react_steps
@@ -66,6 +67,7 @@ def parts() -> dict[str, Callable[[], list[Measurement]]]:
         "scheduling": scheduling.scheduling,
         "timed-grading": grading_costs.timed_grading_under_load,
         "slots": slots.slot_measurements,
+        "draws": draw_costs.draw_costs,
         "regrading": lambda: [grading_costs.regrading()],
         "parsing": parsed_replies,
         "report": report_measurements,

@@ -14,6 +14,8 @@ weights   5 architectures x 20 seeds of honest models for clrs, trained for seco
           alterations of their weights: none may be rejected. Half an hour.
 cheats    Submissions to every task that do no honest work (tests/redteam/cheats/), through the real
           grading on mini data: none may reach the bar. A quarter of an hour on an idle machine.
+draws     1,000 simulated suites of runs on several draws, in each of five designs: 95 % intervals
+          must cover at least 90 %, and the test give false alarms in at most 8 %. Ten minutes.
 """
 
 import argparse
@@ -29,6 +31,7 @@ from functools import partial
 from pathlib import Path
 
 import parsing
+from draw_coverage import Coverage, simulated_coverage
 from stored_results import keep
 
 from mlagentbench.records import Record
@@ -62,7 +65,7 @@ IN_THE_MIDDLE = (
     ("end line", 2), ("outcome line", 1), ("grading", 1), ("grade line", 1),
 )  # fmt: skip
 """What one run is killed in, one after the other."""
-PARTS = ("kills", "replies", "graders", "baseline", "weights", "cheats")
+PARTS = ("kills", "replies", "graders", "baseline", "weights", "cheats", "draws")
 
 
 class LuckyRuns(Record):
@@ -231,6 +234,8 @@ def is_good(measured: Record) -> bool:
             return not measured.rejected
         case CheatOutcome():
             return not measured.reached_bar
+        case Coverage():
+            return measured.is_as_promised
     return True
 
 
@@ -244,6 +249,7 @@ def main() -> None:
     parser.add_argument("--submissions", type=int, default=5000)
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--suites", type=int, default=1000)
     parser.add_argument("--models", type=Path, help="keeps the models that weights trains")
     options = parser.parse_args()
     parts: dict[str, Callable[[Path], Iterator[Record]]] = {
@@ -253,6 +259,7 @@ def main() -> None:
         "baseline": partial(lucky_runs, options.runs),
         "weights": partial(honest_models, options.seeds, options.models),
         "cheats": cheat_outcomes,
+        "draws": lambda _: simulated_coverage(options.suites),
     }
     good = True
     with tempfile.TemporaryDirectory(prefix="mlagentbench-soak-") as directory:

@@ -19,6 +19,7 @@ MAX_FUNCTION_LINES = 60
 ORDER = (
     {"cli"},
     {"launch", "legacy", "report"},
+    {"rebuild"},
     {"task_checks"},
     {"statistics"},
     {"analysis"},

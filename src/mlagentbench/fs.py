@@ -1,5 +1,6 @@
 """Files: atomic writes, appends, locks, files of others, scratch directories, reliable removal."""
 
+import ctypes
 import errno
 import fcntl
 import json
@@ -22,6 +23,9 @@ MAX_DIGITS = 100
 """Of an integer in JSON; a seed of 128 bits has 39."""
 SCRATCH = "mlagentbench-"
 """How the names of scratch directories begin; the pid of their process follows."""
+
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
 
 DISK_FIXES = {
     errno.ENOSPC: "free some space",
@@ -194,6 +198,20 @@ def fsync_directory(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Let two directories of a file system change places, in one step where the system can.
+
+    Elsewhere (macOS, some network file systems) `other` is moved away first.
+    """
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    names = (_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
+    if renameat2 is None or renameat2(*names) != 0:
+        aside = one.with_name(f"{one.name}.exchanged")
+        other.rename(aside)
+        one.rename(other)
+        aside.rename(one)
 
 
 def link(source: Path, target: Path) -> bool:

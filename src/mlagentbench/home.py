@@ -8,6 +8,7 @@ HOME/                       MLAGENTBENCH_HOME, else the platform's user data dir
   images/HASH/              the facts of an image of the docker sandbox; index/ as in envs
   wheels/KEY/               what was downloaded for an image that is built without network
   baselines/TASK/vN/TIER/   DATAHASH.json, measured on this machine
+  memorisation/             results of `tasks memorisation`, and the replies of unfinished ones
   cache/report/             what reports have already read; can be deleted at any time
   cache/sandbox/            copies of the programs that are visible in sandboxes
   locks/                    one file for each thing that only one process may make at a time
@@ -65,6 +66,10 @@ def sandbox_copies_dir() -> Path:
 
 def baselines_dir(task_id: str, version: int, tier: str) -> Path:
     return home() / "baselines" / task_id / f"v{version}" / tier
+
+
+def memorisation_dir() -> Path:
+    return _writable(home() / "memorisation")
 
 
 @contextmanager

@@ -16,7 +16,12 @@ Json = Any
 UNKNOWN = "unknown"
 """The value of a required field that is not known."""
 
+REBUILD = "rebuild"
+"""The protocol whose score of record is that of fresh draws."""
+
 Tier = Literal["mini", "full"]
+Profile = Literal["cpu", "gpu"]
+"""The hardware that the limits of a full tier assume: a few cores, or one CUDA GPU besides."""
 MachineCode = Literal["any", "installed"]
 """What a submitted program may execute when it is graded.
 any: nothing prevents code that it brings or compiles.
@@ -132,6 +137,83 @@ class BarComparison(Record):
     above_ceiling: bool = False
 
 
+class RebuiltDraw(Record):
+    """What a program made of one draw, and what that is worth.
+
+    Without a score, `reason` says why; such a draw counts like the floor.
+    """
+
+    draw: str
+    data_hash: str
+    score: float | None = None
+    normalised: float | None = None
+    standard_error: float | None = None
+    """Of the normalised score, from the size of the test set, if the grader reports one."""
+    floor: float
+    reference: float
+    noise: float
+    """The starter's standard deviation, in normalised scores."""
+    noise_degrees: int
+    starter_runs: int
+    reason: str | None = None
+    broken_rule: bool = False
+    """Whether grading proved that what was made breaks a rule."""
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    @property
+    def counted(self) -> float:
+        """The normalised score as it enters the mean."""
+        return 0.0 if self.normalised is None else self.normalised
+
+
+class Rebuilt(Record):
+    """A submission that was made again: on the draw that it was submitted on, and on fresh ones."""
+
+    step: int
+    command: str | None
+    """What was run; None if the submission itself is the program."""
+    proposed: bool = False
+    """Whether the agent left no program that makes its submission, and the command is a guess."""
+    given: RebuiltDraw
+    fresh: tuple[RebuiltDraw, ...]
+    mean: float
+    """Over the fresh draws, of the normalised scores: the score of record."""
+    standard_error: float | None = None
+    """Of the mean, from the differences between fresh draws."""
+    bar: float
+    """The least mean of a success."""
+    success: bool
+    transfer_gap: float
+    """The given draw's normalised score minus the mean over fresh ones."""
+    gap_error: float | None = None
+    submitted_score: float | None = None
+    """Of the file as it was submitted."""
+    submitted_normalised: float | None = None
+    difference: str | None = None
+    """How the submitted file differs from the one that was made again; None if it does not."""
+    left_out: tuple[str, ...] = ()
+    """Files of the workspace that are not sources, and were not there."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def broken_rule(self) -> bool:
+        return any(one.broken_rule for one in (self.given, *self.fresh))
+
+    @property
+    def failed(self) -> list[RebuiltDraw]:
+        """The fresh draws without a score."""
+        return [one for one in self.fresh if one.score is None]
+
+    @property
+    def seconds(self) -> float:
+        return sum(one.seconds for one in (self.given, *self.fresh))
+
+    @property
+    def cpu_seconds(self) -> float:
+        return sum(one.cpu_seconds for one in (self.given, *self.fresh))
+
+
 class GradeRecord(BarComparison):
     """The grade of a submission. "No score" is `None` with a `reason`, never a number."""
 
@@ -145,6 +227,22 @@ class GradeRecord(BarComparison):
     seconds: float = 0.0
     tool: ToolUsage | None = None
     """What grading used, which is not part of the run's usage."""
+    rebuilt: Rebuilt | None = None
+    """Set under --protocol rebuild: normalised score and success are those of the fresh draws."""
+
+    @property
+    def as_submitted(self) -> "GradeRecord":
+        """The grade with score and normalised score of the file as it was submitted."""
+        if self.rebuilt is None:
+            return self
+        score = self.rebuilt.submitted_score
+        return self.model_copy(
+            update={
+                "score": score,
+                "normalised": self.rebuilt.submitted_normalised,
+                "valid": score is not None,
+            }
+        )
 
 
 UnenforcedBy = Literal["journal", "no"]
@@ -168,7 +266,11 @@ class Disclosure(Record):
     better: Literal["higher", "lower"]
     data_hash: str
     data_verified: bool
+    data_differences: tuple[str, ...] = ()
+    """Known differences from the official data, which the user accepted."""
     tier: Tier
+    profile: Profile | None = None
+    """The hardware profile of the full tier; None in generated small tiers."""
     variant: str = "original"
     draw: str | None = None
     """The name of the run's generated data; "secret:" and a hash if secret; None in full."""
@@ -203,6 +305,8 @@ class Disclosure(Record):
     """The limits that the run was started with, if they were raised later."""
     feedback: str = "none"
     protocol: str = "standard"
+    rebuild_draws: int | None = None
+    """The fresh draws that the submission is rebuilt on; None unless the protocol is rebuild."""
     interactive: bool = False
     """Whether the agent could ask a person for help."""
     primary: Pair | None = None

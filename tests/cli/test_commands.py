@@ -64,8 +64,9 @@ def test_these_commands_exist() -> None:
     assert PATHS == [
         "demo", "doctor", "run", "resume", "report", "view",
         "tasks list", "tasks show", "tasks prepare", "tasks measure", "tasks check",
-        "runs show", "runs diff", "runs replay", "runs regrade", "runs branch", "runs record",
-        "runs import", "runs gc",
+        "tasks memorisation",
+        "runs show", "runs diff", "runs replay", "runs regrade", "runs rebuild", "runs branch",
+        "runs record", "runs import", "runs gc",
         "jobs status", "jobs work", "jobs cancel",
         "agents list", "agents show", "agents relay",
     ]  # fmt: skip

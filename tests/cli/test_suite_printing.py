@@ -22,7 +22,8 @@ def result(epoch: int, grade: GradeRecord | None, **facts: Any) -> RunResult:
     disclosure = Disclosure.model_validate(
         {
             "task": "numbers", "task_version": 1, "metric": "error", "better": "lower",
-            "data_hash": "da7a", "data_verified": True, "tier": "mini", "mini_seed": "public",
+            "data_hash": "da7a", "data_verified": True, "tier": "mini",
+            "draw": "public", "draw_policy": "public", "generator": "9e4e",
             "agent": "baseline", "model": "none", "sandbox": "bubblewrap", "isolation": "-",
             "limits": {"steps": 10}, "python_env": "-", "hardware": {}, "packages": {},
         }

@@ -24,9 +24,9 @@ def test_the_demo_tells_nothing_from_something(tmp_path: Path, run: Run) -> None
         assert one.grade is not None, (task, agent)
         solves = agent in ("oracle", "research")
         assert one.grade.success is solves, (task, agent, one.grade)
-        assert one.record.disclosure.mini_seed == "public"
+        assert one.record.disclosure.draw == "public"
     for task in TASKS:
-        assert f"{task} (mini, public seed)" in result.stdout
+        assert f"{task} (mini, public draw: for development)" in result.stdout
     assert len(re.findall(r"replies matched \d+ of \d+", result.stdout)) == len(TASKS)
     assert "mlagentbench view out" in result.stdout
     assert result.stdout.splitlines()[-1] == "report: out/report/index.html"

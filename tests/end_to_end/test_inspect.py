@@ -104,7 +104,7 @@ def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
     )
     assert result.returncode != 0
     output = result.stdout + result.stderr
-    assert "-T teir" in output and "tier, mini_seed" in output and "Traceback" not in output
+    assert "-T teir" in output and "tier, profile, draw" in output and "Traceback" not in output
 
 
 def test_a_model_acts_with_our_actions_as_tools(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_agents_without_a_model_are_run_graded_and_shown(tmp_path: Path, run: Ru
         assert oracle.usage.steps == 3
     facts = found["oracle", 1].record.disclosure
     assert facts.sandbox == "bubblewrap" and facts.isolation.startswith("bubblewrap: ")
-    assert facts.mini_seed == "public" and facts.data_verified and facts.network is False
+    assert facts.draw == "public" and facts.data_verified and facts.network is False
     assert facts.feedback == "none" and facts.limits["steps"] == 10
     scores = {r.grade.score for (agent, _), r in found.items() if agent == "baseline" and r.grade}
     assert len(scores) == 2, "each run has a seed of its own"

@@ -1,9 +1,13 @@
 """From scores to a task's measured, and what about them is not as it should be."""
 
+import math
+import statistics
+
 import pytest
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.grading.measurements import TimedScore, concerns, measurements_from
+from mlagentbench.numeric.intervals import t_quantile
 from mlagentbench.tasks.spec import Metric
 
 ACCURACY = Metric(name="accuracy", better="higher")
@@ -35,3 +39,31 @@ def test_concerns_name_what_is_wrong() -> None:
     assert "starter takes 11.0 s" in slow_starter and "solution takes 26.0 s" in slow_solution
     assert "reference 0.8 is better than the ceiling 0.7" in beyond
     assert len(concerns(ACCURACY, "full", measured)) == 3
+
+
+def test_the_noise_of_a_draw_is_pooled_with_the_public_draws() -> None:
+    scores = [0.5 + 0.01 * (number % 3) for number in range(30)]
+    public = measurements_from(ACCURACY, "public", {}, runs(*scores), runs(0.9), None)
+    own = [0.50, 0.54, 0.58]
+    drawn = measurements_from(ACCURACY, "drawn", {}, runs(*own), runs(0.56), None, public=public)
+    assert drawn.noise is not None and drawn.noise.pooled_with == "public"
+    assert drawn.noise.degrees == 29 + 2
+    variance = (29 * statistics.variance(scores) + 2 * statistics.variance(own)) / 31
+    assert drawn.noise.std == pytest.approx(math.sqrt(variance))
+    factor = t_quantile(31, 1 - 1 / 300) * math.sqrt(1 + 1 / 3)
+    assert drawn.bar == pytest.approx(0.54 + factor * math.sqrt(variance))
+    alone = measurements_from(ACCURACY, "drawn", {}, runs(*own), runs(0.56), None)
+    assert alone.bar > drawn.bar, "three runs alone know little of the noise"
+
+
+def test_pooled_noise_of_a_ratio_is_relative_and_none_stays_none() -> None:
+    ratio = Metric(name="time", better="lower", scale="log")
+    public = measurements_from(ratio, "public", {}, runs(1.0, 1.1, 0.9), runs(0.2), None)
+    drawn = measurements_from(ratio, "drawn", {}, runs(2.0, 2.2), runs(0.3), None, public=public)
+    own = statistics.variance([math.log(2.0), math.log(2.2)])
+    assert drawn.noise is not None and drawn.noise.degrees == 3
+    assert drawn.noise.std == pytest.approx(math.sqrt((2 * 0.1**2 + own) / 3))
+    calm = measurements_from(ACCURACY, "public", {}, runs(0.5, 0.5, 0.5), runs(0.9), None)
+    same = measurements_from(ACCURACY, "x", {}, runs(0.6, 0.6), runs(0.9), None, public=calm)
+    assert same.noise is not None and same.noise.std == 0.0
+    assert same.bar == pytest.approx(0.75)

@@ -40,14 +40,14 @@ def test_what_an_interactive_run_needs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("agent", "protocol", "interactive", "expected"),
     [
-        ("react", "ours", False, STANDARD_ACTIONS),
-        ("react", "ours", True, with_help(STANDARD_ACTIONS)),
+        ("react", "standard", False, STANDARD_ACTIONS),
+        ("react", "standard", True, with_help(STANDARD_ACTIONS)),
         ("react", "paper", False, PAPER_ACTIONS),
         ("research", "paper", True, with_help(PAPER_ACTIONS)),
         ("baseline", "paper", False, STANDARD_ACTIONS),
         ("external", "paper", True, ()),
         ("of-my-own", "paper", False, PAPER_ACTIONS),
-        ("autogpt(actions=['Request Help', 'List Files'])", "ours", False, (list_files,)),
+        ("autogpt(actions=['Request Help', 'List Files'])", "standard", False, (list_files,)),
     ],
 )
 def test_who_may_do_what(

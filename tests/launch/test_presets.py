@@ -42,11 +42,11 @@ def test_a_preset_is_the_whole_plan(name: str, tasks: int, runs: int) -> None:
 
 def test_what_a_person_says_comes_first() -> None:
     request = asked(
-        "paper-v1", runs=8, max_steps="30", tasks="house-price", agents="act", protocol="ours"
+        "paper-v1", runs=8, max_steps="30", tasks="house-price", agents="act", protocol="standard"
     )
     [first, _] = request.cells
     assert (first.task, first.agent.name, request.runs) == ("house-price", "act", 8)
-    assert request.settings.protocol == "ours"
+    assert request.settings.protocol == "standard"
     assert request.settings.limits(load_task("house-price").spec).get("steps") == 30
     assert len(asked("paper-icml", suite="quick").cells) == 5 * 4 * 2
     assert asked("paper-icml", max_retries=0).max_retries == 0

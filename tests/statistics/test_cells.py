@@ -77,7 +77,7 @@ def test_runs_of_one_history_count_once() -> None:
     assert (cell.success.successes, cell.success.n, cell.success.rate) == (3, 4, 0.5)
     assert cell.success.interval == wilson_interval(1, 2)
     assert cell.normalised.n == 2 and cell.normalised.mean == pytest.approx(0.5)
-    assert [history.runs for history in cell.histories] == [3, 1]
+    assert [history.runs for history in cell.clusters] == [3, 1]
     assert cell.pass_at == {} and cell.best_of == ()
     assert "4 runs of 2 histories: each history counts once" in cell.marks
 

@@ -40,12 +40,12 @@ def key(agent: str = "react", task: str = "house-price", **different: Any) -> Ce
     shared: dict[str, Any] = {
         "tier": "full",
         "task_version": 1,
-        "data_hash": "ab" * 32,
+        "data": "ab" * 32,
         "limits": {"steps": 50},
         "sandbox": "bubblewrap",
         "feedback": "none",
         "variant": "original",
-        "protocol": "ours",
+        "protocol": "standard",
     }
     conditions = Conditions(**(shared | different))
     return CellKey(task=task, agent=agent, model="openai/small", conditions=conditions)
@@ -60,9 +60,13 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
         "better": "higher",
         "data_hash": "ef" * 32,
         "data_verified": False,
+        "data_differences": ("train.csv: 5 rows, expected 9",),
         "tier": "mini",
+        "profile": "gpu",
         "variant": "renamed",
-        "mini_seed": "public",
+        "draw": "public",
+        "draw_policy": "1..8",
+        "generator": "56" * 32,
         "agent": "research",
         "agent_settings": {"retrieval": False},
         "model": "openai/large",
@@ -82,6 +86,7 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
         "first_limits": {"steps": 10},
         "feedback": "validation:5",
         "protocol": "paper",
+        "rebuild_draws": 3,
         "interactive": True,
         "primary": ("react with a/b", "tree with a/b"),
         "python_env": "34" * 32,
@@ -92,7 +97,7 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
     }
     assert others.keys() == Disclosure.model_fields.keys()
     for name, value in others.items():
-        tier: dict[str, Any] = {"tier": "mini"} if name == "mini_seed" else {}
+        tier: dict[str, Any] = {"tier": "mini"} if "draw" in name else {}
         before = disclosure_lines(made_record(**tier))
         assert disclosure_lines(made_record(**(tier | {name: value}))) != before, name
     assert not any(line.doubt for line in disclosure_lines(usual))
@@ -111,7 +116,8 @@ def test_rules_that_nothing_enforces_are_named() -> None:
     ("label", "different"),
     [
         ("data verified", {"data_verified": False}),
-        ("mini seed", {"tier": "mini", "mini_seed": "public"}),
+        ("differences from the official data", {"data_differences": ("5 rows, expected 9",)}),
+        ("draw", {"tier": "mini", "draw": "public"}),
         ("answered by", {"answered_by": "recorded from a person"}),
         ("isolation", {"isolation": "none"}),
         ("network", {"network": True}),
@@ -145,7 +151,9 @@ def test_what_submissions_could_execute_is_said(different: dict[str, Any], text:
 
 
 def test_a_secret_seed_and_nobody_answering_are_in_no_doubt() -> None:
-    record = made_record(tier="mini", mini_seed="secret 1f2e", answered_by="nobody")
+    record = made_record(
+        tier="mini", draw="secret:1f2e", draw_policy="secret:1f2e", answered_by="nobody"
+    )
     assert not any(line.doubt for line in lines_of(record).values())
 
 
@@ -252,15 +260,17 @@ def test_a_table_counts_ends_and_runs_with_integrity_findings() -> None:
     ("label", "different"),
     [
         ("tier", {"tier": "mini"}),
+        ("profile", {"profile": "gpu"}),
         ("task version", {"task_version": 2}),
-        ("data", {"data_hash": "00" * 32}),
-        ("mini seed", {"mini_seed": "secret 1a2b3c4d"}),
+        ("data", {"data": "00" * 32}),
+        ("draws", {"draw_policy": "secret:1a2b3c4d"}),
         ("limits", {"limits": {"steps": 20}}),
         ("initial limits", {"first_limits": {"steps": 20}}),
         ("sandbox", {"sandbox": "local"}),
         ("feedback", {"feedback": "validation:3"}),
         ("variant", {"variant": "renamed"}),
         ("protocol", {"protocol": "paper"}),
+        ("fresh draws", {"rebuild_draws": 3}),
     ],
 )
 def test_cells_that_differ_in_a_condition_get_a_mark(label: str, different: dict[str, Any]) -> None:
@@ -275,5 +285,5 @@ def test_every_condition_is_looked_at() -> None:
 
 
 def test_cells_of_different_tasks_need_no_mark() -> None:
-    assert differences([key(), key(task="cifar10", data_hash="00" * 32, task_version=3)]) == ()
+    assert differences([key(), key(task="cifar10", data="00" * 32, task_version=3)]) == ()
     assert differences([]) == ()

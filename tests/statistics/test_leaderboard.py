@@ -65,7 +65,7 @@ def test_the_paper_s_rule_has_bounds_of_its_own() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        {"tier": "mini", "mini_seed": "public"},
+        {"tier": "mini", "draw_policy": "public"},
         {"data_hash": "0123"},
         {"task_version": 2},
         {"variant": "renamed"},
@@ -86,17 +86,17 @@ def test_other_data_never_share_a_board(other: dict[str, Any]) -> None:
 def test_a_secret_seed_is_one_board_over_tasks_and_not_the_public_ones() -> None:
     mini = {"tier": "mini"}
     secret = [
-        *runs_of("react", {"a": [0.9]}, **mini, mini_seed="secret:1", data_hash="1"),
-        *runs_of("react", {"b": [0.9]}, **mini, mini_seed="secret:2", data_hash="2"),
+        *runs_of("react", {"a": [0.9]}, **mini, draw_policy="secret:1", data_hash="1"),
+        *runs_of("react", {"b": [0.9]}, **mini, draw_policy="secret:2", data_hash="2"),
     ]
-    public = runs_of("react", {"a": [0.9]}, **mini, mini_seed="public", data_hash="3")
+    public = runs_of("react", {"a": [0.9]}, **mini, draw_policy="public", data_hash="3")
     names = {
         leaderboard.name: leaderboard.tasks
         for leaderboard in leaderboards(cell_statistics([*secret, *public]))
     }
     assert names == {
-        "mini, public seed, 50 steps, 5 h": ("a",),
-        "mini, secret seed, 50 steps, 5 h": ("a", "b"),
+        "mini, public draw: for development, 50 steps, 5 h": ("a",),
+        "mini, secret draw, 50 steps, 5 h": ("a", "b"),
     }
 
 

@@ -17,7 +17,8 @@ from mlagentbench.runs.objects.object_store import ObjectStore
 
 DISCLOSURE = {
     "task": "numbers", "task_version": 1, "metric": "error", "better": "lower",
-    "data_hash": "da7a", "data_verified": True, "tier": "mini", "mini_seed": "public",
+    "data_hash": "da7a", "data_verified": True, "tier": "mini",
+    "draw": "public", "draw_policy": "public", "generator": "9e4e",
     "agent": "asker", "model": "mockllm/model", "sandbox": "bubblewrap", "isolation": "-",
     "limits": {"steps": 10}, "python_env": "-", "hardware": {}, "packages": {"mlagentbench": "1"},
 }  # fmt: skip

@@ -88,7 +88,8 @@ def generate_runs(
         chance = random.Random(f"{seed} {task} {agent} {model} {epoch}")
         record = made_record(
             epoch=epoch, task=task, agent=agent, model=model, metric="accuracy", better="higher",
-            tier="mini", mini_seed="public", answered_by="nobody" if model == "none" else "model",
+            tier="mini", draw="public", draw_policy="public", generator="9e4e",
+            answered_by="nobody" if model == "none" else "model",
         )  # fmt: skip
         write_run(out, record, list(_lines(record, snapshots, chance)), _grade(agent, chance))
     return len(cells)

@@ -15,6 +15,8 @@ if __name__ == "__main__":
     env = PythonEnv(directory=Path(sys.prefix), hash="-", python_version="-", packages={})
     task = load_folder(Path(sys.argv[1]))
     try:
-        print(asyncio.run(prepare(task, "mini", call=plain_call, python_env=env)).hash)
+        again = sys.argv[2:] == ["--again"]
+        made = asyncio.run(prepare(task, "mini", call=plain_call, python_env=env, again=again))
+        print(made.hash)
     except UsageError as error:
         sys.exit(str(error))

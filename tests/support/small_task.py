@@ -13,6 +13,7 @@ from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import Feedback
 from mlagentbench.environment.open_run import open_run as open_run_of
+from mlagentbench.environment.rehearsal import Rehearsal
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.runs.directory import RunDirectory
@@ -125,6 +126,7 @@ def small_data(top: Path) -> PreparedData:
         files=4,
         bytes=1,
         created="",
+        draw="public",
     )
 
 
@@ -134,6 +136,7 @@ async def open_run(
     python_env: PythonEnv,
     limits: BudgetLimits | None = None,
     feedback: Feedback | None = None,
+    rehearsal: Rehearsal | None = None,
     models: Mapping[str, str | Model] | None = None,
     actions: Sequence[ActionSpec] = ALL_ACTIONS,
     ask_person: AskPerson | None = None,
@@ -151,6 +154,7 @@ async def open_run(
             seed=7,
             actions=actions,
             feedback=feedback,
+            rehearsal=rehearsal,
             models=models,
             ask_person=ask_person,
         )

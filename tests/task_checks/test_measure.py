@@ -60,11 +60,7 @@ def test_a_starter_that_fails_shows_its_last_words_and_nothing_is_kept(
     with pytest.raises(
         RunFailed, match=r"(?s)starter's `python train.py` ended with status 1.*no s"
     ):
-        list(
-            measure_tasks(
-                names, tier="mini", runs=2, reference_runs=1, write=True, mini_seed="public"
-            )
-        )
+        list(measure_tasks(names, tier="mini", runs=2, reference_runs=1, write=True, draw="public"))
     data = require_prepared(task, "mini")
     assert (task.folder / "task.toml").read_text() == before
     assert not home_file(task, "mini", data.hash).exists()
@@ -89,7 +85,7 @@ def test_command_line_writes_to_task_toml_or_to_the_home(task: Task) -> None:
         "measure",
         str(task.folder),
     ]
-    command += ["--runs", "2", "--reference-runs", "1"]
+    command += ["--runs", "2", "--reference-runs", "1", "--again"]
     home = subprocess.run(command, capture_output=True, text=True, check=True)
     data = require_prepared(task, "mini")
     kept = stored_measurements(task, "mini", data.hash)
@@ -113,7 +109,7 @@ def test_a_secret_draw_is_measured_when_it_is_made(task: Task) -> None:
         "prepare",
         str(task.folder),
     ]
-    subprocess.run([*command, "--mini-seed", "secret"], capture_output=True, check=True)
+    subprocess.run([*command, "--draw", "secret"], capture_output=True, check=True)
     data = require_prepared(task, "mini", "secret")
     figures = stored_measurements(task, "mini", data.hash)
-    assert figures is not None and figures.starter.runs == 8 and figures.reference.runs == 8
+    assert figures is not None and figures.starter.runs == 3 and figures.reference.runs == 1

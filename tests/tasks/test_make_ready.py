@@ -19,7 +19,7 @@ from mlagentbench.terminal import Terminal
 OPTIONS: dict[str, Any] = {
     "tier": "mini",
     "from_dir": None,
-    "mini_seed": "public",
+    "draw": "public",
     "accept_unverified": False,
 }
 
@@ -65,8 +65,8 @@ def test_full_is_not_prepared_by_itself() -> None:
 @pytest.mark.slow
 def test_data_that_nobody_has_measured() -> None:
     task = load_task("vectorization")
-    (ready,) = prepare_tasks([task], "mini", mini_seed="secret", call=call_task)
-    assert ready.data.mini_seed is not None and ready.data.mini_seed.startswith("secret:")
+    (ready,) = prepare_tasks([task], "mini", draws=["secret"], call=call_task)
+    assert ready.data.draw is not None and ready.data.draw.startswith("secret:")
     assert needs_measurements(task, ready.data)
 
 
@@ -75,7 +75,7 @@ def test_data_that_nobody_has_measured() -> None:
     [
         (["house-prise"], {}, "did you mean house-price?"),
         (["house-price"], {"from_dir": Path("/tmp")}, "--from is for --tier full"),
-        (["house-price"], {"tier": "full", "mini_seed": "secret"}, "is for --tier mini"),
+        (["house-price"], {"tier": "full", "draw": "secret"}, "is for generated data"),
         (
             ["house-price"],
             {"tier": "full", "from_dir": Path(__file__).parent},

@@ -4,10 +4,15 @@ import csv
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pytest
+from small_tasks import plain_call
+from tabular_tasks import TaskModules
 
 from mlagentbench.errors import UsageError
 from mlagentbench.guest.rename_tables import Renaming, rename_tables
+from mlagentbench.tasks.make_ready import prepare_tasks
+from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.renamed import rename_program, rename_text
 from mlagentbench.tasks.suites import in_variants
 from mlagentbench.tasks.task import load_task, task_folders
@@ -123,3 +128,40 @@ def test_the_variants_of_tasks_that_have_one() -> None:
         in_variants(["house-price", "cifar10"], "renamed")
     with pytest.raises(UsageError, match="cifar10 has no renamed variant"):
         load_task("cifar10@renamed")
+
+
+class _ThisEnv:
+    """The interpreter of the tests in place of a task's virtual environment."""
+
+    def __init__(self, env: PythonEnv) -> None:
+        self.env = env
+
+    async def ensure(self, *_: object, **__: object) -> PythonEnv:
+        return self.env
+
+    def find(self, *_: object) -> PythonEnv:
+        return self.env
+
+
+def test_a_variant_is_prepared_from_the_files_of_its_original(
+    tmp_path: Path, this_env: PythonEnv
+) -> None:
+    own = tmp_path / "own" / "spaceship-titanic"
+    own.mkdir(parents=True)
+    TaskModules("spaceship-titanic").mini.make(own, np.random.default_rng(0))
+    (tmp_path / "own" / "house-price").mkdir()
+    tasks = [load_task("spaceship-titanic"), load_task("spaceship-titanic@renamed")]
+    original, variant = prepare_tasks(
+        tasks,
+        "full",
+        from_dir=tmp_path / "own",
+        accept_unverified=True,
+        call=plain_call,
+        envs=_ThisEnv(this_env),
+    )
+    assert original.data.sources == variant.data.sources
+    headers = [
+        (ready.data.public / "train.csv").read_text().splitlines()[0]
+        for ready in (original, variant)
+    ]
+    assert "Transported" in headers[0] and "Transported" not in headers[1]

@@ -47,6 +47,28 @@ def test_rules_that_a_submission_can_break_and_still_be_graded(folder: Path) -> 
     assert load_folder(folder).spec.unenforced_rules == {"d": "journal", "e": "no"}
 
 
+def test_what_rebuilds_a_submission_follows_from_its_kind_unless_said(folder: Path) -> None:
+    spec = load_folder(folder).spec
+    assert spec.rebuild.command == "bash reproduce.sh" and spec.rebuild.sources == ()
+    program = VALID.replace('kind = "predictions"', 'kind = "program"')
+    collect = '[collect]\ncommand = "python tool.py {inputs} {outputs}"\n'
+    (folder / "task.toml").write_text(f"{program}\n{collect}")
+    assert load_folder(folder).spec.rebuild.command is None
+    said = '[rebuild]\nsources = ["model.py"]\nfresh = "the graphs"\n'
+    (folder / "task.toml").write_text(f"{program}\n{collect}\n{said}")
+    rebuild = load_folder(folder).spec.rebuild
+    assert rebuild.command == "bash reproduce.sh" and rebuild.sources == ("model.py",)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in SUITE.iterdir() if path.is_dir()))
+def test_every_task_says_what_rebuilds_it_and_what_a_fresh_draw_changes(name: str) -> None:
+    spec = load_task(name).spec
+    assert "[rebuild]\n" in (SUITE / name / "task.toml").read_text()
+    assert spec.rebuild.fresh and len(spec.rebuild.fresh) < 200
+    is_source = not spec.submission.path.endswith(".csv") and spec.kind in ("program", "timed")
+    assert (spec.rebuild.command is None) == (is_source and name != "clrs")
+
+
 def test_seeds_are_fixed_and_apart(folder: Path) -> None:
     task = load_folder(folder)
     seeds = [task.run_seed(1), task.run_seed(2), task.public_seed("mini"), task.public_seed("full")]

@@ -9,6 +9,9 @@ other scripts measure, the step that prints the score need not be the step that 
 
 The best submission is the valid one with the best score; while none has a score, the latest valid
 one. Only a submission that would be the best is checked for its format, outside of the run's time.
+
+Under --protocol rebuild, a submission beside the program that makes it again is better than any
+without, and it is a candidate when either has changed.
 """
 
 import re
@@ -21,7 +24,7 @@ from mlagentbench.records import Action, Record, Step
 from mlagentbench.runs.objects.snapshot_trees import Entry, entry_at
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
-from mlagentbench.tasks.spec import Metric
+from mlagentbench.tasks.spec import REPRODUCE, Metric
 from mlagentbench.tasks.task import Task
 from mlagentbench.tasks.validation_lines import Validation, read_validations
 
@@ -56,8 +59,12 @@ class Candidate(Record):
 
     step: Step
     validation: Validation | None
+    has_program: bool = True
+    """Whether the program that makes it again is there, if one is asked for."""
 
     def is_better(self, than: "Candidate", metric: Metric) -> bool:
+        if self.has_program != than.has_program:
+            return self.has_program
         if self.validation is None or than.validation is None:
             return than.validation is None
         return metric.is_better(self.validation.value, than.validation.value)
@@ -79,7 +86,9 @@ class BestSubmission:
             environment.data,
             environment.workspace.public,
         )
-        self._last: Entry | None = None
+        self._last: tuple[Entry | None, Entry | None] = (None, None)
+        """The submission, and the program that makes it again, after the last step."""
+        self._scores: dict[Entry, Validation] = {}
         self._faults: dict[Entry | None, str] = {}
         """Why each checked submission is invalid; empty if it is valid."""
 
@@ -87,14 +96,23 @@ class BestSubmission:
         """Check whether a step has made a new best submission."""
         spec = self._environment.task.spec
         validation = self.validation(step)
-        found = entry_at(self._environment.store, step.snapshot, spec.submission.path)
-        changed, self._last = found != self._last, found
+        store = self._environment.store
+        found = entry_at(store, step.snapshot, spec.submission.path)
+        rebuilds = self._environment.rebuilt_by is not None
+        program = entry_at(store, step.snapshot, REPRODUCE) if rebuilds else None
+        changed, self._last = (found, program) != self._last, (found, program)
         is_program = spec.kind in ("program", "timed")
         if found is None or self._is_sample_run(step.action):
             return
         if not changed and not (is_program and validation is not None):
             return
-        candidate = Candidate(step=step, validation=validation)
+        if validation is not None:
+            self._scores[found] = validation
+        candidate = Candidate(
+            step=step,
+            validation=self._scores.get(found) if rebuilds else validation,
+            has_program=not rebuilds or program is not None,
+        )
         if self.best is not None and not candidate.is_better(self.best, spec.metric):
             return
         self.refusal = await self.fault(step)
@@ -140,6 +158,8 @@ class BestSubmission:
             return f"No valid submission yet{f': {self.refusal}' if self.refusal else ''}."
         score = self.best.validation
         after = f"Best submission so far: after step {self.best.step.n}"
+        if not self.best.has_program:
+            after += f" (without {REPRODUCE}, so it counts for nothing)"
         return f"{after}, {score}." if score else f"{after}, valid, without a validation score."
 
     def submit(self) -> None:

@@ -6,7 +6,9 @@ from inspect_ai.solver import Solver, solver
 
 from mlagentbench.agents.runner import as_solver
 from mlagentbench.environment.environment import Environment
-from mlagentbench.records import Action
+from mlagentbench.records import REBUILD, Action
+from mlagentbench.runs.results import read_record
+from mlagentbench.tasks.spec import REPRODUCE
 
 FINAL_ANSWER = Action(name="Final Answer", arguments={"final_answer": "done"})
 
@@ -16,7 +18,8 @@ def baseline() -> Solver:
     """Run the unchanged starter and submit."""
 
     async def loop(environment: Environment) -> None:
-        await _follow(environment, [execute_command(environment.task.spec.commands.starter)])
+        command = environment.task.spec.commands.starter
+        await _follow(environment, [*_reproduce(environment, command), execute_command(command)])
 
     return as_solver(loop)
 
@@ -38,7 +41,9 @@ def oracle() -> Solver:
     async def loop(environment: Environment) -> None:
         task = environment.task
         writes = [_write(name, contents) for name, contents in task.solution_files().items()]
-        await _follow(environment, [*writes, execute_command(task.spec.commands.solution)])
+        command = task.spec.commands.solution
+        left = _reproduce(environment, command)
+        await _follow(environment, [*writes, *left, execute_command(command)])
 
     return as_solver(loop)
 
@@ -49,6 +54,14 @@ async def _follow(environment: Environment, script: list[Action]) -> None:
     done = sum(step.observation.status != "interrupted" for step in own)
     for action in [*script, FINAL_ANSWER][done:]:
         await environment.execute(action)
+
+
+def _reproduce(environment: Environment, command: str) -> list[Action]:
+    """Leaves the program that makes the submission again, in runs that are rebuilt."""
+    task, run = environment.task, environment.run
+    if task.spec.rebuild.command is None or read_record(run).disclosure.protocol != REBUILD:
+        return []
+    return [_write(REPRODUCE, f"set -e\n{command}\n".encode())]
 
 
 def _write(name: str, contents: bytes) -> Action:

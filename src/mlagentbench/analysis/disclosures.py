@@ -26,6 +26,8 @@ class Fact:
     value: Callable[[RunRecord], str]
     limits_trust: Callable[[RunRecord], bool] = lambda _: False
     of_task: bool = False
+    of_draw: bool = False
+    """Compared only between runs of one task on one draw."""
 
     def in_doubt(self, run: RunRecord) -> bool:
         return self.limits_trust(run) or self.value(run) == UNKNOWN
@@ -81,6 +83,13 @@ def _draw(run: RunRecord) -> str:
     if _is_public(run):
         return "public: for development, no claim about capability"
     return run.disclosure.draw or UNKNOWN
+
+
+def _draws(run: RunRecord) -> str:
+    """What was asked for: one draw, or a range of them."""
+    if run.disclosure.tier == "full":
+        return "none, real data"
+    return run.disclosure.draw_policy or UNKNOWN
 
 
 def _is_public(run: RunRecord) -> bool:
@@ -150,13 +159,27 @@ FACTS = (
         of_task=True,
     ),
     Fact("tier", lambda run: run.disclosure.tier),
+    Fact("profile", lambda run: run.disclosure.profile or "none"),
     Fact("variant", lambda run: run.disclosure.variant),
-    Fact("draw", _draw, _is_public),
-    Fact("data", lambda run: short_hash(run.disclosure.data_hash), of_task=True),
+    Fact("draws", _draws, of_task=True),
+    Fact("draw", _draw, _is_public, of_task=True, of_draw=True),
+    Fact(
+        "data",
+        lambda run: short_hash(run.disclosure.data_hash),
+        of_task=True,
+        of_draw=True,
+    ),
+    Fact("generator", lambda run: short_hash(run.disclosure.generator or "none"), of_task=True),
     Fact(
         "data verified",
         lambda run: "yes" if run.disclosure.data_verified else "no",
         lambda run: not run.disclosure.data_verified,
+    ),
+    Fact(
+        "differences from the official data",
+        lambda run: "; ".join(run.disclosure.data_differences) or "none known",
+        lambda run: bool(run.disclosure.data_differences),
+        of_task=True,
     ),
     Fact("agent", lambda run: run.disclosure.agent),
     Fact("settings", lambda run: _pairs(run.disclosure.agent_settings) or "default"),
@@ -197,6 +220,7 @@ FACTS = (
     ),
     Fact("feedback", lambda run: run.disclosure.feedback),
     Fact("protocol", lambda run: run.disclosure.protocol),
+    Fact("fresh draws", lambda run: str(run.disclosure.rebuild_draws or "none")),
     Fact(
         "human help",
         lambda run: "available" if run.disclosure.interactive else "none",

@@ -11,6 +11,7 @@ from mlagentbench.cli.generated_options import GeneratedOption
 from mlagentbench.errors import UsageError
 
 TierName = Literal["mini", "full"]
+ProfileName = Literal["cpu", "gpu"]
 
 BUDGET_PANEL = "Budget of each run"
 MODELS_PANEL = "Models"
@@ -53,6 +54,14 @@ DrawOption = Annotated[
         "--draw",
         metavar="DRAW",
         help="Generated data: public (for development), secret, any label, or a range N..M.",
+    ),
+]
+ProfileOption = Annotated[
+    ProfileName | None,
+    typer.Option(
+        "--profile",
+        metavar="PROFILE",
+        help="Hardware that the full tier's limits assume: cpu (default), or gpu: one CUDA GPU.",
     ),
 ]
 ToolOption = Annotated[

@@ -30,6 +30,10 @@ Judge = Annotated[
     str | None,
     typer.Option("--judge", metavar="MODEL", help="Let this model judge each run as well."),
 ]
+Publish = Annotated[
+    bool,
+    typer.Option("--publish", help="Refuse runs on the public draw and on unverified data."),
+]
 Bundle = Annotated[
     bool, typer.Option("--bundle", rich_help_panel=FILES_PANEL, help="Inspect's log viewer.")
 ]
@@ -51,6 +55,7 @@ def report(
     primary: Primary = None,
     judge: Judge = None,
     model_argument: ModelArguments = None,
+    publish: Publish = False,
     json_output: JsonOption = False,
     bundle: Bundle = False,
 ) -> None:
@@ -61,6 +66,7 @@ def report(
     Examples:
       mlagentbench report results
       mlagentbench report results older-results --to site --csv --latex
+      mlagentbench report results --publish
     """
     from mlagentbench.terminal import say
 
@@ -74,6 +80,7 @@ def report(
         primary=primary,
         formats=frozenset(name for name, wanted in generated_values(context).items() if wanted),
         bundle=bundle,
+        publish=publish,
     )
     if judge is not None:
         _judge_runs(directories, judge, model_argument or [])

@@ -16,6 +16,7 @@ from mlagentbench.cli.options import (
     ModelArguments,
     OutOption,
     Prices,
+    ProfileOption,
     RoleOption,
     SuiteOption,
     TierOption,
@@ -65,11 +66,21 @@ FeedbackOption = Annotated[
     ),
 ]
 ProtocolOption = Annotated[
-    Literal["standard", "paper"] | None,
+    Literal["standard", "paper", "rebuild"] | None,
     typer.Option(
         "--protocol",
         metavar="NAME",
-        help="standard (default); or paper: 8 runs, 50 actions or 5 h, its rule and actions.",
+        help="standard (default); paper: 8 runs, 50 actions or 5 h, its rule and actions; or "
+        "rebuild: the submission is made again, and graded, on fresh draws.",
+    ),
+]
+RebuildDrawsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--rebuild-draws",
+        metavar="N",
+        min=1,
+        help="Fresh draws of --protocol rebuild (default 3).",
     ),
 ]
 PrimaryOption = Annotated[
@@ -172,6 +183,7 @@ def run(
     tasks: TasksOption = "",
     suite: SuiteOption = None,
     tier: TierOption = "mini",
+    profile: ProfileOption = None,
     variant: VariantOption = "original",
     draw: DrawOption = "public",
     runs: RunsOption = None,
@@ -180,6 +192,7 @@ def run(
     gpus: GpusOption = None,
     feedback: FeedbackOption = "none",
     protocol: ProtocolOption = None,
+    rebuild_draws: RebuildDrawsOption = None,
     primary: PrimaryOption = None,
     interactive: InteractiveOption = False,
     record: RecordOption = None,

@@ -9,6 +9,7 @@ from mlagentbench.report.collect_runs import collect
 from mlagentbench.runs.results import SuiteOutcome
 from mlagentbench.statistics.cells import CellStatistics, cell_statistics
 from mlagentbench.statistics.variants import variant_differences
+from mlagentbench.tasks.stored_measurements import how_to_measure
 from mlagentbench.terminal import Terminal, print_json, text_block
 from mlagentbench.untrusted_text import shown_path, this_command
 
@@ -95,14 +96,14 @@ def _print_table(outcome: SuiteOutcome, lines: Sequence[CellStatistics], console
     console.print(text_block(LEGEND, "dim"))
     print_differences(console, variant_differences(outcome.results))
     unmeasured = {
-        (line.task_path, line.key.conditions.tier)
-        for line in lines
+        (how_to_measure(line.task_path, conditions.tier, conditions.profile), conditions.tier)
+        for line, conditions in ((line, line.key.conditions) for line in lines)
         if line.counted > line.success.n
     }
-    for task, tier in sorted(unmeasured):
+    for command, tier in sorted(unmeasured):
         console.print()
         console.print(
-            f"to measure floor and bar: mlagentbench tasks measure {task} --tier {tier}; "
+            f"to measure floor and bar: {command}; "
             f"then: mlagentbench runs regrade {shown_path(outcome.out)}/runs/*/{tier}/*/*/*",
             soft_wrap=True,
         )

@@ -46,16 +46,17 @@ def print_tables(
 
 def _data_set(line: CellStatistics) -> tuple[str, str, str]:
     conditions = line.key.conditions
-    return line.key.task, conditions.tier, conditions.data_hash
+    return line.key.task, line.data_description, conditions.data
 
 
 def _print_heading(console: Terminal, lines: Sequence[CellStatistics]) -> None:
     line = next((one for one in lines if one.counted), lines[0])
     measured = "floor and bar not measured on this data" if line.counted else "not graded"
     if line.floor is not None:
+        of_draws = f" (means over {len(line.draws)} draws)" if len(line.draws) > 1 else ""
         measured = (
             f"floor {number_text(line.floor)}, bar {number_text(line.bar)}, "
-            f"reference {number_text(line.reference)}"
+            f"reference {number_text(line.reference)}{of_draws}"
         )
     metric = f"{line.metric}, {line.better} is better"
     console.print(line.key.task, style="bold", end="")

@@ -32,6 +32,8 @@ RENAMED = {
     "version": "--version",
 }
 """Commands of earlier versions, and what to run instead."""
+RENAMED_OPTIONS = {"--mini-seed": "--draw"}
+"""Options of earlier versions, by their names now."""
 
 
 def _without_types(params: list[Any]) -> list[Any]:
@@ -49,6 +51,14 @@ class Verb(TyperCommand):
 
     def get_params(self, ctx: Any) -> Any:
         return _without_types(insert_params(super().get_params(ctx), self._generated))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        for word in args:
+            option = word.partition("=")[0]
+            if option in RENAMED_OPTIONS:
+                see = f"see: {ctx.command_path} --help"
+                raise UsageError(f"`{option}` is now `{RENAMED_OPTIONS[option]}` ({see})")
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         take_generated_values(ctx, self._generated)

@@ -44,6 +44,7 @@ from mlagentbench.environment.actions.repl import Repl
 from mlagentbench.environment.actions.submission import SubmissionCheck
 from mlagentbench.environment.ask_models import Models
 from mlagentbench.environment.feedback import explanation
+from mlagentbench.environment.rehearsal import rebuild_explanation
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.environment.workspace import PathRefused, workspace_of
 from mlagentbench.errors import ActionError, RunEnded, RunFailed
@@ -111,9 +112,13 @@ class Environment:
         self.workspace = workspace_of(task, run, data, setup.feedback)
         self.snapshots = Snapshots(self.store, run.work, skip=self.workspace.protected)
         self.problem = task.problem
-        """The task's problem, and how to get feedback if there is any."""
+        """The task's problem, how to get feedback if there is any, and how it is rebuilt if so."""
         if setup.feedback is not None:
             self.problem += f"\n{explanation(task, setup.feedback)}"
+        if setup.rehearsal is not None:
+            self.problem += f"\n{rebuild_explanation(task, setup.rehearsal)}"
+        self.rebuilt_by = None if setup.rehearsal is None else setup.rehearsal.command
+        """The command that makes the submission again; None unless a program is asked for."""
         self._context = ActionContext(
             task=task,
             workspace=self.workspace,
@@ -122,7 +127,14 @@ class Environment:
             snapshots=self.snapshots,
             repl=self._repl(),
             submission=SubmissionCheck(
-                task, setup.python_env, call_task, data, self.workspace.public, setup.feedback
+                task,
+                setup.python_env,
+                call_task,
+                data,
+                self.workspace.public,
+                setup.feedback,
+                setup.rehearsal,
+                setup.seed,
             ),
             on_output=self.take_output,
             models=self.models,

@@ -22,6 +22,7 @@ from mlagentbench.sandbox.sandbox_registry import default_sandbox, tasks_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import require_prepared
 from mlagentbench.tasks.python_env.env import require_python_env
+from mlagentbench.tasks.spec import profile_of
 from mlagentbench.tasks.task import Task, load_task
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ async def open_by_hand(
 ) -> AsyncIterator[Environment]:
     """A run of a prepared task, started or resumed below `out`, in the default sandbox."""
     task = task if isinstance(task, Task) else load_task(task)
+    if task.profile is None:
+        task = task.on_profile(profile_of(tier, None))
     data = require_prepared(task, tier)
     provider = tasks_sandbox(default_sandbox())
     python_env = require_python_env(task, provider.python_envs(None))

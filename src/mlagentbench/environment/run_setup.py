@@ -8,6 +8,7 @@ from mlagentbench.environment.actions.action import ActionSpec, AskPerson
 from mlagentbench.environment.actions.action_sets import STANDARD_ACTIONS
 from mlagentbench.environment.budget import Budget
 from mlagentbench.environment.feedback import Feedback
+from mlagentbench.environment.rehearsal import Rehearsal
 from mlagentbench.program_services.services import ProgramServices
 from mlagentbench.runs.directory import HeldRun
 from mlagentbench.tasks.data.preparation import PreparedData
@@ -30,6 +31,8 @@ class RunSetup:
     seed: int
     actions: Sequence[ActionSpec] = STANDARD_ACTIONS
     feedback: Feedback | None = None
+    rehearsal: Rehearsal | None = None
+    """Set under --protocol rebuild."""
     models: "Mapping[str, str | Model] | None" = None
     """The models of roles that Inspect has not bound; outside of Inspect, of all roles."""
     services: ProgramServices | None = None

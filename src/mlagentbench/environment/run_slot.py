@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from mlagentbench.errors import RunFailed
+from mlagentbench.machine.allocation import GpusAsked
 from mlagentbench.machine.ledger import Need, Slot
 from mlagentbench.machine.slots import HeldSlot, take_slot, use_slot
-from mlagentbench.numeric.number_format import counted
 
 
 class RunSlots:
@@ -54,9 +54,8 @@ class RunSlots:
             self.release(sample)
 
 
-def require_gpus(slot: Slot | None, asked: int | None) -> None:
+def require_gpus(slot: Slot | None, asked: GpusAsked | None) -> None:
     """RunFailed if a run has fewer GPUs than a person asked for."""
-    gpus = () if slot is None else slot.gpus
-    if asked is not None and len(gpus) < asked:
-        there = counted(len(gpus), "GPU")
-        raise RunFailed("harness", f"--gpus {asked}: there are {there} here; ask for fewer")
+    there = 0 if slot is None else len(slot.gpus)
+    if asked is not None and there < asked.count:
+        raise RunFailed("harness", asked.refusal(there))

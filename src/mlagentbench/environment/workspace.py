@@ -152,13 +152,20 @@ def sandbox_spec(
     feedback: Feedback | None = None,
 ) -> SandboxSpec:
     """The specification of the sandbox of a run."""
+    return workspace_spec(workspace_of(task, run, data, feedback), python_env, seed)
+
+
+def workspace_spec(workspace: Workspace, python_env: PythonEnv, seed: int) -> SandboxSpec:
+    """The specification of a sandbox for any workspace of a task."""
+    task = workspace.task
     resources = task.spec.resources
     return SandboxSpec(
-        workspace=run.work,
+        workspace=workspace.directory,
         python_env=python_env.directory,
-        binds=workspace_of(task, run, data, feedback).binds(),
+        binds=workspace.binds(),
         env={
             "MLAGENTBENCH_SEED": str(seed),
+            **({} if task.profile is None else {"MLAGENTBENCH_PROFILE": task.profile}),
             **service_variables(task),
         },
         limits=Limits(

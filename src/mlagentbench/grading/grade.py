@@ -48,7 +48,7 @@ from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.known_good import hold_accountable
 from mlagentbench.tasks.data.preparation import PreparedData, find_prepared, prepared_with_hash
 from mlagentbench.tasks.python_env.env import PythonEnv, require_python_env
-from mlagentbench.tasks.stored_measurements import stored_measurements
+from mlagentbench.tasks.stored_measurements import how_to_measure, stored_measurements
 from mlagentbench.tasks.task import Task, load_task
 
 GRADING_TIMEOUT = 1800.0
@@ -86,9 +86,18 @@ async def grade_run(
 
     The caller holds the run.
     """
+    grade = await score_run(run, step, announce)
+    append_grade(run, grade)
+    return grade
+
+
+async def score_run(
+    run: RunDirectory, step: int | None = None, announce: Announce = _in_silence
+) -> GradeRecord:
+    """The grade of a run as it was after `step` (default: its last), which is not written."""
     record = read_record(run)
-    task = load_task(record.task_path)
     facts = record.disclosure
+    task = load_task(record.task_path, facts.profile)
     data = data_of(run, record, task)
     envs = tasks_sandbox(facts.sandbox).python_envs(facts.image)
     python_env = require_python_env(task, envs)
@@ -114,25 +123,28 @@ async def grade_run(
         scored = _imported_score(run, scored, has_submission)
     measured = stored_measurements(task, facts.tier, data.hash, tool)
     comparison = compare_with_bar(task.spec.metric, measured, scored.score)
-    grade = GradeRecord(
+    if measured is None:
+        again = how_to_measure(task.address, facts.tier, task.profile)
+        reason = f"{comparison.success_reason}; run: {again}"
+        comparison = comparison.model_copy(update={"success_reason": reason})
+    return GradeRecord(
         step=number,
         valid=scored.score is not None,
         seconds=round(time.monotonic() - started, 3),
         **scored.model_dump(),
         **comparison.model_dump(),
     )
-    _append(run, grade)
-    return grade
 
 
 def repeat_grade(run: RunDirectory, grade: GradeRecord, step: int) -> GradeRecord:
     """Append the same grade for another step, whose submission has the same contents."""
     repeated = grade.model_copy(update={"step": step, "seconds": 0.0})
-    _append(run, repeated)
+    append_grade(run, repeated)
     return repeated
 
 
-def _append(run: RunDirectory, grade: GradeRecord) -> None:
+def append_grade(run: RunDirectory, grade: GradeRecord) -> None:
+    """Write a grade of a run that the caller holds."""
     append_line(run.grades, grade.model_dump_json().encode(), run.journal, run.lease)
     run.failure.unlink(missing_ok=True)
 
@@ -147,7 +159,7 @@ def data_of(run: RunDirectory, record: RunRecord, task: Task) -> PreparedData:
             f"{run.path}: was run on version {facts.task_version} of {task.id}, but version "
             f"{task.spec.version} is installed; grade it with the MLAgentBench that ran it"
         )
-    return prepared_with_hash(task, facts.tier, facts.data_hash)
+    return prepared_with_hash(task, facts.tier, facts.data_hash, facts.draw)
 
 
 def _data_for_imported(run: RunDirectory, task: Task) -> PreparedData:

@@ -21,11 +21,13 @@ from mlagentbench.grading.success import (
     compare_with_bar,
     exceeds_ceiling,
     floor_of,
+    noise_of,
     on_scale,
+    pooled_noise,
+    spread_on_scale,
 )
-from mlagentbench.numeric.intervals import noise_factor
 from mlagentbench.numeric.number_format import percent_text
-from mlagentbench.records import Record, Tier
+from mlagentbench.records import Profile, Record, Tier
 from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, StarterMeasurements
 
 MAX_SPREAD = 0.10
@@ -48,6 +50,7 @@ class MeasuredTask(Record):
 
     task: str
     tier: Tier
+    profile: Profile | None = None
     metric: Metric
     measured: Measured
     stored_in: Path
@@ -62,8 +65,12 @@ def measurements_from(
     ceiling: float | None,
     tool: str | None = None,
     data_bytes: int | None = None,
+    public: Measured | None = None,
 ) -> Measured:
-    """The measurements of these runs; RunFailed when the solution does not beat the floor."""
+    """The measurements of these runs; RunFailed when the solution does not beat the floor.
+
+    On a draw, the starter's noise is pooled with that of the `public` draw.
+    """
     starter_scores = [run.score for run in starter]
     reference_mean = statistics.fmean(run.score for run in reference)
     floor = metric.best([statistics.fmean(starter_scores), *trivial.values()])
@@ -73,6 +80,8 @@ def measurements_from(
             f"the solution's mean score {reference_mean:.6g} is not better than the floor "
             f"{floor:.6g}, so there is no bar; improve the solution",
         )
+    noise = None if public is None else pooled_noise(metric, starter_scores, public)
+    trivial_scores = list(trivial.values())
     measured = Measured(
         data=data_hash,
         bytes=data_bytes,
@@ -81,7 +90,8 @@ def measurements_from(
             **_summary(starter), runs=len(starter), deterministic=len(set(starter_scores)) == 1
         ),
         reference=ReferenceMeasurements(**_summary(reference), runs=len(reference), source="ours"),
-        bar=_rounded(bar_of(metric, starter_scores, list(trivial.values()), reference_mean)),
+        noise=noise,
+        bar=_rounded(bar_of(metric, starter_scores, trivial_scores, reference_mean, noise)),
         ceiling=None if ceiling is None else _rounded(ceiling),
         tool=tool,
     )
@@ -110,14 +120,10 @@ def _rounded(value: float) -> float:
     return float(f"{value:.10g}")
 
 
-def spread_on_scale(metric: Metric, starter: StarterMeasurements) -> float:
-    """The starter's standard deviation on the task's scale (log: relative to its mean)."""
-    return starter.std / starter.mean if metric.scale == "log" else starter.std
-
-
 def noise_above_floor(metric: Metric, measured: Measured) -> float:
     """How far above the floor, on the task's scale, a run of the starter gets by luck alone."""
-    return noise_factor(measured.starter.runs) * spread_on_scale(metric, measured.starter)
+    starter = measured.starter
+    return noise_of(starter.runs, spread_on_scale(metric, starter), measured.noise)
 
 
 def concerns(metric: Metric, tier: Tier, measured: Measured) -> list[str]:

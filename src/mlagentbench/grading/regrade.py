@@ -1,15 +1,18 @@
-"""Grade runs again, also as they were after earlier steps."""
+"""Grade runs again, also as they were after earlier steps.
+
+Under --protocol rebuild, the last step is rebuilt; earlier steps are graded as they were submitted.
+"""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import write_atomically
-from mlagentbench.grading.grade import grade_run, repeat_grade, snapshot_after
-from mlagentbench.records import GradeRecord, Record, Step
-from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.grading.grade import Announce, grade_run, repeat_grade, snapshot_after
+from mlagentbench.records import REBUILD, GradeRecord, Record, Step
+from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.hash_chain import require_chain
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.lease import RunHeld
@@ -19,6 +22,9 @@ from mlagentbench.runs.results import find_run, read_grades, read_record
 from mlagentbench.tasks.task import load_task
 
 CHANGED = "changed"
+
+GradeStep = Callable[[HeldRun, int, Announce], Awaitable[GradeRecord]]
+"""Grades a run that is held as it was after a step, and appends the grade."""
 
 
 class Regraded(Record):
@@ -30,7 +36,7 @@ class Regraded(Record):
 
 
 def score_runs(
-    paths: Sequence[Path], steps: str, announce: Callable[[str], None]
+    paths: Sequence[Path], steps: str, announce: Announce, grade: GradeStep = grade_run
 ) -> list[Regraded]:
     """Grade each run at the given steps, after checking all paths and steps.
 
@@ -39,17 +45,17 @@ def score_runs(
     runs = list(map(find_run, paths))
     for run in runs if steps != CHANGED else ():
         selected_steps(run, steps)
-    return [_score(run, steps, announce) for run in runs]
+    return [_score(run, steps, announce, grade) for run in runs]
 
 
-def _score(run: RunDirectory, steps: str, announce: Callable[[str], None]) -> Regraded:
+def _score(run: RunDirectory, steps: str, announce: Announce, grade: GradeStep) -> Regraded:
     grades: list[GradeRecord] = []
     failure = None
     try:
-        with run.hold(announce) as run:
+        with run.hold(announce) as held:
             require_chain(run.journal, run.appended_files)
-            for grade in _grade_steps(run, selected_steps(run, steps), announce):
-                grades.append(grade)
+            for one in _grade_steps(held, selected_steps(run, steps), announce, grade):
+                grades.append(one)
             run.failure.unlink(missing_ok=True)
     except RunHeld as held:
         failure = str(held)
@@ -62,40 +68,46 @@ def _score(run: RunDirectory, steps: str, announce: Callable[[str], None]) -> Re
     return Regraded(run=str(run.path), grades=tuple(grades), failure=failure)
 
 
-def grade_changes(run: RunDirectory, announce: Callable[[str], None]) -> None:
+def grade_changes(run: RunDirectory, announce: Announce) -> None:
     """Grade every step that changed the submission, unless it was graded before."""
     graded = {grade.step for grade in read_grades(run)}
-    with run.hold(announce) as run:
+    with run.hold(announce) as held:
         changed = [number for number in selected_steps(run, CHANGED) if number not in graded]
-        for _ in _grade_steps(run, changed, announce):
+        for _ in _grade_steps(held, changed, announce, grade_run):
             pass
 
 
 def _grade_steps(
-    run: RunDirectory, numbers: Sequence[int], announce: Callable[[str], None]
+    run: HeldRun, numbers: Sequence[int], announce: Announce, grade: GradeStep
 ) -> Iterator[GradeRecord]:
     """Grade steps in turn; one grade serves all steps whose submissions are equal.
 
     A program that is run to be graded need not score the same twice, so it is run for every step.
+    What is rebuilt is more than the submission, so it is rebuilt in any case.
     """
     record, history = read_record(run), read_journal(run.journal)
     spec, store = load_task(record.task_path).spec, ObjectStore(run.objects)
     is_data = spec.kind in ("predictions", "artefact") and spec.collect is None
+    rebuilt = len(history.steps) if record.disclosure.protocol == REBUILD else None
     known: dict[Entry | None, GradeRecord] = {}
     for number in numbers:
         _, snapshot = snapshot_after(run, history, number)
         submission = entry_at(store, snapshot, spec.submission.path)
-        if is_data and submission in known:
+        if is_data and submission in known and number != rebuilt:
             announce(f"{run.shown_name}: step {number} has a submission that was just graded")
-            grade = repeat_grade(run, known[submission], number)
-        else:
-            announce(f"grading {run.shown_name} after step {number}")
-            tell = partial(_tell, announce, run)
-            grade = known[submission] = asyncio.run(grade_run(run, number, tell))
-        yield grade
+            yield repeat_grade(run, known[submission], number)
+            continue
+        announce(f"grading {run.shown_name} after step {number}")
+        tell = partial(_tell, announce, run)
+        known[submission] = asyncio.run(_awaited(grade(run, number, tell)))
+        yield known[submission]
 
 
-def _tell(announce: Callable[[str], None], run: RunDirectory, text: str) -> None:
+async def _awaited(grading: Awaitable[GradeRecord]) -> GradeRecord:
+    return await grading
+
+
+def _tell(announce: Announce, run: RunDirectory, text: str) -> None:
     announce(f"{run.shown_name}: {text}")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mlagentbench.numeric.intervals import noise_factor
 from mlagentbench.records import BarComparison
-from mlagentbench.tasks.spec import Measured, Metric
+from mlagentbench.tasks.spec import Measured, Metric, PooledNoise, StarterMeasurements
 
 SUCCESS_AT = 0.5
 """The least normalised score of a successful run."""
@@ -48,14 +48,45 @@ def normalised(metric: Metric, score: float, floor: float, reference: float) -> 
 
 
 def bar_of(
-    metric: Metric, starter_scores: Sequence[float], trivial: Sequence[float], reference: float
+    metric: Metric,
+    starter_scores: Sequence[float],
+    trivial: Sequence[float],
+    reference: float,
+    pooled: PooledNoise | None = None,
 ) -> float:
     """The lowest score of a success: halfway to the reference, and above the starter's noise."""
     floor = metric.best([statistics.fmean(starter_scores), *trivial])
     bottom, top = on_scale(metric, floor), on_scale(metric, reference)
     spread = statistics.stdev(on_scale(metric, score) for score in starter_scores)
-    noise = noise_factor(len(starter_scores)) * spread
+    noise = noise_of(len(starter_scores), spread, pooled)
     return from_scale(metric, bottom + max(SUCCESS_AT * (top - bottom), noise))
+
+
+def noise_of(runs: int, spread: float, pooled: PooledNoise | None) -> float:
+    """How far above the mean of its runs the starter gets by luck alone, on the metric's scale."""
+    if pooled is None:
+        return noise_factor(runs) * spread
+    return noise_factor(runs, degrees=pooled.degrees) * pooled.std
+
+
+def pooled_noise(metric: Metric, starter_scores: Sequence[float], public: Measured) -> PooledNoise:
+    """The starter's noise on a draw, pooled with its noise on the public draw.
+
+    The variances on the metric's scale are weighted by their degrees of freedom.
+    """
+    own, shipped = len(starter_scores) - 1, public.starter.runs - 1
+    values = [on_scale(metric, score) for score in starter_scores]
+    variance = statistics.variance(values) if own else 0.0
+    spread = spread_on_scale(metric, public.starter)
+    total = own * variance + shipped * spread**2
+    return PooledNoise(
+        std=math.sqrt(total / (own + shipped)), degrees=own + shipped, pooled_with=public.data
+    )
+
+
+def spread_on_scale(metric: Metric, starter: StarterMeasurements) -> float:
+    """The starter's standard deviation on the task's scale (log: relative to its mean)."""
+    return starter.std / starter.mean if metric.scale == "log" else starter.std
 
 
 def compare_with_bar(

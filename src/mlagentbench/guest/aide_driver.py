@@ -6,11 +6,13 @@ AIDE decides and asks as it does by itself. This program adds to its loop:
 - a script that leaves no submission has failed, and its output says so;
 - the task, not the review, says whether a higher or a lower metric is better;
 - an unusable reply or a dying script ends a step, not the run;
-- the tree is kept in the workspace, and AIDE resumes it when it is started again.
+- the tree is kept in the workspace, and AIDE resumes it when it is started again;
+- where a program is asked for that makes the submission again, it is one that runs the best script.
 """
 
 import os
 import random
+import shlex
 import shutil
 import sys
 import traceback
@@ -29,6 +31,17 @@ AIDE_FOLDER = WORKSPACE / "aide"
 TREE = AIDE_FOLDER / "tree.json"
 SUBMISSION = os.environ["MLAGENTBENCH_SUBMISSION"]
 MAXIMIZE = os.environ["MLAGENTBENCH_BETTER"] == "higher"
+PROGRAM = os.environ.get("MLAGENTBENCH_PROGRAM")
+PROGRAM_TEXT = """set -e
+rm -rf again
+mkdir -p again/input "again/working/$(dirname {submission})" "$(dirname {submission})"
+for entry in *; do
+    [ "$entry" = again ] || [ "$entry" = aide ] || ln -s "../../$entry" "again/input/$entry"
+done
+(cd again && PYTHONPATH=. python ../aide/best_solution.py)
+rm -rf {submission}
+cp -r again/working/{submission} {submission}
+"""
 
 
 def main() -> None:
@@ -91,6 +104,9 @@ class Search:
         if self.journal.get_best_node() is node:
             copy(self.written, WORKSPACE / SUBMISSION)
             (AIDE_FOLDER / "best_solution.py").write_text(node.code, encoding="utf-8")
+            if PROGRAM is not None:
+                text = PROGRAM_TEXT.format(submission=shlex.quote(SUBMISSION))
+                (WORKSPACE / PROGRAM).write_text(text, encoding="utf-8")
         serialize.dump_json(self.journal, TREE)
         said = f"{node.term_out}\nAIDE: node {node.step}, {node.stage_name}: {node.metric}\n"
         sys.stdout.write(said)

@@ -53,6 +53,26 @@ class Grade:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+class Differences(list[str]):
+    """What check_raw() returns: every difference of raw files from the official data."""
+
+    def expect(self, what: str, found: object, expected: object) -> None:
+        """Note a value that is not the official one."""
+        if found != expected:
+            self.append(f"{what}: {_as_text(found)}, expected {_as_text(expected)}")
+
+    def expect_between(self, what: str, found: float, least: float, most: float) -> None:
+        """Note a value outside of the range that the official data are in."""
+        if not least <= found <= most:
+            span = f"{_as_text(least)} to {_as_text(most)}"
+            self.append(f"{what}: {_as_text(found)}, expected {span}")
+
+
+def _as_text(value: object) -> str:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{value:,}" if is_number else str(value)
+
+
 def read_table(
     path: Path, columns: Sequence[str], expected_rows: int | None = None
 ) -> dict[str, list[str]]:

@@ -63,7 +63,6 @@ from mlagentbench.runs.objects.snapshot_trees import verify_snapshot
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.runs.results import SuiteOutcome, find_run, read_record
 from mlagentbench.tasks.draws import PUBLIC
-from mlagentbench.tasks.task import load_task
 from mlagentbench.terminal import Terminal
 
 
@@ -169,7 +168,7 @@ def _require_budget(
 ) -> None:
     """A UsageError when the shared part has used up a limit of the branch."""
     [cell] = request.cells
-    limits = request.settings.limits(load_task(cell.task).spec)
+    limits = request.settings.limits(request.settings.task(cell.task).spec)
     if (ended := limits.used_up(History(shared).usage)) is not None:
         raise UsageError(
             f"--step {step}: the first steps of {parent.path} used all of its limit on "

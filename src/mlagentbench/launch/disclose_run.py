@@ -63,6 +63,7 @@ def disclose_run(
         image=SANDBOXES[settings.sandbox].base_image(settings.image),
         feedback=settings.feedback,
         protocol=settings.protocol,
+        rebuild_draws=settings.fresh_draws,
         draw_policy=ready.data.draw if is_secret(settings.draw) else settings.draw,
         interactive=settings.interactive,
         gpus=settings.gpus,

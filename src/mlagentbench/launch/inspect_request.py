@@ -21,7 +21,6 @@ from mlagentbench.runs.record import new_record, place_of
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.draws import draw_of
 from mlagentbench.tasks.make_ready import make_ready
-from mlagentbench.tasks.task import load_task
 
 PACKAGE = "mlagentbench/"
 
@@ -31,7 +30,7 @@ async def request_of_inspect(
 ) -> tuple[RunRequest, Path]:
     """What Inspect's own command asks for in the running sample, and its OUT."""
     log = await _log_being_written()
-    task, agent = load_task(task_path), _agent_of(log)
+    task, agent = settings.task(task_path), _agent_of(log)
     draw = draw_of(settings.draw, epoch)
     ready = await make_ready(
         task,

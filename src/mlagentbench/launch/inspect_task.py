@@ -18,7 +18,7 @@ from mlagentbench.launch.plans.plan import RunRequest
 from mlagentbench.launch.request import RunSettings, read_settings
 from mlagentbench.launch.run_one import RUN_ID, close_run, grade_submission, start_run
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES
-from mlagentbench.tasks.task import load_task, task_folders
+from mlagentbench.tasks.task import task_folders
 from mlagentbench.untrusted_text import one_line
 
 HARD_STOP_GRACE = 1800.0
@@ -62,7 +62,7 @@ def registered_task(name_or_path: str, settings: RunSettings) -> inspect_ai.Task
 
 def samples_of(requests: Sequence[RunRequest]) -> list[Sample]:
     """A sample for each run of one task, which has the id of its request."""
-    task = load_task(requests[0].task)
+    task = requests[0].settings.task(requests[0].task)
     return [
         Sample(id=f"{task.id}-{request.epoch}", input=task.problem, metadata={RUN_ID: request.run})
         for request in requests
@@ -73,7 +73,7 @@ def _build(name_or_path: str, values: dict[str, Any]) -> inspect_ai.Task:
     """The Inspect task, with the baseline as its agent until another is chosen."""
     try:
         settings = read_settings(values, option_of=lambda name: f"-T {name}")
-        task = load_task(name_or_path)
+        task = settings.task(name_or_path)
     except UsageError as error:
         raise prerequisite_error(str(error)) from error
     seconds = settings.limits(task.spec).get("time")

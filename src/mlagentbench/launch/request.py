@@ -12,7 +12,9 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
+    ValidationInfo,
     model_serializer,
+    model_validator,
 )
 
 from mlagentbench.agents.custom_agent import is_file, load_agent
@@ -34,6 +36,7 @@ from mlagentbench.launch.presets.preset import (
     Protocol,
 )
 from mlagentbench.limit_table import LIMITS, BudgetLimits, read_limits
+from mlagentbench.machine.allocation import GpusAsked
 from mlagentbench.machine.ledger import Need
 from mlagentbench.models.model_check import read_prices
 from mlagentbench.models.model_choice import (
@@ -45,17 +48,18 @@ from mlagentbench.models.model_choice import (
 )
 from mlagentbench.models.sharing.plan_limits import PlanLimits, read_shared_limits
 from mlagentbench.program_services.services import with_tool_role
-from mlagentbench.records import Json, Pair, Record, Tier, reason_of
+from mlagentbench.rebuild.fresh_data import FRESH_DRAWS
+from mlagentbench.records import REBUILD, Json, Pair, Profile, Record, Tier, reason_of
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES, default_sandbox
 from mlagentbench.statistics.cell_marks import agent_text
 from mlagentbench.statistics.primary_pair import find_pair, no_such_pair
 from mlagentbench.statistics.reference_rows import REFERENCE_AGENTS
-from mlagentbench.tasks.draws import PUBLIC, DrawPolicy, draw_of
+from mlagentbench.tasks.draws import PUBLIC, DrawPolicy, draw_of, read_policy
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages, PythonEnvs
-from mlagentbench.tasks.spec import TaskSpec
+from mlagentbench.tasks.spec import TaskSpec, profile_of
 from mlagentbench.tasks.suites import Variant, chosen_tasks, in_variants
-from mlagentbench.tasks.task import load_task
+from mlagentbench.tasks.task import Task, load_task
 
 if TYPE_CHECKING:
     from inspect_ai.model import ModelCost
@@ -71,13 +75,23 @@ def _feedback(value: str) -> str:
     return value
 
 
+def _profile(value: Profile | None, info: ValidationInfo) -> Profile | None:
+    return profile_of(info.data["tier"], value) if "tier" in info.data else value
+
+
 class RunSettings(Record):
     """The settings of a run besides task, agent and model."""
 
     tier: Tier = "mini"
+    profile: Annotated[Profile | None, AfterValidator(_profile), Field(validate_default=True)] = (
+        None
+    )
+    """The hardware profile of the full tier, cpu by default; None in other tiers."""
     draw: DrawPolicy = PUBLIC
     feedback: Annotated[str, AfterValidator(_feedback)] = "none"
     protocol: Protocol = "standard"
+    rebuild_draws: Annotated[int | None, Field(ge=1)] = None
+    """The fresh draws of --protocol rebuild, if not the default number."""
     sandbox: Annotated[str, AfterValidator(_sandbox)] = Field(default_factory=default_sandbox)
     image: str | None = None
     """The base image of the sandbox; None for its default, or if it uses none."""
@@ -88,6 +102,17 @@ class RunSettings(Record):
     interactive: bool = False
     primary: Pair | None = None
     """The comparison that the runs are made for."""
+
+    @model_validator(mode="after")
+    def _rebuilds(self) -> "RunSettings":
+        if self.rebuild_draws is not None and self.protocol != REBUILD:
+            raise ValueError("the number of fresh draws needs --protocol rebuild")
+        return self
+
+    @property
+    def fresh_draws(self) -> int | None:
+        """How many fresh draws submissions are rebuilt on; None if they are not rebuilt."""
+        return (self.rebuild_draws or FRESH_DRAWS) if self.protocol == REBUILD else None
 
     @model_serializer(mode="wrap")
     def _with_sandbox(self, rest: SerializerFunctionWrapHandler) -> dict[str, Json]:
@@ -100,6 +125,16 @@ class RunSettings(Record):
         steps = PAPER_STEPS if paper else spec.limits.steps
         seconds = PAPER_SECONDS if paper else spec.limits.time
         return BudgetLimits(steps=steps, time=seconds).with_amounts(self.budget)
+
+    def task(self, name: str) -> Task:
+        """A task as such runs have it: with the limits of its profile."""
+        return load_task(name, self.profile)
+
+    def gpus_asked(self, task: Task) -> GpusAsked | None:
+        """The GPUs that a run must not go without."""
+        if self.gpus is None:
+            return task.gpus_of_profile()
+        return GpusAsked(count=self.gpus, option=f"--gpus {self.gpus}", instead="ask for fewer")
 
     def need(self, spec: TaskSpec) -> Need:
         """The cores, memory and GPUs of a run of this task."""
@@ -122,15 +157,18 @@ def read_settings(values: Mapping[str, Json], option_of: Callable[[str], str]) -
     for limit in LIMITS.values():
         asked.pop(limit.setting, None)
     try:
-        return RunSettings.model_validate(asked)
+        settings = RunSettings.model_validate(asked)
     except ValidationError as error:
         first = error.errors()[0]
-        option = option_of(str(first["loc"][0]))
+        option = option_of(str(first["loc"][0]) if first["loc"] else "rebuild_draws")
         if first["type"] == "extra_forbidden":
             limit_settings = (limit.setting for limit in LIMITS.values())
             known = ", ".join((*RunSettings.model_fields, *limit_settings))
             raise UsageError(f"{option}: unknown setting; settings are: {known}") from error
-        raise UsageError(f"{option} {first['input']}: {reason_of(first)}") from error
+        value = first["input"] if first["loc"] else asked.get("rebuild_draws")
+        raise UsageError(f"{option} {value}: {reason_of(first)}") from error
+    read_policy(settings.draw, settings.tier, option_of("draw"))
+    return settings
 
 
 def _absolute(file: str | None) -> str | None:
@@ -399,7 +437,8 @@ def roles_of(request: SuiteRequest, cell: Cell) -> dict[str, str]:
     A role that is not bound has no usage in Inspect's log.
     """
     default = dict.fromkeys(cell.info.roles, cell.model)
-    return with_tool_role(load_task(cell.task), {**default, **request.roles}, cell.model)
+    task = request.settings.task(cell.task)
+    return with_tool_role(task, {**default, **request.roles}, cell.model)
 
 
 def role_choices(request: SuiteRequest, cell: Cell) -> dict[str, ModelChoice]:

@@ -8,6 +8,7 @@ of a custom agent (--agent).
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import get_args
 
 from mlagentbench.agents.custom_agent import load_agent
 from mlagentbench.agents.registry import AGENTS, AgentInfo
@@ -16,6 +17,7 @@ from mlagentbench.grading.regrade import score_runs
 from mlagentbench.launch.engines.engine import DEFAULT_CHOICE, DEFAULT_ENGINE, EngineChoice
 from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.plans.plan import Plan, RunRequest, plan_files, request_of_cell
+from mlagentbench.launch.presets.preset import Protocol
 from mlagentbench.launch.request import (
     AgentChoice,
     Cell,
@@ -29,6 +31,7 @@ from mlagentbench.launch.suite import check_requirements, make_tasks_ready, outc
 from mlagentbench.limit_table import LIMITS, BudgetLimits, read_limits
 from mlagentbench.models.model_choice import choose, parse_arguments, who_answers
 from mlagentbench.models.sharing.outages import forget_outages
+from mlagentbench.rebuild.rebuild_run import grade_step
 from mlagentbench.records import Json, Record, RunRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.hash_chain import require_chain
@@ -119,7 +122,7 @@ def continue_runs(
         ready = [make_tasks_ready(request, console) for request in requests]
         for run, request, tasks in zip(continued, requests, ready, strict=True):
             require_same_data(run, request, tasks)
-        score_runs([run.path for run in runs if _needs_grade(run)], "last", say)
+        score_runs([run.path for run in runs if _needs_grade(run)], "last", say, grade_step)
         plan = Plan(requests=tuple(map(_run_request, continued, requests)))
         if plan.requests:
             shared = _shared_with(out, plan)
@@ -236,15 +239,26 @@ def settings_of(run: RunDirectory, record: RunRecord, raised: BudgetLimits) -> R
     limits = _raised_limits(run, raised)
     return RunSettings(
         tier=facts.tier,
+        profile=facts.profile,
         draw=PUBLIC if facts.draw_policy is None else policy_of(facts.draw_policy),
         feedback=facts.feedback,
-        protocol="paper" if facts.protocol == "paper" else "standard",
+        protocol=_protocol_of(facts.protocol),
+        rebuild_draws=facts.rebuild_draws,
         sandbox=facts.sandbox,
         image=facts.image,
         gpus=facts.gpus,
         interactive=facts.interactive,
         budget=limits,
     )
+
+
+def _protocol_of(name: str) -> Protocol:
+    """The protocol of a run that can be resumed."""
+    protocol: Protocol
+    for protocol in get_args(Protocol):
+        if protocol == name:
+            return protocol
+    return "standard"
 
 
 def _raised_limits(run: RunDirectory, raised: BudgetLimits) -> BudgetLimits:

@@ -24,12 +24,12 @@ from mlagentbench.environment.budget import Budget, working_clock
 from mlagentbench.environment.environment import Environment
 from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.open_run import open_run
+from mlagentbench.environment.rehearsal import prepare_rehearsal
 from mlagentbench.environment.run_context import RunContext
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.environment.run_slot import require_gpus
 from mlagentbench.errors import RunFailed, RunInterrupted, UsageError
 from mlagentbench.fs import write_atomically
-from mlagentbench.grading.grade import grade_run
 from mlagentbench.launch.disclose_run import actions_of, disclose_run
 from mlagentbench.launch.inspect_metrics import (
     mean,
@@ -53,8 +53,10 @@ from mlagentbench.models.sharing.shared_calls import (
     require_not_interrupted,
     use_share,
 )
+from mlagentbench.numeric.number_format import counted, number_text
 from mlagentbench.program_services.services import run_services, tool_model_name
-from mlagentbench.records import GradeRecord, Outcome
+from mlagentbench.rebuild.rebuild_run import grade_step
+from mlagentbench.records import REBUILD, GradeRecord, Outcome
 from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.lease import RunHeld
@@ -64,8 +66,11 @@ from mlagentbench.runs.results import RunResult, read_record, read_run
 from mlagentbench.runs.resumption import goes_on
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES, kill_leftover_sandbox
 from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.task_checks.draw_measurements import ensure_measured
+from mlagentbench.tasks.data.unused_draws import note_user
+from mlagentbench.tasks.draws import is_public
 from mlagentbench.tasks.make_ready import Ready, make_ready
-from mlagentbench.tasks.task import load_task
+from mlagentbench.tasks.python_env.env import require_python_env
 from mlagentbench.untrusted_text import visible, visible_values
 
 RUN_ID = "mlagentbench_run"
@@ -109,6 +114,7 @@ async def _begin(
     with _failure_noted(request.directory(out)):
         ready = await _ready(request)
         found = await to_thread.run_sync(_directory, request, out, ready)
+        note_user(ready.data, found.path)
     state.store.set(RUN_ID, found.relative.as_posix())
     state.store.set(OUT_KEY, str(found.out))
     held = await _hold(found, batch)
@@ -144,7 +150,7 @@ def _is_done_elsewhere(request: RunRequest, batch: Batch) -> bool:
 async def _ready(request: RunRequest) -> Ready:
     settings = request.settings
     return await make_ready(
-        load_task(request.task),
+        settings.task(request.task),
         settings.tier,
         request.draw,
         added=request.agent.added_packages,
@@ -155,7 +161,7 @@ async def _ready(request: RunRequest) -> Ready:
 
 def _directory(request: RunRequest, out: Path, ready: Ready) -> RunDirectory:
     """The run's directory, which is created if it is new."""
-    task = load_task(request.task)
+    task = request.settings.task(request.task)
     if request.resumes:
         return request.directory(out)
     disclosure = disclose_run(
@@ -244,12 +250,33 @@ async def _open(
         with _failure_noted(run):
             if batch.slots.of(sample) is None:  # another process held the run until just now
                 await _take_slot(request, run, batch, sample)
-            require_gpus(batch.slots.of(sample), request.settings.gpus)
+            task = request.settings.task(request.task)
+            require_gpus(batch.slots.of(sample), request.settings.gpus_asked(task))
+            await _measure_draw(request, run, ready, batch)
             setup = await _setup(request, run, ready, limits, batch.live)
             return await open_run(setup, partial(provider.for_run, run))
     except BaseException:
         run.release()
         raise
+
+
+async def _measure_draw(request: RunRequest, run: HeldRun, ready: Ready, batch: Batch) -> None:
+    """Measure the draw of the run, in the run's slot, unless that has been done before.
+
+    The public draw is measured by the task's author, or by `mlagentbench tasks measure`.
+    """
+    if request.settings.tier == "full" or is_public(request.draw):
+        return
+    task = request.settings.task(request.task)
+    tool = tool_model_name(task, model_names(request.roles), request.model.name)
+    python_env = require_python_env(task, request.settings.python_envs())
+    live = batch.live
+    announce = (lambda _text: None) if live is None else partial(live.wait, run)
+    try:
+        await ensure_measured(task, ready.data, python_env, tool, announce)
+    finally:
+        if live is not None:
+            live.leave(run)
 
 
 async def _setup(
@@ -259,9 +286,12 @@ async def _setup(
     limits: BudgetLimits,
     live: LiveProgress | None,
 ) -> RunSetup:
-    task, settings = load_task(request.task), request.settings
+    task, settings = request.settings.task(request.task), request.settings
     calls = settings.feedback_calls()
     feedback = await hold_out(task, *ready, call_task, calls) if calls else None
+    rehearsal = None
+    if settings.protocol == REBUILD:
+        rehearsal = await prepare_rehearsal(task, *ready, call_task, feedback=bool(calls))
     tool = tool_model_name(task, model_names(request.roles), request.model.name)
     budget = Budget(limits, clock=working_clock())
     return RunSetup(
@@ -272,6 +302,7 @@ async def _setup(
         seed=read_record(run).seed,
         actions=actions_of(request.agent, settings),
         feedback=feedback,
+        rehearsal=rehearsal,
         services=run_services(task, tool, ready.data.private, run.asked, budget, run.lease),
         ask_person=_person(settings, live),
     )
@@ -360,7 +391,7 @@ def grade_submission() -> Scorer:
             if batch.live is not None:
                 batch.live.show(run, "grading")
             result = read_run(run)
-            grade = result.grade or await grade_run(run, announce=_announcer(run, batch.live))
+            grade = result.grade or await grade_step(run, None, _announcer(run, batch.live))
         if batch.live is not None:
             batch.live.end(run, grade_text(grade))
         return _as_score(result, grade)
@@ -425,11 +456,13 @@ def _as_score(result: RunResult, grade: GradeRecord) -> Score:
 
 
 def grade_text(grade: GradeRecord) -> str:
-    if grade.score is None:
+    if not grade.valid:
         return f"no score: {grade.reason}"
     success = {True: "success", False: "no success", None: str(grade.success_reason)}[grade.success]
     normalised = "" if grade.normalised is None else f", normalised {grade.normalised:+.2f}"
-    return f"{grade.score:.5g}{normalised}, {success}"
+    if grade.rebuilt is not None:
+        normalised += f" on {counted(len(grade.rebuilt.fresh), 'fresh draw')}"
+    return f"{number_text(grade.score)}{normalised}, {success}"
 
 
 async def close_run(state: TaskState) -> None:

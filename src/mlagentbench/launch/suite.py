@@ -19,7 +19,6 @@ from mlagentbench.launch.request import (
     prices_of,
     roles_of,
 )
-from mlagentbench.machine.allocation import allocation
 from mlagentbench.machine.ledger import require_ledger
 from mlagentbench.models.model_check import require_model
 from mlagentbench.models.model_choice import (
@@ -30,6 +29,7 @@ from mlagentbench.models.sharing.outages import forget_outages
 from mlagentbench.models.sharing.plan_share import plan_share
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.program_services.services import check_services
+from mlagentbench.rebuild.fresh_data import require_fresh_data
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.results import SuiteOutcome, read_run
 from mlagentbench.sandbox.sandbox_registry import (
@@ -39,8 +39,9 @@ from mlagentbench.sandbox.sandbox_registry import (
 )
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.progress import TerminalProgress
+from mlagentbench.tasks.draws import PUBLIC
 from mlagentbench.tasks.make_ready import ensure_ready
-from mlagentbench.tasks.task import Task, load_task
+from mlagentbench.tasks.task import Task
 from mlagentbench.terminal import Terminal
 
 DISK_IS_FULL = 100_000
@@ -108,7 +109,7 @@ def make_tasks_ready(request: SuiteRequest, console: Terminal) -> ReadyTasks:
     with TerminalProgress(console) as progress:
         for name, added, draw in data_needs(request):
             ready[name, added, draw] = ensure_ready(
-                load_task(name),
+                settings.task(name),
                 settings.tier,
                 draw,
                 added=added,
@@ -132,26 +133,31 @@ def check_requirements(request: SuiteRequest, console: Terminal) -> None:
         raise UsageError(f"--interactive: runs of --engine {request.engine.name} cannot ask you")
     if request.engine.kind.at_terminal:  # its runs are executed on this machine
         require_ledger()
-        if request.settings.gpus:
-            _check_gpus(request.settings.gpus)
+        for task in _tasks(request).values():
+            if (gpus := request.settings.gpus_asked(task)) is not None:
+                gpus.require_here()
     for cell in request.cells:
         cell.agent.info.solver(**cell.agent.settings)
         if cell.info.in_sandbox:
             _check_in_sandbox_agent(cell.info.name, request.settings)
-        check_services(load_task(cell.task), roles_of(request, cell), request.settings.sandbox)
+        check_services(
+            request.settings.task(cell.task), roles_of(request, cell), request.settings.sandbox
+        )
     if request.settings.feedback_calls():
         for task in _tasks(request).values():
             require_feedback(task)
+    _check_fresh_data(request)
     prices_of(request)
     require_known_arguments(request.model_arguments, models_of(request))
     for name in sorted(models_of(request)):
         require_model(choose(name, request.model_arguments))
 
 
-def _check_gpus(asked: int) -> None:
-    there = len(allocation().gpus)
-    if there < asked:
-        raise UsageError(f"--gpus {asked}: there are {counted(there, 'GPU')} here; ask for fewer")
+def _check_fresh_data(request: SuiteRequest) -> None:
+    """Submissions of full tiers are rebuilt on splits that must be there before a run begins."""
+    count = request.settings.fresh_draws
+    for task in _tasks(request).values() if count is not None else ():
+        require_fresh_data(task, request.settings.tier, PUBLIC, count or 0)
 
 
 def _check_in_sandbox_agent(agent: str, settings: RunSettings) -> None:
@@ -161,4 +167,4 @@ def _check_in_sandbox_agent(agent: str, settings: RunSettings) -> None:
 
 
 def _tasks(request: SuiteRequest) -> dict[str, Task]:
-    return {cell.task: load_task(cell.task) for cell in request.cells}
+    return {cell.task: request.settings.task(cell.task) for cell in request.cells}

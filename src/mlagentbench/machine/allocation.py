@@ -19,6 +19,7 @@ from pathlib import Path
 
 from mlagentbench.errors import UsageError
 from mlagentbench.machine.gpus import Gpu, usable_gpus
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
 
 NAME = "MLAGENTBENCH_ALLOCATION"
@@ -40,6 +41,23 @@ class Allocation(Record):
     gpus: tuple[Gpu, ...]
     cgroup: str = ""
     """The control group that limits this process to less than the pool; empty if none does."""
+
+
+class GpusAsked(Record):
+    """GPUs that must be there, the option that asks for them, and what to do without them."""
+
+    count: int
+    option: str
+    instead: str
+
+    def require_here(self) -> None:
+        """A UsageError if there are fewer."""
+        there = len(allocation().gpus)
+        if there < self.count:
+            raise UsageError(self.refusal(there))
+
+    def refusal(self, there: int) -> str:
+        return f"{self.option}: there are {counted(there, 'GPU')} here; {self.instead}"
 
 
 class CgroupLimits(Record):

@@ -165,9 +165,10 @@ def _shrunk_ratio(seen: float, as_alike: float, tasks: int) -> float:
     return (tasks * ratio + 1) / (tasks + 1)
 
 
-def noise_factor(n: int, false_alarm: float = 1 / 300) -> float:
+def noise_factor(n: int, false_alarm: float = 1 / 300, degrees: int | None = None) -> float:
     """k(n): a new run of the starter lies more than k(n) standard deviations above the mean of n
-    runs with the probability `false_alarm`."""
-    from scipy.stats import t
+    runs with the probability `false_alarm`.
 
-    return float(t.ppf(1 - false_alarm, n - 1)) * math.sqrt(1 + 1 / n)
+    The standard deviation has n - 1 degrees of freedom, or more if it is pooled with others.
+    """
+    return t_quantile(n - 1 if degrees is None else degrees, 1 - false_alarm) * math.sqrt(1 + 1 / n)

@@ -17,6 +17,7 @@ from mlagentbench.report.cache import cached_comparisons
 from mlagentbench.report.collect_runs import Progress, collect
 from mlagentbench.report.exports.formats import require_formats, write_exports
 from mlagentbench.report.inspect_logs import bundle_logs
+from mlagentbench.report.publishable import require_publishable
 from mlagentbench.report.published_results import published_rows
 from mlagentbench.report.report_data import Collection, ReportData
 from mlagentbench.report.site.build import MANIFEST, build_site
@@ -37,6 +38,8 @@ class ReportRequest(Record):
     primary: str | None = None
     """A pair of agents, as A:B, that is named only now."""
     bundle: bool = False
+    publish: bool = False
+    """Whether to refuse runs that support no claim about capability."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ def write_report(request: ReportRequest, progress: Progress | None = None) -> Wr
     """Collect the runs, compute their statistics, write or update the report."""
     require_formats(request.formats)
     collection = collect(request.directories, progress)
+    if request.publish:
+        require_publishable(collection.summaries)
     to = _report_directory(request.to or _own_directory(collection.outs[0]))
     bundle = bundle_logs(collection.outs, to) if request.bundle else None
     data = report_data(collection, this_command(), bundle, request.primary)

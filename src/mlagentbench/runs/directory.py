@@ -31,6 +31,7 @@ class RunDirectory:
         journal.jsonl              what happened, appended and never rewritten
         output.log                 what commands printed, in order
         grades.jsonl               one GradeRecord per line
+        rebuilds.jsonl             what became of the submission on fresh draws (rebuilds.py)
         judgements.jsonl           one JudgeReport per line
         asked.jsonl                the tool model's replies to the agent's programs
         replies.jsonl              the tool model's replies while the run was graded
@@ -56,6 +57,7 @@ class RunDirectory:
         self.journal = self.path / "journal.jsonl"
         self.output_log = self.path / "output.log"
         self.grades = self.path / "grades.jsonl"
+        self.rebuilds = self.path / "rebuilds.jsonl"
         self.judgements = self.path / "judgements.jsonl"
         self.asked = self.path / "asked.jsonl"
         self.replies = self.path / "replies.jsonl"
@@ -67,7 +69,7 @@ class RunDirectory:
     @property
     def appended_files(self) -> tuple[Path, ...]:
         """All files of chained lines except for the journal; not every run has all of them."""
-        return (self.grades, self.judgements, self.asked, self.replies)
+        return (self.grades, self.rebuilds, self.judgements, self.asked, self.replies)
 
     @property
     def shown_name(self) -> str:

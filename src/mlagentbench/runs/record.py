@@ -4,6 +4,7 @@ import hashlib
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from mlagentbench.fs import create_exclusively
 from mlagentbench.limit_table import BudgetLimits
@@ -33,25 +34,21 @@ def disclose(
     image: str | None = None,
     feedback: str = "none",
     protocol: str = "standard",
+    rebuild_draws: int | None = None,
     draw_policy: str | None = None,
     interactive: bool = False,
     gpus: int | None = None,
     primary: Pair | None = None,
 ) -> Disclosure:
     """Everything that a result of this run will say about where it came from."""
-    is_generated = data.tier != "full"
     return Disclosure(
         task=task.id,
         task_version=task.spec.version,
         metric=task.spec.metric.name,
         better=task.spec.metric.better,
-        data_hash=data.hash,
-        data_verified=data.verified,
-        tier=data.tier,
+        **_data_facts(data, draw_policy),
+        profile=task.profile,
         variant=task.variant,
-        draw=data.draw if is_generated else None,
-        draw_policy=(draw_policy or data.draw) if is_generated else None,
-        generator=data.recipe if is_generated else None,
         agent=agent,
         agent_settings=agent_settings or {},
         model=model,
@@ -69,6 +66,7 @@ def disclose(
         limits=limits.model_dump(),
         feedback=feedback,
         protocol=protocol,
+        rebuild_draws=rebuild_draws,
         interactive=interactive,
         primary=primary,
         python_env=python_env.hash,
@@ -77,6 +75,20 @@ def disclose(
         hardware=hardware(),
         packages=packages(),
     )
+
+
+def _data_facts(data: PreparedData, draw_policy: str | None) -> dict[str, Any]:
+    """What is disclosed of the data."""
+    is_generated = data.tier != "full"
+    return {
+        "data_hash": data.hash,
+        "data_verified": data.verified,
+        "data_differences": data.accepted,
+        "tier": data.tier,
+        "draw": data.draw if is_generated else None,
+        "draw_policy": (draw_policy or data.draw) if is_generated else None,
+        "generator": data.recipe if is_generated else None,
+    }
 
 
 def new_record(task: Task, epoch: int, disclosure: Disclosure) -> RunRecord:
@@ -117,7 +129,9 @@ def settings_hash(facts: Disclosure, branched_from: BranchPoint | None = None) -
         facts.data_hash if facts.generator is None else [facts.generator, facts.draw_policy],
         *([] if facts.recording is None else [facts.recording]),
         *([] if facts.gpus is None else [{"gpus": facts.gpus}]),
+        *([] if facts.profile is None else [{"profile": facts.profile}]),
         *([] if facts.image is None else [f"image {facts.image}"]),
+        *([] if facts.rebuild_draws is None else [f"rebuild {facts.rebuild_draws}"]),
         *(["interactive"] if facts.interactive else []),
         *([] if branched_from is None else [branched_from.model_dump()]),
     )

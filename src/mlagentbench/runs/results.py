@@ -11,11 +11,20 @@ from pydantic import ValidationError
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import parse_json, read_regular
 from mlagentbench.numeric.number_format import counted
-from mlagentbench.records import GradeRecord, Outcome, Record, RunRecord, Usage, first_problem
+from mlagentbench.records import (
+    GradeRecord,
+    Outcome,
+    Rebuilt,
+    Record,
+    RunRecord,
+    Usage,
+    first_problem,
+)
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.hash_chain import accepted_lines, find_faults, payloads, require_format
 from mlagentbench.runs.journal import AnyLine, History, ReplyLine, read_lines
 from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
+from mlagentbench.runs.rebuilds import newest_rebuilt
 
 MAX_RECORD = 16_000_000
 """Bytes of a file that is not appended to."""
@@ -42,6 +51,8 @@ class RunResult(Record):
     grade: GradeRecord | None
     failure: str | None = None
     recorded: RecordedReplies | None = None
+    rebuilt: Rebuilt | None = None
+    """What became of the submission on fresh draws, also if that is not its grade."""
 
 
 class SuiteOutcome(Record):
@@ -140,6 +151,7 @@ class RunFiles:
     history: History
     grades: tuple[GradeRecord, ...]
     failure: str | None
+    rebuilt: Rebuilt | None = None
     texts_lost: str = ""
     torn: bool = False
     """Whether the journal's last line is half written; it is left out."""
@@ -172,6 +184,7 @@ def read_files(run: RunDirectory, *, with_texts: bool = True) -> RunFiles:
         history=history,
         grades=tuple(read_grades(run)),
         failure=_read_failure(run),
+        rebuilt=newest_rebuilt(run.rebuilds),
         texts_lost=texts_lost,
         ignored=accepted_lines(run.journal).ignored,
         torn=bool(lines) and _is_torn(run.journal),
@@ -219,6 +232,7 @@ def result_of(files: RunFiles) -> RunResult:
         grade=files.final_grade,
         failure=files.failure,
         recorded=_recorded(files.history.replies),
+        rebuilt=files.rebuilt,
     )
 
 

@@ -5,12 +5,14 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
+from mlagentbench.analysis.rebuilt_text import fresh_text, with_error
 from mlagentbench.analysis.run_summary import RunSummary
+from mlagentbench.numeric.intervals import standard_error
 from mlagentbench.numeric.number_format import counted, fixed
 from mlagentbench.records import Disclosure, GradeRecord, Json, RunRecord
 from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.sandbox.sandbox_registry import needs_mark
-from mlagentbench.tasks.draws import draws_text
+from mlagentbench.tasks.draws import table_text
 
 
 def agent_text(name: str, settings: dict[str, Json]) -> str:
@@ -39,8 +41,9 @@ def agent_with_model(agent: str, model: str) -> str:
 
 def data_description(facts: Disclosure) -> str:
     """A short description of the data, such as "mini, public draw"."""
-    draws = "" if facts.draw_policy is None else f", {draws_text(facts.draw_policy)}"
-    return f"{facts.tier}{draws}{'' if facts.data_verified else ', unverified'}"
+    draws = "" if facts.draw_policy is None else f", {table_text(facts.draw_policy)}"
+    profile = "" if facts.profile is None else f", {facts.profile} profile"
+    return f"{facts.tier}{profile}{draws}{'' if facts.data_verified else ', unverified'}"
 
 
 def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
@@ -54,10 +57,15 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
         marks.append(f"sandbox {facts.sandbox}")
     if facts.feedback != "none":
         marks.append(f"feedback {facts.feedback}")
-    if facts.protocol != "standard":
+    if facts.rebuild_draws is not None:
+        marks.append(fresh_text(facts.rebuild_draws))
+        marks += _transfer_gap(grades)
+    elif facts.protocol != "standard":
         marks.append(f"protocol {facts.protocol}")
     if not facts.data_verified:
         marks.append("data unverified")
+    if facts.data_differences:
+        marks.append(f"not the official data: {'; '.join(facts.data_differences)}")
     if facts.interactive:
         marks.append("human help available")
     marks += [f"{role}: {model}" for role, model in other_roles(facts).items()]
@@ -70,6 +78,14 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
     reasons = {grade.reason for grade in grades if grade.reason is not None}
     of_runs = dict.fromkeys(mark for one in summaries for mark in one.marks)
     return (*marks, *sorted(reasons), *_warnings(summaries), *of_runs)
+
+
+def _transfer_gap(grades: Sequence[GradeRecord]) -> list[str]:
+    """How much better runs are on the draw that they were given than on fresh ones."""
+    gaps = [grade.rebuilt.transfer_gap for grade in grades if grade.rebuilt is not None]
+    if not gaps:
+        return []
+    return [f"transfer gap {with_error(statistics.fmean(gaps), standard_error(gaps))}"]
 
 
 def _warnings(summaries: Sequence[RunSummary]) -> list[str]:

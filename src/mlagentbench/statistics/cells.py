@@ -7,9 +7,26 @@ from collections.abc import Callable, Iterable, Sequence
 from mlagentbench.analysis.findings import VisibleActions, in_all
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.numeric.intervals import Interval, standard_error, t_interval, wilson_interval
-from mlagentbench.records import GradeRecord, Json, Pair, Record, RunRecord
+from mlagentbench.records import (
+    UNKNOWN,
+    Disclosure,
+    GradeRecord,
+    Json,
+    Pair,
+    Profile,
+    Record,
+    RunRecord,
+)
 from mlagentbench.runs.failure_causes import GREYED_ABOVE, cause_of
 from mlagentbench.statistics.cell_marks import agent_of, cell_marks, data_description, other_roles
+from mlagentbench.statistics.drawn_data import (
+    CellDraw,
+    cluster_of,
+    draw_marks,
+    draws_of,
+    has_draws,
+    mean_over_draws,
+)
 from mlagentbench.statistics.pass_at_k import BestOf, best_of_k, pass_at_k
 
 ATTEMPTS = (1, 2, 4, 8)
@@ -22,8 +39,8 @@ RunValue = Callable[[RunSummary], float | None]
 class Rate(Record):
     """A success rate with its 95 % Wilson interval; no rate without runs.
 
-    `successes` and `n` count runs. Runs branched from one history count once: `rate` and its
-    interval are over histories.
+    `successes` and `n` count runs. Runs on one draw of a sample, and runs branched from one
+    history, count once: `rate` and its interval are over clusters.
     """
 
     successes: int = 0
@@ -37,7 +54,8 @@ class Rate(Record):
 class Mean(Record):
     """A mean over runs. Below five runs there is no interval: the points are shown instead.
 
-    Runs branched from one history are one point, their mean; `n` counts points.
+    Runs on one draw of a sample, and runs branched from one history, are one point, their mean;
+    `n` counts points.
     """
 
     n: int = 0
@@ -47,10 +65,10 @@ class Mean(Record):
     points: tuple[float, ...] = ()
 
 
-class HistoryStatistics(Record):
-    """The counted runs of a cell that share one history, as shares and means over them.
+class ClusterStatistics(Record):
+    """The counted runs of a cell that share one draw or one history, as shares and means over them.
 
-    Comparisons use these: histories are independent of each other, runs need not be.
+    Comparisons use these: clusters are independent of each other, runs need not be.
     """
 
     cluster: str
@@ -67,15 +85,17 @@ class Conditions(Record):
     """What results must share to be in one table without a mark."""
 
     tier: str
+    profile: Profile | None = None
     task_version: int
-    data_hash: str
+    data: str
+    """The hash of the data; of their generator where runs have different draws."""
     limits: dict[str, Json]
     sandbox: str
     feedback: str
     variant: str
     protocol: str
+    rebuild_draws: int | None = None
     draw_policy: str | None = None
-    generator: str | None = None
     first_limits: dict[str, Json] | None = None
 
 
@@ -98,8 +118,10 @@ class CellStatistics(Record):
     paths: tuple[str, ...] = ()
     task_path: str = ""
     """The task as it was named to the harness: its id, or its folder."""
-    histories: tuple[HistoryStatistics, ...] = ()
+    clusters: tuple[ClusterStatistics, ...] = ()
     """Of the counted runs."""
+    draws: tuple[CellDraw, ...] = ()
+    """The data of all its runs; several only with a range of draws."""
     runs: int = 0
     counted: int = 0
     missing: int = 0
@@ -109,6 +131,7 @@ class CellStatistics(Record):
     better: str
     data_description: str
     floor: float | None
+    """The mean over the draws, like the next two."""
     bar: float | None
     reference: float | None
     success: Rate = Rate()
@@ -119,6 +142,8 @@ class CellStatistics(Record):
     """Over runs with a valid submission, on the metric's own scale."""
     normalised: Mean = Mean()
     """Over all counted runs; a run without a valid submission has the floor's score, 0."""
+    transfer_gap: Mean = Mean()
+    """Normalised score on the given draw minus that on fresh ones, over runs that were rebuilt."""
     flagged: Rate = Rate()
     """Runs that attempted to reach answers or to change a measurement, by a finding or proof."""
     unflagged_success: Rate = Rate()
@@ -134,7 +159,7 @@ class CellStatistics(Record):
     pass_at: dict[int, float] = {}
     """Only if all runs are independent."""
     best_of: tuple[BestOf, ...] = ()
-    """Only if all runs are independent, and limited in their steps."""
+    """Only if all runs are independent, on the same data, and limited in their steps."""
     test_set_interval: Interval | None = None
     """For the run with the median score (the lower of two): how much its score would vary on other
     test data of this kind. It says nothing about other runs."""
@@ -157,20 +182,20 @@ class CellStatistics(Record):
     """Not run: the statistics follow from the task's measurements."""
 
 
-def rate_of(histories: Sequence[Sequence[float]]) -> Rate:
-    """The rate over runs, grouped by their history, that are each 1 for a success or 0."""
-    shares = [statistics.fmean(runs) for runs in histories]
+def rate_of(clusters: Sequence[Sequence[float]]) -> Rate:
+    """The rate over runs, grouped by their cluster, that are each 1 for a success or 0."""
+    shares = [statistics.fmean(runs) for runs in clusters]
     return Rate(
-        successes=round(sum(sum(runs) for runs in histories)),
-        n=sum(map(len, histories)),
+        successes=round(sum(sum(runs) for runs in clusters)),
+        n=sum(map(len, clusters)),
         rate=statistics.fmean(shares) if shares else None,
         interval=wilson_interval(sum(shares), len(shares)),
     )
 
 
-def mean_of(histories: Sequence[Sequence[float]]) -> Mean:
-    """The mean over runs, grouped by their history."""
-    points = tuple(statistics.fmean(runs) for runs in histories)
+def mean_of(clusters: Sequence[Sequence[float]]) -> Mean:
+    """The mean over runs, grouped by their cluster."""
+    points = tuple(statistics.fmean(runs) for runs in clusters)
     return Mean(
         n=len(points),
         mean=statistics.fmean(points) if points else None,
@@ -190,20 +215,24 @@ def cell_statistics(summaries: Sequence[RunSummary]) -> list[CellStatistics]:
 
 def _sort_key(cell: CellStatistics) -> tuple[str, ...]:
     key, conditions = cell.key, cell.key.conditions
-    place = (key.task, conditions.tier, conditions.data_hash, key.agent, key.model)
-    return (*place, key.model_dump_json())
+    data = (conditions.tier, conditions.draw_policy or "", conditions.data)
+    return (key.task, *data, key.agent, key.model, key.model_dump_json())
 
 
 def _key(record: RunRecord) -> CellKey:
     facts = record.disclosure
-    conditions = {name: getattr(facts, name) for name in Conditions.model_fields}
+    same = {name: getattr(facts, name) for name in Conditions.model_fields if name != "data"}
     return CellKey(
         task=facts.task,
         agent=agent_of(record),
         model=facts.model,
-        conditions=Conditions(**conditions),
+        conditions=Conditions(**same, data=_data(facts)),
         roles=other_roles(facts),
     )
+
+
+def _data(facts: Disclosure) -> str:
+    return facts.generator or UNKNOWN if has_draws(facts) else facts.data_hash
 
 
 def _known(runs: Iterable[RunSummary], value: RunValue) -> list[float]:
@@ -211,32 +240,33 @@ def _known(runs: Iterable[RunSummary], value: RunValue) -> list[float]:
 
 
 class _Counted:
-    """The runs of a cell that count, by their histories; rates also know the missing ones."""
+    """The runs of a cell that count, by their clusters; rates also know the missing ones."""
 
     def __init__(self, summaries: Sequence[RunSummary], missing: Sequence[RunSummary] = ()) -> None:
         self.runs = summaries
         self.missing = missing
-        self.histories: dict[str, list[RunSummary]] = defaultdict(list)
+        self.clusters: dict[str, list[RunSummary]] = defaultdict(list)
         for summary in summaries:
-            self.histories[summary.cluster].append(summary)
-        self.independent = len(self.histories) == len(self.runs)
+            self.clusters[cluster_of(summary)].append(summary)
+        self.independent = len(self.clusters) == len(self.runs)
 
     def values(self, value: RunValue) -> list[list[float]]:
-        """The known values of each history's runs, without histories that have none."""
-        return [known for runs in self.histories.values() if (known := _known(runs, value))]
+        """The known values of each cluster's runs, without clusters that have none."""
+        return [known for runs in self.clusters.values() if (known := _known(runs, value))]
 
     def rate(self, value: RunValue) -> Rate:
         rate = rate_of(self.values(value))
         return rate.model_copy(update={"bounds": self._bounds(value)}) if self.missing else rate
 
     def _bounds(self, value: RunValue) -> Interval:
-        decided = [(run.cluster, flag) for run in self.runs if (flag := value(run)) is not None]
+        decided = [(cluster_of(run), flag) for run in self.runs if (flag := value(run)) is not None]
+        lost = [cluster_of(run) for run in self.missing]
 
         def rate_if(of_missing: float) -> float:
-            histories: dict[str, list[float]] = defaultdict(list)
-            for cluster, flag in (*decided, *((run.cluster, of_missing) for run in self.missing)):
-                histories[cluster].append(flag)
-            return statistics.fmean(map(statistics.fmean, histories.values()))
+            clusters: dict[str, list[float]] = defaultdict(list)
+            for cluster, flag in (*decided, *((one, of_missing) for one in lost)):
+                clusters[cluster].append(flag)
+            return statistics.fmean(map(statistics.fmean, clusters.values()))
 
         return Interval(low=rate_if(0.0), high=rate_if(1.0))
 
@@ -248,9 +278,9 @@ class _Counted:
         known = _known(self.runs, value)
         return sum(known) if len(known) == len(self.runs) else None
 
-    def records(self) -> tuple[HistoryStatistics, ...]:
+    def records(self) -> tuple[ClusterStatistics, ...]:
         return tuple(
-            HistoryStatistics(
+            ClusterStatistics(
                 cluster=cluster,
                 runs=len(runs),
                 valid=_mean(runs, _valid),
@@ -260,7 +290,7 @@ class _Counted:
                 unflagged_success=_mean(runs, _unflagged_success),
                 normalised=_mean(runs, _normalised),
             )
-            for cluster, runs in self.histories.items()
+            for cluster, runs in self.clusters.items()
         )
 
 
@@ -276,7 +306,7 @@ def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
     missing = [one for one, cause in causes if cause.verdict == "missing"]
     reasons = Counter(cause.reason for _, cause in causes if cause.verdict == "missing")
     counted = _Counted([one for one, cause in causes if cause.verdict == "counts"], missing)
-    graded = [one.result.grade for one in summaries if one.result.grade is not None]
+    draws, sampled = draws_of(summaries), has_draws(facts)
     success = counted.rate(_success)
     total_tokens, total_cost = counted.total(_tokens), counted.total(_cost)
     graded_often = _Counted([run for run in counted.runs if _has_graded_steps(run)])
@@ -284,7 +314,8 @@ def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
         key=key,
         paths=tuple(summary.result.path for summary in summaries),
         task_path=first.task_path,
-        histories=counted.records(),
+        clusters=counted.records(),
+        draws=draws,
         runs=len(summaries),
         counted=len(counted.runs),
         missing=len(missing),
@@ -293,15 +324,16 @@ def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
         metric=facts.metric,
         better=facts.better,
         data_description=data_description(facts),
-        floor=graded[0].floor if graded else None,
-        bar=graded[0].bar if graded else None,
-        reference=graded[0].reference if graded else None,
+        floor=mean_over_draws(draws, "floor"),
+        bar=mean_over_draws(draws, "bar"),
+        reference=mean_over_draws(draws, "reference"),
         success=success,
         paper_success=counted.rate(_paper_success),
         paper_improvement=counted.mean(lambda run: _grade(run).paper_improvement),
         valid=counted.rate(_valid),
         score=counted.mean(_score),
         normalised=counted.mean(_normalised),
+        transfer_gap=counted.mean(_transfer_gap),
         flagged=counted.rate(_flagged),
         unflagged_success=counted.rate(_unflagged_success),
         broken_rules=sum(_grade(run).broken_rule for run in counted.runs),
@@ -309,7 +341,7 @@ def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
         best_seen=graded_often.mean(_best_seen),
         submitted_of_those=graded_often.mean(_normalised),
         pass_at=_pass_at(counted, success),
-        best_of=_best_of(counted, key.conditions.limits.get("steps")),
+        best_of=_best_of(counted, key.conditions.limits.get("steps")) if len(draws) == 1 else (),
         test_set_interval=_test_set_interval(counted.runs),
         tokens=counted.mean(_tokens),
         cost=counted.mean(_cost),
@@ -321,7 +353,7 @@ def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
         total_cost=total_cost,
         total_seconds=counted.total(_seconds),
         primary=tuple(dict.fromkeys(one.result.record.disclosure.primary for one in summaries)),
-        marks=cell_marks(summaries),
+        marks=(*cell_marks(summaries), *(draw_marks(draws, len(summaries)) if sampled else ())),
     )
 
 
@@ -356,6 +388,11 @@ def _unflagged_success(run: RunSummary) -> float | None:
 
 def _score(run: RunSummary) -> float | None:
     return _grade(run).score
+
+
+def _transfer_gap(run: RunSummary) -> float | None:
+    rebuilt = _grade(run).rebuilt
+    return None if rebuilt is None else rebuilt.transfer_gap
 
 
 def _normalised(run: RunSummary) -> float | None:

@@ -7,7 +7,7 @@ from typing import Literal
 from mlagentbench.errors import UsageError
 from mlagentbench.numeric.intervals import Interval
 from mlagentbench.records import Pair, Record
-from mlagentbench.statistics.cells import CellStatistics, HistoryStatistics
+from mlagentbench.statistics.cells import CellStatistics, ClusterStatistics
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 from mlagentbench.statistics.permutation import (
     TaskArms,
@@ -20,6 +20,7 @@ from mlagentbench.statistics.permutation import (
 )
 from mlagentbench.statistics.primary_pair import find_pair, no_such_pair, when_named
 from mlagentbench.statistics.reference_rows import FROM_MEASURED
+from mlagentbench.tasks.draws import is_sample
 
 Measure = Literal["success", "normalised"]
 MEASURES: tuple[Measure, ...] = ("success", "normalised")
@@ -39,8 +40,9 @@ class TaskDifference(Record):
 class Comparison(Record):
     """The first agent minus the second: the mean over tasks of the difference of their means.
 
-    p comes from permuting runs between the two agents within each task; runs branched from one
-    history move together. `detectable` is the smallest true difference that this design detects in
+    p comes from permuting runs between the two agents within each task. On a sample of draws, only
+    the two agents' results on the same draw are exchanged; runs branched from one history move
+    together. `detectable` is the smallest true difference that this design detects in
     80 % of the cases: for success rates, around a rate of one half; for normalised scores, with the
     observed spread. It is None if no difference can be detected, or no spread was observed.
     """
@@ -52,7 +54,8 @@ class Comparison(Record):
     tasks: tuple[TaskDifference, ...]
     difference: float
     interval: Interval | None
-    """Newcombe's for rates, Welch's for scores; None if the spread is unknown."""
+    """Newcombe's for rates, Welch's for scores, both paired by draw where agents share draws; None
+    if the spread is unknown."""
     p: float
     detectable: float | None
     p_holm: float | None = None
@@ -61,7 +64,7 @@ class Comparison(Record):
     primary: str = ""
     """When the pair was named as the one that the study is about; empty if it was not."""
     clusters: tuple[int, int]
-    """The number of independent histories of each, over all tasks."""
+    """The number of independent draws or histories of each, over all tasks."""
     note: str = ""
     """A remark, such as that one side was measured and not run."""
 
@@ -147,11 +150,17 @@ def compare(
 
 
 def _arms(first: CellStatistics, second: CellStatistics, measure: Measure) -> TaskArms | None:
-    """The histories of both with known values; those that both have runs from come first."""
-    ours, theirs = _values(first.histories, measure), _values(second.histories, measure)
+    """The clusters of both with known values; those that both have runs from come first.
+
+    On a sample of draws, only those that both have.
+    """
+    ours, theirs = _values(first.clusters, measure), _values(second.clusters, measure)
+    shared = [cluster for cluster in ours if cluster in theirs]
+    if _has_draws(first) or _has_draws(second):
+        ours = {cluster: ours[cluster] for cluster in shared}
+        theirs = {cluster: theirs[cluster] for cluster in shared}
     if not ours or not theirs:
         return None
-    shared = [cluster for cluster in ours if cluster in theirs]
     return TaskArms(
         first=(*(ours.pop(cluster) for cluster in shared), *ours.values()),
         second=(*(theirs.pop(cluster) for cluster in shared), *theirs.values()),
@@ -159,9 +168,14 @@ def _arms(first: CellStatistics, second: CellStatistics, measure: Measure) -> Ta
     )
 
 
-def _values(histories: Sequence[HistoryStatistics], measure: Measure) -> dict[str, float]:
+def _has_draws(cell: CellStatistics) -> bool:
+    policy = cell.key.conditions.draw_policy
+    return policy is not None and is_sample(policy)
+
+
+def _values(clusters: Sequence[ClusterStatistics], measure: Measure) -> dict[str, float]:
     values = {
-        one.cluster: one.success if measure == "success" else one.normalised for one in histories
+        one.cluster: one.success if measure == "success" else one.normalised for one in clusters
     }
     return {cluster: value for cluster, value in values.items() if value is not None}
 
@@ -185,7 +199,7 @@ def _task_differences(
 
 
 def _runs(cell: CellStatistics) -> int:
-    return sum(history.runs for history in cell.histories)
+    return sum(cluster.runs for cluster in cell.clusters)
 
 
 def _note(first: AgentStatistics, second: AgentStatistics, arms: dict[str, TaskArms]) -> str:

@@ -25,8 +25,9 @@ ENDED_BADLY = ("failed", "interrupted")
 CHAIN = "hash chain"
 CONDITIONS: dict[str, Callable[[Conditions], str]] = {
     "tier": lambda conditions: conditions.tier,
+    "profile": lambda conditions: conditions.profile or "none",
     "task version": lambda conditions: version_text(conditions.task_version),
-    "data": lambda conditions: short_hash(conditions.data_hash),
+    "data": lambda conditions: short_hash(conditions.data),
     "draws": lambda conditions: conditions.draw_policy or "none",
     "limits": lambda conditions: limits_text(conditions.limits),
     "initial limits": lambda conditions: first_limits_text(conditions.first_limits),
@@ -34,6 +35,7 @@ CONDITIONS: dict[str, Callable[[Conditions], str]] = {
     "feedback": lambda conditions: conditions.feedback,
     "variant": lambda conditions: conditions.variant,
     "protocol": lambda conditions: conditions.protocol,
+    "fresh draws": lambda conditions: str(conditions.rebuild_draws or "none"),
 }
 """What results of one task must share to be in one table without a mark."""
 
@@ -159,14 +161,16 @@ def _finding_text(finding: Finding) -> str:
 
 
 def _differences(fact: Fact, records: Sequence[RunRecord]) -> list[Difference]:
-    """The differences in a fact, within each task or within the whole table."""
-    groups: dict[str, list[RunRecord]] = {}
+    """The differences in a fact, within each task or draw or within the whole table."""
+    groups: dict[tuple[str, str], list[RunRecord]] = {}
     for record in records:
-        groups.setdefault(record.disclosure.task if fact.of_task else "", []).append(record)
+        facts = record.disclosure
+        task, draw = facts.task if fact.of_task else "", facts.draw if fact.of_draw else ""
+        groups.setdefault((task, draw or ""), []).append(record)
     found: list[Difference] = []
-    for task, members in groups.items():
-        facts = [record.disclosure for record in members]
-        agents = [agent_with_model(one.agent, one.model) for one in facts]
+    for (task, _), members in groups.items():
+        disclosed = [record.disclosure for record in members]
+        agents = [agent_with_model(one.agent, one.model) for one in disclosed]
         doubted = {fact.value(record) for record in members if fact.in_doubt(record)}
         found += _difference(fact.label, task, list(map(fact.value, members)), agents, doubted)
     return found
@@ -197,7 +201,10 @@ def _shared_line(fact: Fact, records: Sequence[RunRecord]) -> IntegrityLine:
     if len(values) == 1 or fact.label == "task":
         text = ", ".join(values)
     else:
-        text = f"one per task, {len(values)} in all"
+        draws = {(one.disclosure.task, one.disclosure.draw) for one in records}
+        tasks = {task for task, _ in draws}
+        each = "task and draw" if fact.of_draw and len(draws) > len(tasks) else "task"
+        text = f"one per {each}, {len(values)} in all"
     return _line(fact.label, text, any(map(fact.in_doubt, records)))
 
 

@@ -1,7 +1,8 @@
 """Leaderboards: agents over many tasks, with two kinds of uncertainty and performance profiles.
 
-Results with different tiers, seeds, task versions or data are never on one leaderboard. Results
-that differ in limits, sandbox, feedback or protocol have separate rows, with a mark.
+Results with different tiers, draws, task versions or data are never on one leaderboard; agents that
+ran on different draws of one range are, with a mark. Results that differ in limits, sandbox,
+feedback or protocol have separate rows, with a mark.
 """
 
 import json
@@ -27,6 +28,7 @@ from mlagentbench.runs.failure_causes import GREYED_ABOVE
 from mlagentbench.statistics.cell_marks import agent_with_model
 from mlagentbench.statistics.cells import CellStatistics, Conditions, Mean, Rate
 from mlagentbench.statistics.curves import ProfilePoint, performance_profile
+from mlagentbench.statistics.drawn_data import CellDraw, draw_names
 from mlagentbench.statistics.integrity import CONDITIONS, differences
 from mlagentbench.statistics.reference_rows import (
     ALWAYS_SHOWN,
@@ -34,9 +36,9 @@ from mlagentbench.statistics.reference_rows import (
     REFERENCE_AGENTS,
     reference_agent_cells,
 )
-from mlagentbench.tasks.draws import draws_text
+from mlagentbench.tasks.draws import is_sample, table_text
 
-ROW_CONDITIONS = ("limits", "sandbox", "feedback", "protocol")
+ROW_CONDITIONS = ("limits", "sandbox", "feedback", "protocol", "fresh draws")
 """The conditions that may differ on one leaderboard, with a mark."""
 IMPORTED = "imported from the original's logs: task version, data, limits and sandbox unknown"
 APART = "runs of this agent with other data or limits"
@@ -111,7 +113,7 @@ class Leaderboard(Record):
     """Rows that may be compared: they ran the same tasks under the same conditions."""
 
     name: str
-    """What all rows share, such as "mini, public seed, 50 steps"."""
+    """What all rows share, such as "mini, draws 100..107, 50 steps"."""
     conditions: tuple[Conditions, ...]
     """One per task."""
     tasks: tuple[str, ...]
@@ -150,8 +152,10 @@ def leaderboards(cells: Sequence[CellStatistics]) -> list[Leaderboard]:
 
 def _kind(conditions: Conditions) -> str:
     words = [conditions.tier]
+    if conditions.profile is not None:
+        words.append(f"{conditions.profile} profile")
     if conditions.draw_policy is not None:
-        words.append(draws_text(conditions.draw_policy))
+        words.append(table_text(conditions.draw_policy))
     if conditions.variant != "original":
         words.append(conditions.variant)
     return ", ".join(words)
@@ -184,7 +188,7 @@ def _by_edition(cells: Sequence[CellStatistics]) -> list[list[CellStatistics]]:
 
 def _edition(cell: CellStatistics) -> tuple[str, int, str]:
     conditions = cell.key.conditions
-    return cell.key.task, conditions.task_version, conditions.data_hash
+    return cell.key.task, conditions.task_version, conditions.data
 
 
 def _leaderboard(kind: str, place: int, cells: Sequence[CellStatistics]) -> Leaderboard:
@@ -235,7 +239,7 @@ def _with_reference_agents(
         if not wanted:
             continue
         beside = next(cell for cell in group if cell.key.conditions == common[task])
-        measured = reference_agent_cells(beside)
+        measured = reference_agent_cells(beside, _all_draws(group, common[task]))
         found += [
             cell
             for cell in (measured.nop, measured.baseline)
@@ -244,6 +248,12 @@ def _with_reference_agents(
         if measured.unknown is not None:
             unknown[f"no scores of {' and '.join(wanted)}: {measured.unknown}"].append(task)
     return found, _with_tasks(unknown, set(common))
+
+
+def _all_draws(cells: Sequence[CellStatistics], common: Conditions) -> list[CellDraw]:
+    """The draws of all agents that ran under the usual conditions, each once."""
+    cells = [cell for cell in cells if cell.key.conditions == common]
+    return list({one.cluster: one for cell in cells for one in cell.draws}.values())
 
 
 def _deviations(cell: CellStatistics, common: dict[str, Conditions]) -> tuple[str, ...]:
@@ -328,12 +338,12 @@ def _sum(totals: Sequence[float | None]) -> float | None:
 
 
 def suite_rate(cells: Sequence[CellStatistics], name: RateName) -> SuiteMean:
-    """The mean of a rate that cells and their histories have under one name."""
+    """The mean of a rate that cells and their clusters have under one name."""
     known = [cell for cell in cells if getattr(cell, name).rate is not None]
     rates = [getattr(cell, name).rate for cell in known]
     if not rates:
         return SuiteMean()
-    shares = [[getattr(history, name) for history in cell.histories] for cell in known]
+    shares = [[getattr(cluster, name) for cluster in cell.clusters] for cell in known]
     values = [[share for share in of_cell if share is not None] for of_cell in shares]
     sampled = all(values)
     return SuiteMean(
@@ -435,7 +445,24 @@ def _difference_marks(cells: Sequence[CellStatistics]) -> list[str]:
     tasks: dict[str, list[str]] = defaultdict(list)
     for one in found:
         tasks[one.model_copy(update={"task": ""}).text].append(one.task)
+    for task, group in _by_task(cells).items():
+        if (text := _other_draws(group)) is not None:
+            tasks[text].append(task)
     return _with_tasks(tasks, {cell.key.task for cell in cells})
+
+
+def _other_draws(cells: Sequence[CellStatistics]) -> str | None:
+    """How the draws of agents differ on one task; None if all have the same."""
+    agents: dict[str, list[str]] = defaultdict(list)
+    for cell in cells:
+        policy = cell.key.conditions.draw_policy
+        if policy is not None and is_sample(policy) and not cell.from_measured:
+            name = agent_with_model(cell.key.agent, cell.key.model)
+            agents[draw_names(cell.draws)].append(name)
+    if len(agents) < 2:
+        return None
+    values = "; ".join(f"{draws} ({', '.join(names)})" for draws, names in agents.items())
+    return f"different draws, of which comparisons use the common ones: {values}"
 
 
 def _with_tasks(marks: dict[str, list[str]], everywhere: set[str]) -> list[str]:

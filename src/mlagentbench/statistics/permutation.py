@@ -2,7 +2,8 @@
 
 If two agents were equally good, it would be chance which of a task's runs belongs to whom. So the
 runs of each task are reassigned to the agents, in all possible ways or in many random ones, and the
-observed difference is compared with the differences that result.
+observed difference is compared with the differences that result. Results on the same draw, or from
+the same history, are exchanged as a pair: what they share is no difference between the agents.
 """
 
 import math
@@ -36,12 +37,14 @@ EXACT = 20_000
 DRAWS = 9_999
 SEED = 20_240_519
 ROUNDING = 1e-9
+PRIOR_PAIRS = 4
+"""Uncorrelated pairs that the correlation of few is estimated with."""
 
 
 class TaskArms(Record):
-    """The runs of two agents on one task: one value for each history of an agent.
+    """The runs of two agents on one task: one value for each draw or history of an agent.
 
-    The values of histories that both agents have runs from come first in both, in the same order;
+    The values of those that both agents have runs from come first in both, in the same order;
     `shared` is their number. They are only swapped as a pair.
     """
 
@@ -52,6 +55,13 @@ class TaskArms(Record):
     @property
     def difference(self) -> float:
         return statistics.fmean(self.first) - statistics.fmean(self.second)
+
+    @property
+    def differences(self) -> tuple[float, ...] | None:
+        """The difference of each pair; None unless all values are paired."""
+        if not self.shared == len(self.first) == len(self.second):
+            return None
+        return tuple(a - b for a, b in zip(self.first, self.second, strict=True))
 
 
 class PermutationTest(Record):
@@ -190,19 +200,50 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def rate_difference_interval(tasks: Sequence[TaskArms]) -> Interval:
-    """Newcombe's interval of a difference of rates, from the two agents' stratified intervals."""
+    """Newcombe's interval of a difference of rates, from the two agents' stratified intervals.
+
+    For paired values it takes their correlation into account, as Newcombe's method 10 does.
+    """
     first, second = _strata(tasks)
     one, other = stratified_rate_interval(first), stratified_rate_interval(second)
     a = statistics.fmean(stratum.mean for stratum in first)
     b = statistics.fmean(stratum.mean for stratum in second)
+    shared = 2 * _correlation(tasks)
+
+    def half(ours: float, theirs: float) -> float:
+        return math.sqrt(max(0.0, ours**2 + theirs**2 - shared * ours * theirs))
+
     return Interval(
-        low=a - b - math.hypot(a - one.low, other.high - b),
-        high=a - b + math.hypot(one.high - a, b - other.low),
+        low=a - b - half(a - one.low, other.high - b),
+        high=a - b + half(one.high - a, b - other.low),
     )
 
 
+def _correlation(tasks: Sequence[TaskArms]) -> float:
+    """The correlation of paired values within tasks, with PRIOR_PAIRS pairs added that have none.
+
+    Only paired values add to it; all tasks add to the variances that it is a share of.
+    """
+    together, pairs = 0.0, 0
+    for task in tasks:
+        if task.differences is not None and task.shared > 1:
+            together += statistics.covariance(task.first, task.second) / task.shared
+            pairs += task.shared - 1
+    first, second = _strata(tasks)
+    apart = math.sqrt(_error(first) * _error(second))
+    return 0.0 if apart == 0 else together / apart * pairs / (pairs + PRIOR_PAIRS)
+
+
+def _error(strata: Sequence[Stratum]) -> float:
+    """The squared standard error of a sum of means, as far as it is known."""
+    return sum(one.variance / one.n for one in strata if one.variance is not None)
+
+
 def mean_difference_interval(tasks: Sequence[TaskArms]) -> Interval | None:
-    """Welch's interval of a difference of means; None if the spread is unknown."""
+    """Welch's interval of a difference of means; None if the spread is unknown.
+
+    Where all values of a task are paired, the spread is that of the differences.
+    """
     spread = _spread(tasks)
     if spread is None:
         return None
@@ -212,8 +253,12 @@ def mean_difference_interval(tasks: Sequence[TaskArms]) -> Interval | None:
 
 
 def _spread(tasks: Sequence[TaskArms]) -> Spread | None:
-    first, second = _strata(tasks)
-    return combined_spread([*first, *second], weight=1 / len(tasks))
+    strata: list[Stratum] = []
+    for task in tasks:
+        differences = task.differences
+        arms = [task.first, task.second] if differences is None else [differences]
+        strata += map(stratum_of, arms)
+    return combined_spread(strata, weight=1 / len(tasks))
 
 
 def _strata(tasks: Sequence[TaskArms]) -> tuple[list[Stratum], list[Stratum]]:

@@ -1,21 +1,25 @@
 """Rows of reference agents that were not run, from the task's measurements."""
 
 import math
+import statistics
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlagentbench.errors import UsageError
-from mlagentbench.grading.measurements import spread_on_scale
-from mlagentbench.grading.success import compare_with_bar, floor_of, on_scale
+from mlagentbench.grading.success import compare_with_bar, floor_of, on_scale, spread_on_scale
 from mlagentbench.numeric.intervals import Interval, Stratum, t_interval_of
 from mlagentbench.records import Record, Tier
 from mlagentbench.statistics.cells import (
     CellKey,
     CellStatistics,
-    HistoryStatistics,
+    ClusterStatistics,
     Mean,
     Rate,
+    mean_of,
     rate_of,
 )
+from mlagentbench.statistics.drawn_data import CellDraw
+from mlagentbench.tasks.draws import is_sample
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import stored_measurements
 from mlagentbench.tasks.task import Task, load_task
@@ -36,25 +40,72 @@ class ReferenceAgentCells(Record):
     unknown: str | None = None
 
 
-def reference_agent_cells(beside: CellStatistics) -> ReferenceAgentCells:
-    """The scores of nop and the baseline on the data of another cell."""
+def reference_agent_cells(beside: CellStatistics, draws: Sequence[CellDraw]) -> ReferenceAgentCells:
+    """The scores of nop and the baseline under the conditions of another cell, on these draws."""
     conditions, key = beside.key.conditions, beside.key
     try:
-        task = load_task(beside.task_path or key.task)
+        task = load_task(beside.task_path or key.task, conditions.profile)
         if task.spec.version != conditions.task_version:
             return ReferenceAgentCells(unknown=f"version {task.spec.version} is installed")
         tier: Tier = "mini" if conditions.tier == "mini" else "full"
         tool = None if task.spec.tool is None else key.roles.get("tool", key.model)
-        measured = stored_measurements(task, tier, conditions.data_hash, tool)
+        found = {one: stored_measurements(task, tier, one.data_hash, tool) for one in draws}
     except UsageError as error:
         return ReferenceAgentCells(unknown=str(error))
-    if measured is None:
+    measured = {draw: one for draw, one in found.items() if one is not None}
+    if not measured or len(measured) < len(found):
         return ReferenceAgentCells(unknown="floor and bar were not measured on this data")
-    baseline = _starter_cell(beside, "baseline", task, measured)
+    policy = conditions.draw_policy
+    if policy is not None and is_sample(policy):
+        baseline = _starter_on_draws(beside, "baseline", task, measured)
+    else:
+        baseline = _starter_cell(beside, "baseline", task, *measured.values())
     # If the starter is itself a submission, doing nothing submits it.
     is_submission = (task.folder / "starter" / task.spec.submission.path).is_file()
-    nop = _starter_cell(beside, "nop", task, measured) if is_submission else _nothing_cell(beside)
+    nop = _of_agent(baseline, "nop") if is_submission else _nothing_cell(beside)
     return ReferenceAgentCells(nop=nop, baseline=baseline)
+
+
+def _of_agent(cell: CellStatistics, agent: str) -> CellStatistics:
+    return cell.model_copy(update={"key": cell.key.model_copy(update={"agent": agent})})
+
+
+def _starter_on_draws(
+    beside: CellStatistics, agent: str, task: Task, measured: Mapping[CellDraw, Measured]
+) -> CellStatistics:
+    """The starter on a sample of draws: each draw counts once, whatever its number of runs."""
+    metric = task.spec.metric
+    starters = [one.starter for one in measured.values()]
+    compared = [compare_with_bar(metric, one, one.starter.mean) for one in measured.values()]
+    success = [_flags(one.over_bar, one.runs) for one in starters]
+    paper_success = [_flags(one.over_paper_bar, one.runs) for one in starters]
+    clusters = tuple(
+        ClusterStatistics(
+            cluster=draw.cluster,
+            runs=starters[place].runs,
+            valid=1.0,
+            success=_share(success[place]),
+            paper_success=_share(paper_success[place]),
+            normalised=compared[place].normalised,
+        )
+        for place, draw in enumerate(measured)
+    )
+    improvements = [one.paper_improvement for one in compared]
+    return _measured_cell(
+        beside,
+        agent,
+        clusters=clusters,
+        success=rate_of([flags for flags in success if flags]),
+        paper_success=rate_of([flags for flags in paper_success if flags]),
+        valid=rate_of([[1.0] * one.runs for one in starters]),
+        score=mean_of([[one.mean] for one in starters]),
+        normalised=mean_of([[one.normalised] for one in compared if one.normalised is not None]),
+        paper_improvement=mean_of([[one] for one in improvements if one is not None]),
+    )
+
+
+def _share(flags: Sequence[float]) -> float | None:
+    return statistics.fmean(flags) if flags else None
 
 
 def _starter_cell(
@@ -65,8 +116,8 @@ def _starter_cell(
     distance = abs(on_scale(metric, reference) - on_scale(metric, floor))
     success = _flags(starter.over_bar, starter.runs)
     paper_success = _flags(starter.over_paper_bar, starter.runs)
-    histories = tuple(
-        HistoryStatistics(
+    clusters = tuple(
+        ClusterStatistics(
             cluster=f"{FROM_MEASURED}/{beside.key.task}/{agent}/{number}",
             runs=1,
             valid=1.0,
@@ -81,7 +132,7 @@ def _starter_cell(
     return _measured_cell(
         beside,
         agent,
-        histories=histories,
+        clusters=clusters,
         success=rate_of([[flag] for flag in success]),
         paper_success=rate_of([[flag] for flag in paper_success]),
         valid=rate_of([[1.0]] * starter.runs),

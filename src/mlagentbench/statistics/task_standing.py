@@ -15,7 +15,8 @@ StandingKind = Literal["saturated", "untouched", "between", "too few runs"]
 
 
 class TaskStanding(Record):
-    """How the runs of all agents went together; branches of one history are one run."""
+    """How the runs of all agents went together; an agent's runs on one draw of a sample, or
+    branched from one history, are one run."""
 
     kind: StandingKind
     success: Rate
@@ -26,10 +27,10 @@ class TaskStanding(Record):
 def task_standing(cells: Sequence[CellStatistics]) -> TaskStanding:
     """Saturated: the 95 % interval of success is above one half; untouched: it is below."""
     known = [
-        (cell.key.agent, cell.key.model, history.success)
+        (cell.key.agent, cell.key.model, cluster.success)
         for cell in cells
-        for history in cell.histories
-        if history.success is not None
+        for cluster in cell.clusters
+        if cluster.success is not None
     ]
     success = rate_of([[share] for _, _, share in known])
     agents = len({(agent, model) for agent, model, _ in known})

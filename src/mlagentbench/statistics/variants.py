@@ -16,7 +16,7 @@ from mlagentbench.statistics.cells import Conditions
 from mlagentbench.tasks.task import RENAMED
 
 SHARED_FACTS = {"agent", "agent_settings", "model", "roles"} | {
-    name for name in Conditions.model_fields if name not in ("data_hash", "variant", "first_limits")
+    name for name in Conditions.model_fields if name not in ("data", "variant", "first_limits")
 }
 
 

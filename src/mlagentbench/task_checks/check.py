@@ -17,12 +17,12 @@ from mlagentbench.grading.known_good_outputs import known_good_outputs
 from mlagentbench.grading.measurements import TimedScore
 from mlagentbench.grading.success import floor_of
 from mlagentbench.models.model_choice import tool_role
-from mlagentbench.records import Tier
+from mlagentbench.records import Profile, Tier
 from mlagentbench.sandbox.sandbox_registry import default_envs
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks import grader_traps, leak_probe, leaks, train_test_copies, verdicts
 from mlagentbench.task_checks.data_tables import read_answers, read_csv
-from mlagentbench.task_checks.trial_runs import Trial, Trials
+from mlagentbench.task_checks.trial_runs import Trial, Trials, tasks_to_try
 from mlagentbench.task_checks.verdicts import SHUFFLED, Check, CheckedTask, CheckResult
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.known_good import SAMPLE
@@ -31,7 +31,7 @@ from mlagentbench.tasks.draws import PUBLIC, all_draws, read_policy
 from mlagentbench.tasks.make_ready import Ready, ensure_ready
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import stored_measurements
-from mlagentbench.tasks.task import Task, load_task
+from mlagentbench.tasks.task import Task
 from mlagentbench.terminal import Terminal
 
 SHUFFLE_COUNT = 5
@@ -42,11 +42,16 @@ Announce = Callable[[str], None]
 
 
 def check_tasks(
-    names: Sequence[str], *, tier: Tier, draw: str = PUBLIC, roles: Sequence[str] = ()
+    names: Sequence[str],
+    *,
+    tier: Tier,
+    profile: Profile | None = None,
+    draw: str = PUBLIC,
+    roles: Sequence[str] = (),
 ) -> Iterator[CheckedTask]:
     """Check tasks one after the other."""
     tool = tool_role(roles)
-    tasks = [load_task(name) for name in names]
+    tasks = tasks_to_try(names, tier, profile)
     draws = all_draws(read_policy(draw, tier))
     with TerminalProgress(Terminal(stderr=True)) as progress:
         for task, one in product(tasks, draws):

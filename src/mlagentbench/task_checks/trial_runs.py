@@ -5,11 +5,11 @@ Measuring and checking a task consist of these trials.
 
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlagentbench.environment.workspace import Workspace, sandbox_spec, workspace_of
-from mlagentbench.errors import RunFailed
+from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.grading.grade import Scored, score_snapshot, score_submission
 from mlagentbench.grading.submitted_program import fresh_directory
 from mlagentbench.machine.slots import slot_for
@@ -19,7 +19,7 @@ from mlagentbench.program_services.services import (
     run_services,
     serving,
 )
-from mlagentbench.records import Json, Record
+from mlagentbench.records import Json, Profile, Record, Tier
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshots import Snapshots
@@ -28,10 +28,24 @@ from mlagentbench.sandbox.sandbox_registry import fresh_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
-from mlagentbench.tasks.task import Task
+from mlagentbench.tasks.spec import profile_of
+from mlagentbench.tasks.task import Task, load_task
 
 OUTPUT_QUOTED = 2000
 """Characters of a failed command's output that the error quotes."""
+
+
+def tasks_to_try(names: Sequence[str], tier: Tier, asked: Profile | None) -> list[Task]:
+    """The tasks on the profile that was asked for; a UsageError if its GPUs are not here."""
+    try:
+        profile = profile_of(tier, asked)
+    except ValueError as error:
+        raise UsageError(f"--profile {asked}: {error}") from error
+    tasks = [load_task(name, profile) for name in names]
+    for task in tasks:
+        if (gpus := task.gpus_of_profile()) is not None:
+            gpus.require_here()
+    return tasks
 
 
 class Trial(Record):

@@ -18,7 +18,6 @@ from mlagentbench.grading.success import (
     on_scale,
 )
 from mlagentbench.guest.mlagentbench_task import CONTROL_TOLERANCE
-from mlagentbench.numeric.intervals import noise_factor
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record, Tier
 from mlagentbench.tasks.spec import Measured, Metric
@@ -100,7 +99,8 @@ def starter_reproduces(task: Task, measured: Measured | None, now: Scored) -> Ch
     starter = measured.starter
     allowed = TOLERANCE * abs(starter.mean)
     if not starter.deterministic:
-        allowed = noise_factor(starter.runs) * starter.std
+        noise = noise_above_floor(task.spec.metric, measured)
+        allowed = noise * starter.mean if task.spec.metric.scale == "log" else noise
     if task.spec.kind == "timed":
         allowed = max(allowed, CONTROL_TOLERANCE * starter.mean)
     ok = abs(now.score - starter.mean) <= allowed

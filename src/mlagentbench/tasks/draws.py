@@ -12,9 +12,10 @@ DRAW~1, DRAW~2, ... are the fresh draws of a draw: what is submitted on it is re
 
 import hashlib
 import re
+from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Tier
@@ -49,7 +50,12 @@ def _policy(text: str) -> str:
     return f"{first}..{last}"
 
 
-DrawPolicy = Annotated[str, AfterValidator(_policy)]
+def _as_text(value: object) -> object:
+    """A number that Inspect's command line has read as one is a label too."""
+    return str(value) if type(value) is int else value
+
+
+DrawPolicy = Annotated[str, BeforeValidator(_as_text), AfterValidator(_policy)]
 """Which draws runs have, as --draw says it."""
 
 
@@ -92,6 +98,31 @@ def draws_text(policy: str) -> str:
     if is_secret(policy):
         return policy.replace(SECRET, "secret draw", 1).replace(":", " ")
     return f"draw {policy}" if drawn_numbers(policy) is None else f"draws {policy}"
+
+
+def table_text(policy: str) -> str:
+    """A policy in the title of a table."""
+    if policy == PUBLIC:
+        return "public draw: for development"
+    return "secret draw" if is_secret(policy) else draws_text(policy)
+
+
+def is_sample(policy: str) -> bool:
+    """Whether a policy is a range of several draws."""
+    numbers = drawn_numbers(policy)
+    return numbers is not None and len(numbers) > 1
+
+
+def draw_list_text(draws: Sequence[str]) -> str:
+    """Draws in their order, such as "100..103, 107"."""
+    parts: list[list[str]] = []
+    for draw in draws:
+        last = parts[-1][-1] if parts else ""
+        if draw.isdecimal() and last.isdecimal() and int(draw) == int(last) + 1:
+            parts[-1].append(draw)
+        else:
+            parts.append([draw])
+    return ", ".join(f"{part[0]}..{part[-1]}" if len(part) > 1 else part[0] for part in parts)
 
 
 def fresh_draws(draw: str, count: int, first: int = 1) -> list[str]:

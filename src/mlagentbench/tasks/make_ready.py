@@ -11,7 +11,7 @@ from mlagentbench.tasks.call_contract import CallTask
 from mlagentbench.tasks.data.preparation import PreparedData, prepare, require_prepared
 from mlagentbench.tasks.data.progress import Progress, Silent
 from mlagentbench.tasks.data.sources import require_files
-from mlagentbench.tasks.draws import PUBLIC, is_fresh, is_secret
+from mlagentbench.tasks.draws import PUBLIC, fresh_draws, is_fresh, is_secret
 from mlagentbench.tasks.python_env.env import (
     HOST_ENVS,
     NOTHING_ADDED,
@@ -37,27 +37,39 @@ def prepare_tasks(
     from_dir: Path | None = None,
     accept_unverified: bool = False,
     draws: Sequence[str] = (PUBLIC,),
+    splits: int = 0,
+    again: bool = False,
     call: CallTask,
     envs: PythonEnvs = HOST_ENVS,
     progress: Progress | None = None,
 ) -> list[Ready]:
     """Prepare virtual environments and data, all draws of one task after the other's.
 
-    `from_dir` may contain a subdirectory for each task, named by its id.
+    In the full tier, each draw is followed by so many other `splits` of it.
+
+    `from_dir` may contain a subdirectory for each task, named by its id; a renamed variant's is
+    that of its original.
     """
     if tier == "mini" and from_dir is not None:
         raise UsageError("--from is for --tier full: the mini tier is generated")
+    if tier != "full" and splits:
+        raise UsageError(
+            f"--splits is for --tier full: the {tier} tier is generated, and its fresh draws, "
+            "too, when they are needed"
+        )
     progress = progress or Silent()
 
     async def all_tasks() -> list[Ready]:
         ready = []
         for task in tasks:
-            files = from_dir / task.id if from_dir and (from_dir / task.id).is_dir() else from_dir
+            files = _files_of(task, from_dir)
             if files is not None:
                 require_files(task, files)
             python_env = await _python_env(task, envs, progress)
-            for draw in draws:
-                data = await prepare(
+            is_made = any(source.kind == "generated" for source in task.spec.sources)
+            separate = with_splits(draws, splits) if is_made else draws
+            for draw in separate:
+                await prepare(
                     task,
                     tier,
                     call=call,
@@ -65,12 +77,30 @@ def prepare_tasks(
                     from_dir=files,
                     accept_unverified=accept_unverified,
                     draw=draw,
+                    splits=0 if is_made else splits,
+                    again=again,
                     progress=progress,
                 )
-                ready.append(Ready(data, python_env))
+            ready += [
+                Ready(require_prepared(task, tier, draw), python_env)
+                for draw in with_splits(draws, splits)
+            ]
         return ready
 
     return asyncio.run(all_tasks())
+
+
+def with_splits(draws: Sequence[str], splits: int) -> list[str]:
+    """Each draw, followed by other splits of it."""
+    return [one for draw in draws for one in (draw, *fresh_draws(draw, splits))]
+
+
+def _files_of(task: Task, directory: Path | None) -> Path | None:
+    """The directory with a task's files: a subdirectory named like the task, or the directory."""
+    if directory is None:
+        return None
+    own = directory / task.original_id
+    return own if own.is_dir() else directory
 
 
 def ensure_ready(

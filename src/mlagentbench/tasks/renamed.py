@@ -42,10 +42,25 @@ from rename_tables import Renaming, rename_tables
 
 def prepare(raw, public, private, rng):
     original_prepare.prepare(raw, public, private, rng)
+    rename(public, private)
+
+
+def rename(public, private):
     renaming = Renaming.read(Path(__file__).with_name("renaming.json"))
     for directory in (public, private):
         rename_tables(directory, renaming)
 '''
+_RESPLIT = """
+
+def resplit(raw, public, private, rng):
+    original_prepare.resplit(raw, public, private, rng)
+    rename(public, private)
+"""
+_CHECK_RAW = """
+
+def check_raw(raw):
+    return original_prepare.check_raw(raw)
+"""
 _HOLD_OUT = """
 
 def hold_out(public, held_public, held_private, rng):
@@ -127,6 +142,10 @@ def _make(task: Task, spec: Renamed, target: Path) -> None:
     renaming.write(target / "renaming.json")
     shutil.copyfile(rename_tables.__file__, target / "rename_tables.py")
     prepare = _PREPARE.format(recipe=_recipe(target))
+    if task.defines("prepare.resplit"):
+        prepare += _RESPLIT
+    if task.defines("prepare.check_raw"):
+        prepare += _CHECK_RAW
     if task.defines("prepare.hold_out"):
         prepare += _HOLD_OUT
     (target / "prepare.py").write_text(prepare, encoding="utf-8")
@@ -189,6 +208,8 @@ def _write_spec(task: Task, renaming: Renaming, phrases: dict[str, str], target:
     document["title"] = rename_text(task.spec.title, renaming, phrases)
     rules = {rename_text(rule, renaming, phrases): held for rule, held in task.spec.rules.items()}
     document["rules"] = rules
+    if "rebuild" in document:
+        document["rebuild"]["fresh"] = rename_text(task.spec.rebuild.fresh, renaming, phrases)
     if measured:
         document["measured"] = measured
     head = f"variant_of = {tomlkit.item(task.address).as_string()}\n"

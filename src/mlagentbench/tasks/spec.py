@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from mlagentbench.machine.ledger import Need
-from mlagentbench.records import MachineCode, Record, Tier, UnenforcedBy
+from mlagentbench.records import MachineCode, Profile, Record, Tier, UnenforcedBy
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "KB": 1e3, "MB": 1e6, "GB": 1e9}
 
@@ -92,6 +92,25 @@ def is_python_program(command: Sequence[str]) -> bool:
             return False
 
 
+REPRODUCE = "reproduce.sh"
+"""The program that makes a submission again."""
+
+
+def _command(value: object) -> object:
+    return None if value == "none" else value
+
+
+class Rebuild(Record):
+    """How a submission is made again, on data that did not exist when it was written."""
+
+    command: Annotated[str | None, BeforeValidator(_command)] = f"bash {REPRODUCE}"
+    """None ("none" in task.toml): the submission is itself a program, and is graded as it is."""
+    sources: tuple[RelativePath, ...] = ()
+    """What of the submission's directory is written by hand; all else in it is made again."""
+    fresh: str = "other data of the same kind; in the full tier, another split of the same data"
+    """What a fresh draw changes, for readers and agents."""
+
+
 class Tool(Record):
     """A model and a paper search that the submitted program uses; papers are below private/.
 
@@ -130,12 +149,50 @@ class Resources(Record):
         )
 
 
+class HardwareProfile(Record):
+    """The hardware that the full tier's limits assume, as a table [profiles.NAME].
+
+    What it does not have is as in [limits] and [resources].
+    """
+
+    hardware: str
+    """A short description, for people."""
+    steps: Annotated[int | None, Field(gt=0)] = None
+    time: Annotated[float | None, BeforeValidator(parse_seconds)] = None
+    command_time: Annotated[float | None, BeforeValidator(parse_seconds)] = None
+    cpus: Annotated[int | None, Field(gt=0)] = None
+    memory: Annotated[float | None, BeforeValidator(parse_bytes)] = None
+    gpus: Annotated[int | None, Field(ge=0)] = None
+
+    def limits(self, otherwise: TaskLimits) -> TaskLimits:
+        """The limits on this profile."""
+        return otherwise.model_copy(update=self._given("steps", "time", "command_time"))
+
+    def resources(self, otherwise: Resources) -> Resources:
+        """The resources on this profile."""
+        return otherwise.model_copy(update=self._given("cpus", "memory", "gpus"))
+
+    def _given(self, *names: str) -> dict[str, float]:
+        given = self.model_dump(include=set(names), exclude_none=True)
+        return {name: given[name] for name in names if name in given}
+
+
 class PythonNeeds(Record):
     requirements: tuple[str, ...]
 
 
 class ReadOnly(Record):
     paths: tuple[str, ...] = ()
+
+
+class UnpackedPart(Record):
+    """A file or folder of an archive that `--from` accepts instead of the archive."""
+
+    path: RelativePath
+    """As in the archive, with its top folder."""
+    md5: str | None = None
+    files: int | None = None
+    """The number of files in a folder."""
 
 
 class SourceFile(Record):
@@ -147,8 +204,10 @@ class SourceFile(Record):
     sha256: str | None = None
     bytes: int | None = None
     optional: bool = False
-    unpacked: tuple[RelativePath, ...] = ()
-    """Files and folders of an archive that `--from` accepts instead of it, unverified."""
+    unpacked: tuple[UnpackedPart, ...] = ()
+    """What the archive contains, as far as it is used; verified where a checksum is known."""
+    folders: tuple[RelativePath, ...] = ()
+    """Other names that the archive's top folder has where programs have unpacked it."""
 
 
 class ListedImages(Record):
@@ -213,6 +272,17 @@ class ReferenceMeasurements(Record):
     cpu_seconds: float | None = None
 
 
+class PooledNoise(Record):
+    """The starter's noise on one draw, pooled with its noise on the public draw."""
+
+    std: Annotated[float, Field(ge=0)]
+    """On the metric's scale (log: of the logarithm)."""
+    degrees: Annotated[int, Field(gt=0)]
+    """Degrees of freedom, of both together."""
+    pooled_with: str
+    """The hash of the public draw's data."""
+
+
 class Measured(Record):
     """What `mlagentbench tasks measure` measured on one prepared data set."""
 
@@ -221,11 +291,30 @@ class Measured(Record):
     """Size of the prepared data, public and private."""
     trivial: dict[str, float]
     starter: StarterMeasurements
+    noise: PooledNoise | None = None
+    """None on the public draw, whose own runs are enough."""
     reference: ReferenceMeasurements
     bar: float
     ceiling: float | None = None
     tool: str | None = None
     """The model in the role `tool` that they were measured with."""
+
+
+def profile_of(tier: Tier, asked: Profile | None) -> Profile | None:
+    """The profile of a tier, if it has any; a ValueError if one was asked for in vain."""
+    if tier == "full":
+        return asked or "cpu"
+    if asked is not None:
+        raise ValueError("only the full tier has profiles; add --tier full, or leave it out")
+    return None
+
+
+MeasuredKey = Tier | Literal["full-gpu"]
+"""What measurements are of: a tier; of the full tier, its cpu profile unless it says otherwise."""
+
+
+def measured_key(tier: Tier, profile: Profile | None) -> MeasuredKey:
+    return "full-gpu" if tier == "full" and profile == "gpu" else tier
 
 
 class Renamed(Record):
@@ -245,7 +334,7 @@ class Renamed(Record):
     """Groups of columns to whose numbers one number each is added."""
     text: dict[str, str] = {}
     """Phrases of problem and programs, with their replacements."""
-    measured: dict[Tier, Measured] = {}
+    measured: dict[MeasuredKey, Measured] = {}
 
 
 Category = Literal[
@@ -275,17 +364,27 @@ class TaskSpec(Record):
     commands: Commands
     collect: Collect | None = None
     tool: Tool | None = None
+    rebuild: Rebuild = Rebuild()
     limits: TaskLimits = TaskLimits()
     resources: Resources = Resources()
+    profiles: dict[Profile, HardwareProfile] = {}
     python: PythonNeeds
     read_only: ReadOnly = ReadOnly()
     rules: dict[str, Literal["limit", "grader", "sandbox"] | UnenforcedBy] = {}
     """What enforces each rule: a limit, the grader, the sandbox, or one of UnenforcedBy."""
     sources: tuple[Source, ...]
-    measured: dict[Tier, Measured] = {}
+    measured: dict[MeasuredKey, Measured] = {}
     renamed: Renamed | None = None
     variant_of: str | None = None
     """The original task of a renamed variant."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rebuild_by_kind(cls, values: object) -> object:
+        """Without a [rebuild] table, a submitted program is graded as it is."""
+        if not isinstance(values, dict) or values.get("kind") not in ("program", "timed"):
+            return values
+        return {"rebuild": {"command": None}, **values}
 
     @property
     def unenforced_rules(self) -> dict[str, UnenforcedBy]:
@@ -301,6 +400,17 @@ class TaskSpec(Record):
         if self.needs_model and self.kind != "program":
             raise ValueError(f"needs_model = true needs kind = 'program', not {self.kind!r}")
         return self
+
+    def on_profile(self, profile: Profile) -> "TaskSpec":
+        """The task with the limits and resources of a profile that it has."""
+        chosen = self.profiles.get(profile)
+        if chosen is None:
+            return self
+        changed = {
+            "limits": chosen.limits(self.limits),
+            "resources": chosen.resources(self.resources),
+        }
+        return self.model_copy(update=changed)
 
     @property
     def required_tool(self) -> Tool:

@@ -7,25 +7,37 @@ from pydantic import ValidationError
 from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.home import baselines_dir
-from mlagentbench.records import Tier
-from mlagentbench.tasks.spec import Measured
+from mlagentbench.records import Profile, Tier
+from mlagentbench.tasks.spec import Measured, measured_key
 from mlagentbench.tasks.task import Task, load_task
 
 
 def stored_measurements(
     task: Task, tier: Tier, data_hash: str, tool: str | None = None
 ) -> Measured | None:
-    """The measurements for this data: those in task.toml, or those of this machine.
+    """The measurements for this data on the task's profile: in task.toml, or of this machine.
 
     Speed depends on the machine, so a timed task prefers this machine's measurements. A task whose
     programs use a model has measurements for each model.
     """
     tool = tool or task.spec.tool_model
-    shipped = task.spec.measured.get(tier)
-    if shipped is not None and (shipped.data != data_hash or shipped.tool != tool):
+    shipped = shipped_measurements(task, tier, tool)
+    if shipped is not None and shipped.data != data_hash:
         shipped = None
     own = _read(home_file(task, tier, data_hash, tool))
     return own or shipped if task.spec.kind == "timed" else shipped or own
+
+
+def how_to_measure(address: str, tier: str, profile: Profile | None) -> str:
+    """The command that measures a task, named as on the command line."""
+    of_profile = " --profile gpu" if profile == "gpu" else ""
+    return f"mlagentbench tasks measure {address} --tier {tier}{of_profile}"
+
+
+def shipped_measurements(task: Task, tier: Tier, tool: str | None = None) -> Measured | None:
+    """Those in task.toml, of the public draw, if they were made with this tool model."""
+    shipped = task.shipped_measurements(tier)
+    return None if shipped is None or shipped.tool != (tool or task.spec.tool_model) else shipped
 
 
 def store_in_home(task: Task, tier: Tier, measured: Measured) -> Path:
@@ -36,7 +48,8 @@ def store_in_home(task: Task, tier: Tier, measured: Measured) -> Path:
 
 def home_file(task: Task, tier: Tier, data_hash: str, tool: str | None = None) -> Path:
     with_tool = "" if tool is None else f"-{tool.replace('/', '_')}"
-    return baselines_dir(task.id, task.spec.version, tier) / f"{data_hash}{with_tool}.json"
+    directory = baselines_dir(task.id, task.spec.version, measured_key(tier, task.profile))
+    return directory / f"{data_hash}{with_tool}.json"
 
 
 def write_to_task(task: Task, tier: Tier, measured: Measured) -> Path:
@@ -57,7 +70,7 @@ def write_to_task(task: Task, tier: Tier, measured: Measured) -> Path:
             table[key] = value
     if "measured" not in parent:
         parent["measured"] = tomlkit.table(is_super_table=True)
-    parent["measured"][tier] = table
+    parent["measured"][measured_key(tier, task.profile)] = table
     write_atomically(file, tomlkit.dumps(document).encode())
     return file
 

@@ -5,6 +5,8 @@
   problem.md   what the agent is told
   starter/     the files it starts from
   prepare.py   prepare(raw, public, private, rng)
+               resplit(raw, public, private, rng): only where the official split is fixed; another
+               split of the full data, with the same sizes and rules
                hold_out(public, held_public, held_private, rng): optional, for feedback; from
                public/ it makes a smaller one, with the inputs of the part held out, and that
                part's answers, laid out as grade.py expects its private. The agent writes its
@@ -43,8 +45,9 @@ from pydantic import ValidationError
 
 from mlagentbench.errors import UsageError
 from mlagentbench.guest.mlagentbench_task import CANARY_LINE
-from mlagentbench.records import Record, Tier
-from mlagentbench.tasks.spec import TaskSpec
+from mlagentbench.machine.allocation import GpusAsked
+from mlagentbench.records import Profile, Record, Tier
+from mlagentbench.tasks.spec import Measured, TaskSpec, measured_key
 
 ENTRY_POINT_GROUP = "mlagentbench.tasks"
 SUITE = Path(__file__).parent / "suite"
@@ -52,11 +55,12 @@ RENAMED = "renamed"
 
 
 class Task:
-    """A task folder that has been read and checked."""
+    """A task folder that has been read and checked; on a profile, with its limits and resources."""
 
-    def __init__(self, folder: Path, spec: TaskSpec) -> None:
+    def __init__(self, folder: Path, spec: TaskSpec, profile: Profile | None = None) -> None:
         self.folder = folder
         self.spec = spec
+        self.profile = profile
 
     @property
     def id(self) -> str:
@@ -115,6 +119,30 @@ class Task:
         """Whether the full tier is generated, too."""
         return all(source.kind == "generated" for source in self.spec.sources)
 
+    def shipped_measurements(self, tier: Tier) -> Measured | None:
+        """The measurements in task.toml, of the tier on this profile."""
+        return self.spec.measured.get(measured_key(tier, self.profile))
+
+    def on_profile(self, profile: Profile | None) -> "Task":
+        """The task on a profile of the full tier; a UsageError if it has no such profile."""
+        if profile is None:
+            return self
+        known = {"cpu", *self.spec.profiles}
+        if profile not in known:
+            raise UsageError(
+                f"--profile {profile}: {self.id} has no such profile; it has: "
+                f"{', '.join(sorted(known))}"
+            )
+        return Task(self.folder, self.spec.on_profile(profile), profile)
+
+    def gpus_of_profile(self) -> GpusAsked | None:
+        """The GPUs without which the profile is not what it says."""
+        if self.profile != "gpu":
+            return None
+        return GpusAsked(
+            count=self.spec.resources.gpus, option="--profile gpu", instead="use --profile cpu"
+        )
+
     def defines(self, function: str) -> bool:
         """Whether a file of the folder has the function, as in "grade.ceiling"."""
         module, name = function.split(".")
@@ -146,11 +174,15 @@ def _without_canary(contents: bytes) -> bytes:
     return contents.removeprefix(f"{CANARY_LINE}\n".encode())
 
 
-def load_task(name_or_path: str | Path) -> Task:
+def load_task(name_or_path: str | Path, profile: Profile | None = None) -> Task:
     """The task of that id, or of that folder; a UsageError says what is wrong with it.
 
-    `TASK@renamed` is its renamed variant.
+    `TASK@renamed` is its renamed variant. With a profile, it has the limits of the full tier on it.
     """
+    return _load_plain(name_or_path).on_profile(profile)
+
+
+def _load_plain(name_or_path: str | Path) -> Task:
     if isinstance(name_or_path, str) and name_or_path.endswith(f"@{RENAMED}"):
         from mlagentbench.tasks.renamed import renamed_folder
 

@@ -14,6 +14,7 @@ from mlagentbench.agents.runner import run_agent
 from mlagentbench.agents.tree_search import search as tree_module
 from mlagentbench.agents.tree_search.search import TreeAgent, TreeSettings
 from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.rehearsal import Rehearsal
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.question import prompt_text
@@ -323,3 +324,27 @@ def test_settings_are_checked() -> None:
     with pytest.raises(UsageError, match="drafts=0"):
         info.solver(drafts=0)
     info.solver(policy="uct", drafts=5, final_share=0)
+
+
+async def test_what_is_rebuilt_has_a_program_that_runs_the_final_fit(
+    open_environment: OpenRun,
+) -> None:
+    model = Listener(*SEARCH[:1])
+    rehearsal = Rehearsal(command="bash reproduce.sh")
+    async with open_environment(
+        BudgetLimits(steps=11), models={"main": model.model}, rehearsal=rehearsal
+    ) as environment:
+        await act(environment, drafts=1)
+        starter, solved, final = (
+            step.action.arguments["content"]
+            for step in environment.steps
+            if step.action.arguments.get("file_name") == "reproduce.sh"
+        )
+        assert starter == "set -e\npython train.py\n"
+        assert (solved, final) == ("set -e\npython solution.py\n", f"{solved.strip()} --final\n")
+        checked = environment.steps[-2]
+        assert checked.action.name == "Validate Submission" and checked.observation.status == "ok"
+        assert "makes a valid submission.csv from the data here" in checked.observation.text
+        assert submission(environment) == "id,y\n5,1.5\n6,1.5\n"
+        assert submission(environment, "reproduce.sh") == final
+    assert "`reproduce.sh` is written for you" in model.prompts[0][0].text

@@ -148,3 +148,16 @@ def test_a_diff_is_followed_line_by_line() -> None:
     new = diff("", after, "look.py", "look.py")
     assert apply_diff(None, f"look.py is new:\n\n{new}") == after.rstrip("\n")
     assert apply_diff(before, f"{shown}\n[... 10 of 30 characters left out ...]\n") is None
+
+
+def test_what_is_rebuilt_runs_its_program() -> None:
+    facts = {"protocol": "rebuild"}
+    run = (
+        Run(facts=facts).write("fit.py").write("other.py").write("reproduce.sh", "python fit.py\n")
+    )
+    assert steps(run.finish()) == [(2,)]
+    assert steps(Run().write("reproduce.sh", "python fit.py\n").finish()) == [(1,)]
+    run = Run(facts=facts).write("fit.py").write("reproduce.sh", "python fit.py\n")
+    run.do("Validate Submission", "valid").write("fit.py", "x = 2\n")
+    assert steps(run.finish()) == []
+    assert steps(Run(facts=facts).write("fit.py").finish()) == [(1,)], "no program is left"

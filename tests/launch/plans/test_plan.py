@@ -96,7 +96,9 @@ def test_the_primary_pair_is_stored_with_the_runs_and_makes_no_other_runs(tmp_pa
     assert [one.run for one in named.requests] == [one.run for one in plain.requests]
     pair = ("react with mlagentbench/mailbox", "research with mlagentbench/mailbox")
     ready = make_tasks_ready(request, console())
-    facts = [disclose_cell(request, cell, ready[cell.python_needs]) for cell in request.cells]
+    facts = [
+        disclose_cell(request, cell, ready[*cell.python_needs, "public"]) for cell in request.cells
+    ]
     assert [one.primary for one in facts] == [pair, pair]
     written = Plan.model_validate_json(named.write(tmp_path / "out").path.read_bytes())
     assert all(one.settings.primary == pair for one in written.requests)

@@ -20,7 +20,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.tasks.data.listed_images import is_complete_image
 from mlagentbench.tasks.data.preparation import PreparedData, prepare
 from mlagentbench.tasks.python_env.env import PythonEnv
-from mlagentbench.tasks.task import Task, load_folder
+from mlagentbench.tasks.task import Task
 
 pytestmark = pytest.mark.slow
 
@@ -157,10 +157,18 @@ class Heard:
         self.arrived.append((name, done))
 
 
-def make(task: Task, env: PythonEnv, own: Path | None, heard: Heard | None = None) -> PreparedData:
+def make(
+    task: Task, env: PythonEnv, own: Path | None, heard: Heard | None = None, accept: bool = False
+) -> PreparedData:
     return asyncio.run(
         prepare(
-            task, "full", call=plain_call, python_env=env, from_dir=own, progress=heard or Heard()
+            task,
+            "full",
+            call=plain_call,
+            python_env=env,
+            from_dir=own,
+            accept_unverified=accept,
+            progress=heard or Heard(),
         )
     )
 
@@ -215,7 +223,7 @@ def test_an_interrupted_download_goes_on(
     (kept / "listing.json").write_bytes((own / "listing.json").read_bytes())
     task = write_task(sources=sources(), prepare_py=PREPARE)
     server.cuts["/dive/30.png"] = 1000
-    with pytest.raises(UsageError, match=r"small-task: cannot download .*/dive/30.png"):
+    with pytest.raises(UsageError, match=r"small-task: 1 of 40 images could not be .*/dive/30.png"):
         make(task, this_env, None)
     before = {file.name for file in (kept / "images").glob("*.png")}
     assert before and name(30) not in before
@@ -242,18 +250,52 @@ def test_a_few_missing_images_are_listed_and_left_out(
     assert "2 images are missing and left out, first: image-05.png" in " ".join(heard.lines)
 
 
-@pytest.mark.parametrize("status", [404, 403])
-def test_many_missing_images_are_an_error_that_says_what_to_do(
+@pytest.mark.parametrize("status", [404, 410])
+def test_many_images_that_are_gone_are_an_error_that_says_what_to_do(
     task: Task, this_env: PythonEnv, own: Path, server: ImageServer, status: int
 ) -> None:
     server.gone, server.status = {f"/dive/{n:02d}.png" for n in range(20)}, status
     with pytest.raises(UsageError) as raised:
         make(task, this_env, own)
     text = str(raised.value)
-    assert "of the 40 images in listing.json cannot be downloaded, which is over 5 %" in text
+    assert "of the 40 images in listing.json are gone, which is over 5 %" in text
     assert f"the server answered {status}" in text and "DIR/images/" in text
     assert f"mlagentbench tasks prepare {task.address} --tier full --from DIR" in text
     assert sum(server.requests.values()) < COUNT, "it gave up before it had asked for all"
+
+
+@pytest.mark.parametrize("status", [403, 503])
+def test_images_that_cannot_be_fetched_are_not_gone(
+    task: Task, this_env: PythonEnv, own: Path, server: ImageServer, status: int
+) -> None:
+    server.gone, server.status = {"/dive/05.png"}, status
+    with pytest.raises(UsageError) as raised:
+        make(task, this_env, own)
+    said = str(raised.value)
+    assert "1 of 40 images could not be fetched, which does not mean that they are gone" in said
+    assert "image-05.png" in said and str(status) in said and "run the same command again" in said
+    server.gone = set()
+    server.requests.clear()
+    assert images_of(make(task, this_env, own)) == EVERY
+    assert server.requests == {"/dive/05.png": 1}
+
+
+def test_an_image_that_one_address_lacks_and_another_cannot_send_is_not_gone(
+    write_task: WriteTask, this_env: PythonEnv, own: Path, server: ImageServer
+) -> None:
+    mirrors = f'mirrors = {{ "{server.url}/dive/" = "http://127.0.0.1:9/" }}\n'
+    server.gone = {"/dive/05.png"}
+    with pytest.raises(UsageError, match="1 of 40 images could not be fetched"):
+        make(write_task(sources=sources(mirrors), prepare_py=PREPARE), this_env, own)
+
+
+def test_a_network_that_is_down_is_noticed_soon(
+    task: Task, this_env: PythonEnv, own: Path, server: ImageServer
+) -> None:
+    server.down = True
+    with pytest.raises(UsageError, match="40 of 40 images could not be fetched"):
+        make(task, this_env, own)
+    assert len(server.requests) < COUNT
 
 
 def test_images_that_arrive_in_half_are_asked_for_again(
@@ -314,19 +356,30 @@ def test_what_people_lack_is_fetched(
     assert sorted(server.requests) == [f"/dive/{n:02d}.png" for n in range(30, COUNT)]
 
 
-def test_without_network_a_few_may_be_lacking_but_not_many(
+def test_without_network_a_few_may_be_left_out_knowingly(
     task: Task, this_env: PythonEnv, own: Path, server: ImageServer
 ) -> None:
     server.down = True
     lay_out(own, "tree", range(2, COUNT))
-    assert set(EVERY) - set(images_of(make(task, this_env, own))) == {name(0), name(1)}
+    with pytest.raises(UsageError, match="2 of 40 images could not be fetched"):
+        make(task, this_env, own)
+    data = make(task, this_env, own, accept=True)
+    assert set(EVERY) - set(images_of(data)) == {name(0), name(1)}
+    assert data.accepted == ("images/: 2 of 40 images could not be fetched",)
     (own / "images" / name(2)).unlink()
-    other = task.folder.with_name("other-task")
-    task.folder.rename(other)
-    toml = (other / "task.toml").read_text().replace("small-task", "other-task")
-    (other / "task.toml").write_text(toml)
-    with pytest.raises(UsageError, match=r"other-task: 3 or more of the 40 images .*image-00"):
-        make(load_folder(other), this_env, own)
+    with pytest.raises(UsageError, match="3 of 40 images could not be fetched"):
+        make(task, this_env, own, accept=True)
+
+
+def test_missing_images_that_arrive_later_are_other_data(
+    task: Task, this_env: PythonEnv, own: Path, server: ImageServer
+) -> None:
+    server.gone = {"/dive/05.png", "/dive/11.png"}
+    few = make(task, this_env, own)
+    assert make(task, this_env, own) == few
+    server.gone = set()
+    every = make(task, this_env, own)
+    assert every.directory != few.directory and images_of(every) == EVERY
 
 
 def test_a_listing_of_another_kind_is_refused(task: Task, this_env: PythonEnv, own: Path) -> None:

@@ -34,9 +34,9 @@ def slow_make(flag: Path) -> str:
     return MAKE.replace("def make(raw, rng):\n", f"def make(raw, rng):{body}")
 
 
-def start(task: Task) -> subprocess.Popen[str]:
+def start(task: Task, *options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, PROGRAM, str(task.folder)],
+        [sys.executable, PROGRAM, str(task.folder), *options],
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -65,6 +65,21 @@ def test_killed_preparation_leaves_nothing_that_counts(
     data = asyncio.run(prepare(task, "mini", call=plain_call, python_env=this_env))
     assert not leftover.exists()
     assert [path.name for path in data.directory.parent.iterdir()] == [data.directory.name]
+
+
+def test_killed_second_preparation_leaves_the_first(
+    write_task: WriteTask, this_env: PythonEnv, home: Path, tmp_path: Path
+) -> None:
+    task = write_task(mini_py=slow_make(tmp_path / "go"))
+    (tmp_path / "go").touch()
+    data = asyncio.run(prepare(task, "mini", call=plain_call, python_env=this_env))
+    (tmp_path / "go").unlink()
+    process = start(task, "--again")
+    wait_for_beginning(home)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert find_prepared(task, "mini") == data
+    assert data_hash(read_facts(data.public), read_facts(data.private)) == data.hash
 
 
 def test_two_at_once_make_one(write_task: WriteTask, home: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def make(task: Task, env: PythonEnv, **options: Any) -> PreparedData:
 def test_generates_splits_and_describes(write_task: WriteTask, this_env: PythonEnv) -> None:
     task = write_task()
     data = make(task, this_env)
-    assert data.verified and data.mini_seed == "public" and data.tier == "mini"
+    assert data.verified and data.draw == "public" and data.tier == "mini"
     assert sorted(path.name for path in data.directory.iterdir()) == [
         "data.json",
         "private",
@@ -139,15 +139,15 @@ def test_secret_seed(write_task: WriteTask, this_env: PythonEnv) -> None:
     task = write_task()
     public = make(task, this_env)
     assert find_prepared(task, "mini", "secret") is None
-    secret = make(task, this_env, mini_seed="secret")
+    secret = make(task, this_env, draw="secret")
     assert secret.hash != public.hash
-    assert secret.mini_seed is not None and secret.mini_seed.startswith("secret:")
+    assert secret.draw is not None and secret.draw.startswith("secret:")
     seed_file = secret.private / SEED_FILE
     seed = seed_file.read_text().strip()
     assert len(seed) == 32 and seed not in (secret.directory / "data.json").read_text()
     assert seed not in str(secret.directory) and seed_file.stat().st_mode & 0o777 == 0o600
     assert secret.hash == data_hash(read_facts(secret.public), read_facts(secret.private))
-    assert make(task, this_env, mini_seed="secret") == secret
+    assert make(task, this_env, draw="secret") == secret
     assert find_prepared(task, "mini") == public
     assert find_prepared(task, "mini", "secret") == secret
 
@@ -172,14 +172,14 @@ def test_requires_with_the_command_to_type(write_task: WriteTask) -> None:
     task = write_task()
     with pytest.raises(UsageError) as raised:
         require_prepared(task, "mini", "secret")
-    command = f"mlagentbench tasks prepare {task.folder} --tier mini --mini-seed secret"
+    command = f"mlagentbench tasks prepare {task.folder} --tier mini --draw secret"
     assert str(raised.value) == f"small-task: the mini tier is not prepared; run: {command}"
 
 
 def test_full_tier_can_be_generated(write_task: WriteTask, this_env: PythonEnv) -> None:
     task = write_task()
     full = asyncio.run(prepare(task, "full", call=plain_call, python_env=this_env))
-    assert full.verified and full.mini_seed is None
+    assert full.verified and full.draw == "public"
     assert full.hash != make(task, this_env).hash
     assert require_prepared(task, "full") == full
 

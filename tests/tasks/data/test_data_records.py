@@ -171,7 +171,7 @@ def test_a_missing_file_of_a_chosen_record_is_named(
         ('{"1": {}}', "expected a JSON list of objects with a record_id"),
         ("not json", "expected a JSON list of objects with a record_id"),
         ('[{"record_id": "../../etc"}]', "'../../etc' is not the name of a record"),
-        ('[{"record_id": "5"}]', "train/5/a.npy not found in"),
+        ('[{"record_id": "5"}]', "train/5/a.npy, train/5/b.npy not found in"),
     ],
 )
 def test_wrong_listings_are_refused(

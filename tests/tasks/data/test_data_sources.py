@@ -6,12 +6,20 @@ import io
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_tasks import WriteTask, plain_call
 
 from mlagentbench.errors import UsageError
-from mlagentbench.tasks.data.preparation import PreparedData, find_prepared, prepare
+from mlagentbench.tasks.data.preparation import (
+    PreparedData,
+    find_prepared,
+    prepare,
+    require_prepared,
+)
+from mlagentbench.tasks.data.progress import Silent
+from mlagentbench.tasks.make_ready import prepare_tasks
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
@@ -85,7 +93,7 @@ def test_found_where_people_have_them(
     layout(own, kind)
     before = {path: path.stat().st_mtime_ns for path in [own, *own.rglob("*")]}
     data = make(task, this_env, own)
-    assert data.verified and data.unverified == () and data.mini_seed is None
+    assert data.verified and data.unverified == () and data.draw == "public"
     assert {path: path.stat().st_mtime_ns for path in [own, *own.rglob("*")]} == before
     rows = (data.public / "train.csv").read_text() + (data.private / "answers.csv").read_text()
     assert all(f"{k},{k * k}" in rows for k in range(20))
@@ -113,7 +121,7 @@ def test_missing_file(write_task: WriteTask, this_env: PythonEnv, own: Path) -> 
         make(task, this_env, own)
     assert str(raised.value) == (
         f"small-task: train.csv not found in {own}; expected the files of Kaggle's "
-        f"small-competition (see: mlagentbench tasks show {task.address})"
+        f"small-competition (see: mlagentbench tasks show {task.address})\n  looked in: {own}"
     )
     with pytest.raises(UsageError, match="no such directory"):
         make(task, this_env, own / "nowhere")
@@ -145,7 +153,8 @@ ref = "https://example.org/photos.tar.gz"
 [[sources.files]]
 path = "photos.tar.gz"
 md5 = "0123456789abcdef0123456789abcdef"
-unpacked = ["photos/train", "photos/names.txt"]
+unpacked = [{ path = "photos/train", files = 1 }, { path = "photos/names.txt" }]
+folders = ["pictures"]
 [[sources]]
 kind = "huggingface"
 ref = "someone/tiny-model@0123abcd"
@@ -200,9 +209,64 @@ def test_what_an_unpacked_archive_lacks_is_named(
     (own / "photos/names.txt").unlink()
     with pytest.raises(UsageError, match=f"photos/names.txt not found in {own}; expected"):
         make(task, this_env, own)
-    (own / "photos").rename(own / "pictures")
-    with pytest.raises(UsageError, match=r"photos\.tar\.gz not found in"):
+    (own / "photos").rename(own / "other")
+    with pytest.raises(UsageError) as raised:
+        make(task, this_env, own / "tiny-model")
+    assert str(raised.value) == (
+        f"small-task: photos.tar.gz not found in {own / 'tiny-model'}; expected the files of "
+        f"https://example.org/photos.tar.gz (see: mlagentbench tasks show {task.address})\n"
+        f"  looked in: {own / 'tiny-model'}\n"
+        "  or, instead of photos.tar.gz, what it unpacks to: photos/train, photos/names.txt, or "
+        "the same in pictures/"
+    )
+
+
+def test_all_that_is_missing_is_named_at_once(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    in_zip(own / "some.zip", {"a.csv": b"1"})
+    (own / "only").mkdir()
+    with pytest.raises(UsageError) as raised:
+        make(write_task(sources=ARCHIVE_SOURCE, prepare_py=COPY_ALL), this_env, own)
+    said = str(raised.value)
+    assert "photos.tar.gz, config.json not found in" in said
+    assert "photos.tar.gz and of Hugging Face's someone/tiny-model@0123abcd" in said
+    assert f"looked in: {own}, only/, some.zip" in said
+
+
+@pytest.mark.parametrize("name", ["pictures", "photos"])
+def test_other_names_of_the_top_folder_are_accepted(
+    write_task: WriteTask, this_env: PythonEnv, own: Path, name: str
+) -> None:
+    unpacked(own)
+    (own / "photos").rename(own / name)
+    data = make(write_task(sources=ARCHIVE_SOURCE, prepare_py=COPY_ALL), this_env, own)
+    assert (data.public / "photos/train/deep/1.png").read_bytes() == b"one"
+
+
+def test_all_that_is_wrong_is_named_before_folders_are_copied(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    unpacked(own)
+    sources = ARCHIVE_SOURCE.replace('"config.json" }', '"config.json", bytes = 99 }')
+    sources = sources.replace('"photos/names.txt" }', f'"photos/names.txt", md5 = "{MD5}" }}')
+    task = write_task(sources=sources.replace("files = 1", "files = 12500"), prepare_py=COPY_ALL)
+    (own / "photos/train/deep/1.png").unlink()
+    with pytest.raises(UsageError) as raised:
         make(task, this_env, own)
+    said = str(raised.value)
+    for wrong in (
+        "photos/train is not the folder of https://example.org/photos.tar.gz: 0 files, "
+        "expected 12,500",
+        "photos/names.txt is not the file of",
+        "config.json is not the file of Hugging Face's someone/tiny-model@0123abcd: 2 bytes, "
+        "expected 99",
+    ):
+        assert wrong in said
+    data = make(task, this_env, own, accept_unverified=True)
+    assert [text.partition(":")[0] for text in data.accepted] == [
+        "photos/train", "config.json", "photos/names.txt",
+    ]  # fmt: skip
 
 
 def test_wrong_checksum_is_refused(
@@ -225,7 +289,8 @@ def test_accepted_data_say_so_and_are_not_taken_for_good(
     task = write_task(sources=kaggle_source())
     (own / "train.csv").write_bytes(TRAIN.replace(b"0,0", b"0,1"))
     accepted = make(task, this_env, own, accept_unverified=True)
-    assert not accepted.verified and accepted.accepted == ("train.csv",)
+    assert not accepted.verified and accepted.unverified == ("train.csv",)
+    assert accepted.accepted[0].startswith("train.csv: md5 ")
     assert make(task, this_env, own, accept_unverified=True) == accepted
     with pytest.raises(UsageError, match="is not the file of Kaggle's small-competition"):
         make(task, this_env, own)
@@ -293,3 +358,72 @@ def test_too_little_disk_is_said_first(
     task = write_task(sources=kaggle_source(f'md5 = "{MD5}", bytes = {10**15}'))
     with pytest.raises(UsageError, match=r"needs about 3,000,000,000 MB, but .* MB free"):
         make(task, this_env, own)
+
+
+class Sayings(Silent):
+    """Remembers what is said while data are prepared."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+
+RESPLIT = """
+def prepare(raw, public, private, rng):
+    (public / "part.txt").write_text("official")
+    (private / "answers.csv").write_text("a\\n")
+
+def resplit(raw, public, private, rng):
+    assert (raw / "train.csv").is_file()
+    (public / "part.txt").write_text(f"another {rng.integers(10**9)}")
+    (private / "answers.csv").write_text("a\\n")
+"""
+
+
+def test_other_splits_are_made_of_the_same_files_at_once(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    layout(own, "plain")
+    task = write_task(sources=kaggle_source(), prepare_py=RESPLIT)
+    said = Sayings()
+
+    def prepare_with(splits: int, from_dir: Path | None = own) -> PreparedData:
+        return asyncio.run(
+            prepare(
+                task, "full", call=plain_call, python_env=this_env, from_dir=from_dir,
+                splits=splits, progress=said,
+            )
+        )  # fmt: skip
+
+    official = prepare_with(2)
+    assert (official.public / "part.txt").read_text() == "official"
+    assert sum("verifying train.csv" in text for text in said.said) == 1
+    found = [find_prepared(task, "full", f"public~{n}") for n in (1, 2, 3)]
+    assert found[0] is not None and found[1] is not None and found[2] is None
+    texts = {(data.public / "part.txt").read_text() for data in found if data is not None}
+    assert len(texts) == 2 and all(text.startswith("another ") for text in texts)
+    assert prepare_with(2, from_dir=None) == official, "nothing is missing"
+    assert prepare_with(3) == official
+    assert find_prepared(task, "full", "public~2") == found[1], "only the third one was made"
+    with pytest.raises(UsageError, match="--tier full --splits 4"):
+        require_prepared(task, "full", "public~4")
+
+
+def test_splits_belong_to_the_files_that_runs_use(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    layout(own, "plain")
+    task = write_task(sources=kaggle_source(train="optional = false"), prepare_py=RESPLIT)
+    common: dict[str, Any] = {"call": plain_call, "python_env": this_env, "from_dir": own}
+    asyncio.run(prepare(task, "full", splits=1, **common))
+    assert find_prepared(task, "full", "public~1") is not None
+    (own / "train.csv").write_bytes(TRAIN + b"7,7\n")
+    asyncio.run(prepare(task, "full", **common))
+    assert find_prepared(task, "full", "public~1") is None
+
+
+def test_splits_are_for_the_full_tier() -> None:
+    with pytest.raises(UsageError, match="--splits is for --tier full: the mini tier is generated"):
+        prepare_tasks([], "mini", splits=1, call=plain_call)

@@ -233,7 +233,7 @@ def score(mini: Prepared, torch_env: PythonEnv, submission: Path) -> Scored:
     (submission / "notes.txt").write_text("not handed over")
     data = PreparedData(
         directory=mini.public.parent, tier="mini", hash="-", recipe="-", verified=True, files=0,
-        bytes=0, created="-",
+        bytes=0, created="-", draw="public",
     )  # fmt: skip
     task = load_folder(CLRS.folder)
     return asyncio.run(score_submission(task, data, torch_env, submission.parent))

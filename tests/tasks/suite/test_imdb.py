@@ -13,11 +13,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from small_tasks import plain_call
 from tabular_tasks import Prepared, TaskModules, rank_correlation
 
 from mlagentbench.errors import UsageError
 from mlagentbench.guest.mlagentbench_task import InvalidSubmission
 from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.data.preparation import PreparedData, prepare
 from mlagentbench.tasks.data.progress import Silent
 from mlagentbench.tasks.data.sources import gather
 from mlagentbench.tasks.python_env.env import PythonEnv
@@ -188,7 +190,9 @@ def test_own_files_may_be_a_tree_beside_a_clone_of_the_checkpoint(
     own = official_tree(tmp_path / "own")
     write_checkpoint(own / "distilbert-base-uncased")
     found = gathered(own, tmp_path / "raw", accept=True)
-    assert found.accepted == tuple(CHECKPOINT)
+    wrong = {text.partition(":")[0] for text in found.accepted}
+    folders = {f"aclImdb/{part}/{name}" for part in ("train", "test") for name in ("pos", "neg")}
+    assert wrong == {*CHECKPOINT, *folders}
     assert "aclImdb/test/neg" in found.unverified
     assert not (tmp_path / "raw/aclImdb/train/unsup").exists()
     assert all_files(IMDB.prepare_from(tmp_path / "raw", tmp_path)) == all_files(official)
@@ -196,6 +200,7 @@ def test_own_files_may_be_a_tree_beside_a_clone_of_the_checkpoint(
 
 def test_wrong_own_files_are_refused(tmp_path: Path) -> None:
     own = official_archive(tmp_path / "own")
+    write_checkpoint(own)
     with pytest.raises(UsageError, match=r"aclImdb_v1\.tar\.gz is not the file of .* bytes, exp"):
         gathered(own, tmp_path / "raw")
     (own / "aclImdb_v1.tar.gz").unlink()
@@ -207,10 +212,53 @@ def test_wrong_own_files_are_refused(tmp_path: Path) -> None:
         gathered(own, tmp_path / "raw")
 
 
+def test_all_problems_are_reported_before_reviews_are_copied(tmp_path: Path) -> None:
+    own = official_tree(tmp_path / "own")
+    write_checkpoint(own)
+    with pytest.raises(UsageError) as raised:
+        gathered(own, tmp_path / "raw")
+    said = str(raised.value)
+    assert said.count("\n  ") == 4 + len(CHECKPOINT)
+    assert "aclImdb/train/pos is not the folder of" in said and "12 files, expected 12,500" in said
+    assert all(f"{name} is not the file of Hugging Face's" in said for name in CHECKPOINT)
+    assert not (tmp_path / "raw/aclImdb/train/pos").exists()
+
+
+def prepared(own: Path, env: PythonEnv) -> PreparedData:
+    return asyncio.run(
+        prepare(
+            load_folder(IMDB.folder),
+            "full",
+            call=plain_call,
+            python_env=env,
+            from_dir=own,
+            accept_unverified=True,
+        )
+    )
+
+
+def test_more_reviews_and_an_emptied_file_are_other_data(
+    tmp_path: Path, this_env: PythonEnv
+) -> None:
+    own = official_tree(tmp_path / "own")
+    write_checkpoint(own)
+    few = prepared(own, this_env)
+    assert "reviews in train/pos: 12, expected 12,500" in few.accepted
+    (own / "aclImdb/train/pos/3_10.txt").write_text("One more.", encoding="utf-8")
+    more = prepared(own, this_env)
+    assert more.directory != few.directory and "train/pos: 13, expected" in str(more.accepted)
+    (own / "aclImdb/train/pos/3_10.txt").write_text("")
+    emptied = prepared(own, this_env)
+    assert emptied.directory not in (few.directory, more.directory)
+    assert "empty reviews in train/pos: 1, expected 0" in emptied.accepted
+    (own / "aclImdb/train/pos/3_10.txt").unlink()
+    assert prepared(own, this_env).created == few.created
+
+
 def test_own_files_without_the_checkpoint_are_refused(tmp_path: Path) -> None:
     own = official_tree(tmp_path / "own")
     with pytest.raises(
-        UsageError, match=r"config\.json not found in .* Hugging Face's distilbert/"
+        UsageError, match=r"config\.json, .*, vocab\.txt not found in .* Hugging Face's distilbert/"
     ):
         gathered(own, tmp_path / "raw")
 

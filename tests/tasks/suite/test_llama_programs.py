@@ -63,7 +63,7 @@ class Trial:
         tiny_data(directory / "data")
         self.data = PreparedData(
             directory=directory / "data", tier="mini", hash="-", recipe="-", verified=True,
-            files=0, bytes=0, created="-",
+            files=0, bytes=0, created="-", draw="public",
         )  # fmt: skip
         self.submitted = directory / "submitted"
         self.submitted.mkdir()

@@ -17,6 +17,7 @@ from mlagentbench.guest import GUEST
 from mlagentbench.prompts import prompt
 from mlagentbench.sandbox.base import WORKSPACE
 from mlagentbench.sandbox.executor.places import HOME
+from mlagentbench.tasks.spec import REPRODUCE
 
 DRIVER = GUEST / "aide_driver.py"
 TASK = "TASK.md"
@@ -94,7 +95,7 @@ def _common(environment: Environment) -> dict[str, object]:
 def _description(environment: Environment) -> str:
     spec = environment.task.spec
     names = (re.split(r"[^\w.-]", requirement)[0] for requirement in spec.python.requirements)
-    return prompt(
+    described = prompt(
         "agents/aide",
         problem=problem_with_history(environment, len(environment.steps)),
         submission=spec.submission.path,
@@ -102,3 +103,6 @@ def _description(environment: Environment) -> str:
         better=spec.metric.better,
         packages=", ".join(names),
     )
+    if environment.rebuilt_by is None:
+        return described
+    return f"{described}\n\n{prompt('agents/aide_rebuild', script=REPRODUCE)}"

@@ -26,6 +26,7 @@ from mlagentbench.runs.results import read_record
 from mlagentbench.sandbox.base import CommandResult
 from mlagentbench.sandbox.executor.places import HOME
 from mlagentbench.sandbox.sandbox_registry import require_in_sandbox_agents
+from mlagentbench.tasks.spec import REPRODUCE
 
 PORT = 13131
 URL = f"http://127.0.0.1:{PORT}"
@@ -110,6 +111,7 @@ def agent_variables(environment: Environment) -> dict[str, str]:
         "AGENT": FOLDER,
         "PROBLEM": PROBLEM,
         "SUBMISSION": spec.submission.path,
+        "PROGRAM": None if environment.rebuilt_by is None else REPRODUCE,
         "METRIC": spec.metric.name,
         "BETTER": spec.metric.better,
         "COMMAND_SECONDS": f"{spec.limits.command_time:.0f}",

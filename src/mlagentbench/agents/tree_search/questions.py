@@ -25,6 +25,7 @@ from mlagentbench.errors import ContextOverflow
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Record
+from mlagentbench.tasks.spec import REPRODUCE
 
 PROMPT_SIZES = (60_000, 15_000)
 """Characters for the code and output of nodes; fewer if they are too many for the model."""
@@ -51,7 +52,7 @@ def system_prompt(run: ResumableRun, layout: SolutionLayout) -> str:
         better=spec.metric.better,
         problem=run.problem.strip(),
         files=workspace_view(environment),
-        rules=_rules(environment, layout),
+        rules=_rules(environment, layout) + _rebuild_rules(environment, layout),
     )
 
 
@@ -72,6 +73,12 @@ def _rules(environment: Environment, layout: SolutionLayout) -> str:
         if layout.sample
         else "",
     )
+
+
+def _rebuild_rules(environment: Environment, layout: SolutionLayout) -> str:
+    if environment.rebuilt_by is None or not layout.makes_submission:
+        return ""
+    return "\n\n" + prompt("agents/tree_rules_rebuild", script=REPRODUCE, main=layout.main)
 
 
 def workspace_view(environment: Environment) -> str:

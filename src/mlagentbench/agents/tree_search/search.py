@@ -177,14 +177,15 @@ class TreeAgent:
 
     def _trial_steps(self) -> int:
         """The steps to try a solution: write it, run it on a sample, run it."""
-        files = 2 if self._layout.fixed_file is not None and not self.tree.good else 1
+        fixed = self._layout.fixed_file is not None and not self.tree.good
+        files = 1 + int(fixed) + int(self._bench.leaves_program)
         return files + int(self._layout.sample) + 1
 
     def _last_steps(self) -> int:
         """The steps to restore the best, fit it, check it and submit."""
         if not self.tree.good or self._settings.final_share == 0:
             return 1
-        files = max(len(node.files) for node in self.tree.good)
+        files = max(len(node.files) for node in self.tree.good) + int(self._bench.leaves_program)
         return files + int(self._layout.makes_submission) + 2
 
     # Submitting
@@ -195,7 +196,10 @@ class TreeAgent:
         if best is None or not await self._fit_final(best):
             self._bench.best.submit()
         elif self._has_steps(2):
-            await self._bench.execute(Action(name=validate_submission.name))
+            step = await self._bench.execute(Action(name=validate_submission.name))
+            if self._bench.leaves_program and step.observation.status != "ok":
+                self._final = None
+                self._bench.best.submit()
         said = "No solution worked." if best is None else best.idea or best.kind
         await self._bench.execute(Action(name=final_answer.name, arguments={"final_answer": said}))
 
@@ -203,16 +207,18 @@ class TreeAgent:
         """Restore a node's solution and fit it to all data, if that is possible and better."""
         bench, layout = self._bench, self._layout
         is_best = bench.best.best is not None and bench.best.best.step.n == node.step
-        steps = len(bench.missing(node.files)) + int(layout.makes_submission) + 1
+        arguments = FINAL if layout.makes_submission else ""
+        steps = len(bench.missing(node.files, arguments)) + int(layout.makes_submission) + 1
         if not is_best or self._settings.final_share == 0 or not self._has_steps(steps):
             return False
-        if await bench.place(node.files) is not None:
+        if await bench.place(node.files, arguments) is not None:
             return False
         if not layout.makes_submission:
             return True
         before = bench.submission()
         left = self._left().get("time")
-        patience = math.inf if left is None else left * FINAL_FIT_SHARE
+        share = FINAL_FIT_SHARE / (3 if bench.leaves_program else 1)  # it is rehearsed twice
+        patience = math.inf if left is None else left * share
         step = await bench.run_solution(FINAL, patience)
         if await bench.fault(step, before):
             return False

@@ -1,7 +1,7 @@
 """Try the tree agent's solutions in the workspace: write, run and score them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mlagentbench.agents.best_submission import BestSubmission
 from mlagentbench.agents.resumable import ResumableRun
@@ -12,6 +12,7 @@ from mlagentbench.environment.actions.files import write_file
 from mlagentbench.environment.environment import Environment
 from mlagentbench.records import Action, Observation, Step
 from mlagentbench.runs.objects.snapshot_trees import Entry, entry_at
+from mlagentbench.tasks.spec import REPRODUCE
 
 SAMPLE_SHARE = 0.25
 """The share of a node's time for its run on a sample."""
@@ -34,8 +35,9 @@ class Workbench:
 
     async def try_starter(self, patience: float) -> Node:
         """Run the task's starter, as a node to compare with."""
-        command = execute_command(self._environment.task.spec.commands.starter)
-        step = await self.execute(command, patience)
+        starter = self._environment.task.spec.commands.starter
+        await self._write_all(self._changed(self._program(starter)))
+        step = await self.execute(execute_command(starter), patience)
         validation = self.best.validation(step)
         return Node(
             n=0,
@@ -65,9 +67,16 @@ class Workbench:
         score = None if validation is None else validation.value
         return _with_result(node, step, error=error, score=score)
 
-    async def place(self, files: Sequence[SolutionFile]) -> Step | None:
-        """Write the missing files; returns the step that failed, if one did."""
-        for file in self.missing(files):
+    async def place(self, files: Sequence[SolutionFile], arguments: str = "") -> Step | None:
+        """Write the missing files; returns the step that failed, if one did.
+
+        With the program that makes the submission again, where one is asked for: it runs the
+        solution with these arguments.
+        """
+        return await self._write_all(self.missing(files, arguments))
+
+    async def _write_all(self, files: Sequence[SolutionFile]) -> Step | None:
+        for file in files:
             arguments = {"file_name": file.name, "content": file.text}
             step = await self.execute(Action(name=write_file.name, arguments=arguments))
             if step.observation.status != "ok":
@@ -75,10 +84,23 @@ class Workbench:
             self._in_place[file.name] = file.text
         return None
 
-    def missing(self, files: Sequence[SolutionFile]) -> list[SolutionFile]:
+    def missing(self, files: Sequence[SolutionFile], arguments: str = "") -> list[SolutionFile]:
         """The files to write, including the starter's files that other solutions have changed."""
         wanted = {name: self._original(name) for name in self._in_place}
         wanted |= {file.name: file.text for file in files}
+        return self._changed(wanted | self._program(f"python {self._layout.run} {arguments}"))
+
+    def _program(self, command: str) -> dict[str, str | None]:
+        """The file that makes a solution's submission again, by name; none if none is asked for."""
+        if not self.leaves_program:
+            return {}
+        return {REPRODUCE: f"set -e\n{command.strip()}\n"}
+
+    @property
+    def leaves_program(self) -> bool:
+        return self._environment.rebuilt_by is not None and self._layout.makes_submission
+
+    def _changed(self, wanted: Mapping[str, str | None]) -> list[SolutionFile]:
         return [
             SolutionFile(name=name, text=text)
             for name, text in wanted.items()

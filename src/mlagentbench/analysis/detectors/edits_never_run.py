@@ -20,7 +20,8 @@ from mlagentbench.analysis.detectors.parsing.step_facts import (
 )
 from mlagentbench.analysis.evidence import RunEvidence
 from mlagentbench.analysis.findings import Finding
-from mlagentbench.records import Step
+from mlagentbench.records import REBUILD, Step
+from mlagentbench.tasks.spec import REPRODUCE
 
 _OVERWRITING = (
     ActionName.WRITE_FILE,
@@ -54,12 +55,15 @@ class EditTracker:
 
     def __init__(self, evidence: RunEvidence) -> None:
         self.texts = ProgramTexts(evidence.texts)
+        self.rebuilds = evidence.record.disclosure.protocol == REBUILD
         self.pending: dict[str, PendingEdit] = {}
         self.never_run: list[PendingEdit] = []
 
     def follow(self, step: Step) -> None:
         if is_execution(step):
             self.execute(executed_script(step), "\n".join(strings_in(step.action.arguments)))
+        if action_of(step) == ActionName.VALIDATE_SUBMISSION:
+            self.rebuild()
         path = edited_file(step)
         if is_program(path):
             self._edit(step, path)
@@ -96,6 +100,11 @@ class EditTracker:
         backups = [one.path for one in self.pending.values() if one.copied_from == path]
         for backup in backups:
             del self.pending[backup]
+
+    def rebuild(self) -> None:
+        """Under --protocol rebuild: the program that makes the submission again is run."""
+        if self.rebuilds and self.texts.text(REPRODUCE) is not None:
+            self.execute(REPRODUCE, "")
 
     def execute(self, script: str, arguments: str) -> None:
         used = [
@@ -156,6 +165,7 @@ def edits_never_run(evidence: RunEvidence) -> Iterator[Finding]:
         yield _finding(edit, "and was overwritten before it was run")
     if not ended_by_itself(evidence.history):
         return
+    edits.rebuild()
     if is_program(evidence.submission):
         edits.execute(evidence.submission, "")
     for edit in edits.pending.values():

@@ -86,8 +86,11 @@ class BestState(Record):
 
 
 def newest_grades(grades: Sequence[GradeRecord]) -> list[GradeRecord]:
-    """The newest grade of each step, in order, without step 0, the starter."""
-    newest = {grade.step: grade for grade in grades}
+    """The newest grade of each step, in order, without step 0, the starter.
+
+    Only the last step is ever rebuilt, so all are taken as they were submitted.
+    """
+    newest = {grade.step: grade.as_submitted for grade in grades}
     return [newest[step] for step in sorted(newest) if step > 0]
 
 

@@ -4,13 +4,14 @@ from mlagentbench.cli.runs.branch import branch
 from mlagentbench.cli.runs.diff import diff
 from mlagentbench.cli.runs.gc import gc
 from mlagentbench.cli.runs.import_ import import_runs
+from mlagentbench.cli.runs.rebuild import rebuild
 from mlagentbench.cli.runs.record import record
 from mlagentbench.cli.runs.regrade import regrade
 from mlagentbench.cli.runs.replay import replay
 from mlagentbench.cli.runs.show import show_run
 from mlagentbench.cli.verb_group import new_group
 
-HELP = """Inspect, compare, replay, regrade and branch runs.
+HELP = """Inspect, compare, replay, regrade, rebuild and branch runs.
 
 Examples:
   mlagentbench runs show RUN
@@ -23,6 +24,7 @@ runs_group = new_group(
         "diff": diff,
         "replay": replay,
         "regrade": regrade,
+        "rebuild": rebuild,
         "branch": branch,
         "record": record,
         "import": import_runs,

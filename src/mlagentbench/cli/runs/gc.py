@@ -23,7 +23,7 @@ def gc(
     ] = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Remove stored contents that no run refers to.
+    """Remove stored contents and prepared draws that no run refers to.
 
     Examples:
       mlagentbench runs gc results --dry-run
@@ -33,8 +33,15 @@ def gc(
 
 
 def free_space(out: Path, *, dry_run: bool, workspaces: bool) -> "Freed":
-    """Remove objects that no run below OUT refers to and, if asked, workspaces of finished runs."""
-    from mlagentbench.runs.objects.garbage_collection import collect_objects, remove_workspaces
+    """Remove what no run refers to: objects below OUT, and prepared draws.
+
+    If asked, also workspaces of finished runs.
+    """
+    from mlagentbench.runs.objects.garbage_collection import (
+        collect_objects,
+        remove_draws,
+        remove_workspaces,
+    )
 
     out = out.absolute()
     missing = [name for name in ("runs", "objects") if not (out / name).is_dir()]
@@ -43,7 +50,7 @@ def free_space(out: Path, *, dry_run: bool, workspaces: bool) -> "Freed":
             f"{out} is not an --out directory: {' and '.join(missing)} not found in it; "
             "name the directory that holds runs and objects"
         )
-    freed = collect_objects(out, dry_run=dry_run)
+    freed = remove_draws(out, collect_objects(out, dry_run=dry_run))
     return remove_workspaces(out, freed) if workspaces else freed
 
 
@@ -63,6 +70,8 @@ def _lines(freed: "Freed") -> Iterator[str]:
     yield f"{done} {_text(freed.objects, 'object')} that no run refers to"
     if freed.leftovers.number:
         yield f"{done} {_text(freed.leftovers, 'file')} that a process began and never finished"
+    if freed.draws.number:
+        yield f"{done} {_text(freed.draws, 'prepared draw')} that no run has"
     if freed.workspaces.number:
         yield f"{done} {_text(freed.workspaces, 'workspace')} and outputs of finished runs"
     yield from freed.kept_workspaces

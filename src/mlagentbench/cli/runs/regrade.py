@@ -28,8 +28,9 @@ def regrade(
     """
     from mlagentbench.cli.runs.regrade_printing import print_grades
     from mlagentbench.grading.regrade import score_runs
+    from mlagentbench.rebuild.rebuild_run import grade_step
     from mlagentbench.terminal import say
 
-    regraded = score_runs(runs, steps, say)
+    regraded = score_runs(runs, steps, say, grade_step)
     print_grades([(item.run, item.grades) for item in regraded], as_json=json_output)
     raise typer.Exit(any(item.failure is not None for item in regraded))

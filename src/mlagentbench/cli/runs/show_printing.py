@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 
 from mlagentbench.analysis.analyse import summarise
 from mlagentbench.analysis.disclosures import unenforced_text
+from mlagentbench.analysis.rebuilt_text import fresh_text, rebuilt_facts
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.cli.runs.change_printing import print_blocks, print_change, results_of
 from mlagentbench.errors import UsageError
@@ -123,6 +124,9 @@ def run_header(summary: RunSummary) -> Iterator[str]:
         yield f"score: {score}, normalised {normalised_text(grade.normalised)}, {success}"
     else:
         yield f"score: none ({'not graded' if grade is None else grade.reason})"
+    if result.rebuilt is not None:
+        yield f"{fresh_text(len(result.rebuilt.fresh))}:"
+        yield from (f"  {name}: {text}" for name, text in rebuilt_facts(result.rebuilt))
     used = [counted(result.usage.steps, "step"), duration_text(efficiency.working_seconds)]
     if efficiency.tokens:
         used.append(f"{tokens_text(efficiency.tokens)} tokens")

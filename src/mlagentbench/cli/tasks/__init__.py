@@ -3,6 +3,7 @@
 from mlagentbench.cli.tasks.check import check
 from mlagentbench.cli.tasks.list import list_tasks
 from mlagentbench.cli.tasks.measure import measure
+from mlagentbench.cli.tasks.memorisation import memorisation
 from mlagentbench.cli.tasks.prepare import prepare
 from mlagentbench.cli.tasks.show import show_task
 from mlagentbench.cli.verb_group import new_group
@@ -21,5 +22,6 @@ tasks_group = new_group(
         "prepare": prepare,
         "measure": measure,
         "check": check,
+        "memorisation": memorisation,
     },
 )

@@ -6,6 +6,7 @@ from mlagentbench.cli.options import (
     AllOption,
     DrawOption,
     JsonOption,
+    ProfileOption,
     SuiteOption,
     TaskNames,
     TierOption,
@@ -19,6 +20,7 @@ def check(
     suite: SuiteOption = None,
     every: AllOption = False,
     tier: TierOption = "mini",
+    profile: ProfileOption = None,
     draw: DrawOption = "public",
     role: ToolOption = None,
     json_output: JsonOption = False,
@@ -33,5 +35,5 @@ def check(
     from mlagentbench.task_checks.check import check_tasks
 
     named = chosen(tasks, suite, every)
-    checked = check_tasks(named, tier=tier, draw=draw, roles=role or [])
+    checked = check_tasks(named, tier=tier, profile=profile, draw=draw, roles=role or [])
     raise typer.Exit(print_checked(checked, as_json=json_output))

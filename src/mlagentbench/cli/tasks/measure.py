@@ -7,6 +7,7 @@ import typer
 from mlagentbench.cli.options import (
     AllOption,
     DrawOption,
+    ProfileOption,
     SuiteOption,
     TaskNames,
     TierOption,
@@ -15,10 +16,25 @@ from mlagentbench.cli.options import (
 )
 
 StarterRuns = Annotated[
-    int | None, typer.Option("--runs", metavar="N", min=2, help="Runs of the starter.")
+    int | None,
+    typer.Option(
+        "--runs",
+        metavar="N",
+        min=2,
+        help="Runs of the starter (default mini 30, full 8; 3 on a draw that is not public).",
+    ),
 ]
 ReferenceRuns = Annotated[
-    int, typer.Option("--reference-runs", metavar="N", min=1, help="Runs of the solution.")
+    int | None,
+    typer.Option(
+        "--reference-runs",
+        metavar="N",
+        min=1,
+        help="Runs of the solution (default 8; 1 on a draw that is not public).",
+    ),
+]
+AgainOption = Annotated[
+    bool, typer.Option("--again", help="Repeat runs that an earlier measurement finished.")
 ]
 WriteOption = Annotated[
     bool,
@@ -31,8 +47,10 @@ def measure(
     suite: SuiteOption = None,
     every: AllOption = False,
     tier: TierOption = "mini",
+    profile: ProfileOption = None,
     runs: StarterRuns = None,
-    reference_runs: ReferenceRuns = 8,
+    reference_runs: ReferenceRuns = None,
+    again: AgainOption = False,
     write: WriteOption = False,
     draw: DrawOption = "public",
     role: ToolOption = None,
@@ -42,6 +60,7 @@ def measure(
     Examples:
       mlagentbench tasks measure house-price --tier full
       mlagentbench tasks measure ./my-task --write
+      mlagentbench tasks measure imdb --tier full --profile gpu
     """
     from mlagentbench.cli.tasks.measure_printing import print_measured
     from mlagentbench.task_checks.measure import measure_tasks
@@ -49,8 +68,10 @@ def measure(
     for measured in measure_tasks(
         chosen(tasks, suite, every),
         tier=tier,
+        profile=profile,
         runs=runs,
         reference_runs=reference_runs,
+        again=again,
         write=write,
         draw=draw,
         roles=role or [],

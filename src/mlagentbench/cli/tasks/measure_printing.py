@@ -12,7 +12,8 @@ from mlagentbench.terminal import Terminal
 def print_measured(found: MeasuredTask) -> None:
     """The measurements of one task that was just measured."""
     console = Terminal(soft_wrap=True)
-    console.heading(f"{found.task}, {found.tier} tier")
+    profile = "" if found.profile is None else f", {found.profile} profile"
+    console.heading(f"{found.task}, {found.tier} tier{profile}")
     console.print(measurements_table(found.metric, found.measured))
     for concern in concerns(found.metric, found.tier, found.measured):
         console.print(f"  ! {concern}", style="yellow")

@@ -8,10 +8,10 @@ from pathlib import Path
 from mlagentbench.records import Tier
 from mlagentbench.sandbox.sandbox_registry import default_envs
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.task_checks.measure import measure_secret_draw
+from mlagentbench.task_checks.draw_measurements import ensure_measured
 from mlagentbench.tasks.data.progress import TerminalProgress
-from mlagentbench.tasks.draws import SECRET, all_draws, draws_text, read_policy
-from mlagentbench.tasks.make_ready import Ready, needs_measurements, prepare_tasks
+from mlagentbench.tasks.draws import all_draws, draws_text, is_fresh, is_public, read_policy
+from mlagentbench.tasks.make_ready import Ready, needs_measurements, prepare_tasks, with_splits
 from mlagentbench.tasks.task import Task, load_task
 from mlagentbench.terminal import Terminal
 
@@ -23,6 +23,8 @@ def prepare_from_command_line(
     from_dir: Path | None,
     draw: str,
     accept_unverified: bool,
+    splits: int = 0,
+    again: bool = False,
 ) -> None:
     """Prepare tasks; print what was done, where it is, and what to run next."""
     tasks = [load_task(name) for name in names]
@@ -34,38 +36,48 @@ def prepare_from_command_line(
             from_dir=from_dir,
             accept_unverified=accept_unverified,
             draws=draws,
+            splits=splits,
+            again=again,
             progress=shown,
             call=call_task,
             envs=default_envs(),
         )
     console = Terminal(soft_wrap=True)
-    for (task, _), made in zip(product(tasks, draws), ready, strict=True):
+    for (task, _), made in zip(product(tasks, with_splits(draws, splits)), ready, strict=True):
         for text in _summary(task, made):
             console.print(text)
         if not needs_measurements(task, made.data):
             continue
-        if draw == SECRET:
-            _measure_secret_draw(task, made)
-        else:
+        if tier == "full" and is_fresh(made.data.draw):
+            console.print("  floor and reference are measured on it when it is first rebuilt on")
+        elif is_public(made.data.draw):
             command = f"mlagentbench tasks measure {task.address} --tier {tier}"
             console.print(f"  floor, reference and bar are not measured on it; run: {command}")
+        else:
+            _measure(task, made)
 
 
-def _measure_secret_draw(task: Task, ready: Ready) -> None:
-    """A secret draw exists only on this machine, so it has to be measured here."""
+def _measure(task: Task, ready: Ready) -> None:
+    """Measurements of draws are not shipped, so they are made here."""
     with TerminalProgress(Terminal(stderr=True)) as shown:
-        asyncio.run(measure_secret_draw(task, ready.data, ready.python_env, shown.say))
+        asyncio.run(ensure_measured(task, ready.data, ready.python_env, None, shown.say))
 
 
 def _summary(task: Task, ready: Ready) -> Iterator[str]:
     data, python_env = ready
     kept = "verified" if data.verified else f"unverified: {', '.join(data.unverified)}"
-    draw = "" if data.tier == "full" else f", {draws_text(data.draw)}"
+    draw = f", {draws_text(data.draw)}"
+    if data.tier == "full":
+        draw = f", another split: {data.draw}" if is_fresh(data.draw) else ""
     yield (
         f"{task.id} (version {task.spec.version}, {data.tier}{draw}): "
         f"files: {data.files}, {data.bytes / 1e6:,.2f} MB, {kept}, data hash {data.hash[:12]}"
     )
     yield f"  data    {data.directory}"
+    if data.sources:
+        yield f"  from    {data.origin}, on {data.when}, source files {data.sources[:12]}"
+    for difference in data.accepted:
+        yield f"  accepted difference: {difference}"
     yield (
         f"  python  {python_env.directory} (python {python_env.python_version}, "
         f"packages: {len(python_env.packages)})"

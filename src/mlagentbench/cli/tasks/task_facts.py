@@ -6,7 +6,7 @@ from mlagentbench.numeric.number_format import bytes_text, counted, number_text,
 from mlagentbench.records import Json, Tier
 from mlagentbench.tasks.data.preparation import find_prepared
 from mlagentbench.tasks.spec import Measured
-from mlagentbench.tasks.stored_measurements import stored_measurements
+from mlagentbench.tasks.stored_measurements import how_to_measure, stored_measurements
 from mlagentbench.tasks.task import Task
 
 TIERS: tuple[Tier, ...] = ("mini", "full")
@@ -18,6 +18,7 @@ def needs(task: Task) -> list[str]:
         "Kaggle (full)": any(source.kind == "kaggle" for source in spec.sources),
         "torch": any(text.startswith("torch") for text in spec.python.requirements),
         "GPU": spec.resources.gpus > 0,
+        "GPU (optional, full)": "gpu" in spec.profiles,
         "a model inside": spec.needs_model,
     }
     return [name for name, needed in possible.items() if needed]
@@ -25,7 +26,7 @@ def needs(task: Task) -> list[str]:
 
 def data_size(task: Task, tier: Tier) -> str:
     """Of the prepared data; of what must be fetched, where they are not prepared."""
-    data, measured = find_prepared(task, tier), task.spec.measured.get(tier)
+    data, measured = find_prepared(task, tier), task.shipped_measurements(tier)
     size = data.bytes if data else measured.bytes if measured else None
     if size is None and tier == "full":
         known = [file.bytes for source in task.spec.sources for file in source.files]
@@ -36,13 +37,13 @@ def data_size(task: Task, tier: Tier) -> str:
 def measured_on(task: Task, tier: Tier) -> Measured | None:
     """The measurements for the data that is here, else those that the task ships."""
     data = find_prepared(task, tier)
-    return stored_measurements(task, tier, data.hash) if data else task.spec.measured.get(tier)
+    return stored_measurements(task, tier, data.hash) if data else task.shipped_measurements(tier)
 
 
 def measurements_text(task: Task, tier: Tier, *, long: bool = False) -> str:
     measured = measured_on(task, tier)
     if measured is None:
-        command = f" (mlagentbench tasks measure {task.address} --tier {tier})" if long else ""
+        command = f" ({how_to_measure(task.address, tier, task.profile)})" if long else ""
         return f"not measured{command}"
     floor, reference = floor_of(task.spec.metric, measured), measured.reference
     starter = measured.starter
@@ -69,6 +70,7 @@ def task_facts(task: Task) -> dict[str, Json]:
             "prepared": data is not None,
             "size": data_size(task, tier),
             "data_hash": data.hash if data else None,
+            "sources_hash": data.sources or None if data else None,
             "measured": measured.model_dump(mode="json") if measured else None,
         }
     return {

@@ -1,4 +1,7 @@
-"""Validate Submission: check the format and, with feedback, tell the score on held-out data."""
+"""Validate Submission: check the format and, with feedback, tell the score on held-out data.
+
+Under --protocol rebuild, the submission is made again instead (rehearse.py).
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -6,7 +9,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from mlagentbench.environment.actions.action import ActionContext, action
+from mlagentbench.environment.actions.rehearse import rehearse
 from mlagentbench.environment.feedback import Feedback, validation_path
+from mlagentbench.environment.rehearsal import Rehearsal
 from mlagentbench.errors import ActionError, RunFailed
 from mlagentbench.fs import scratch_directory
 from mlagentbench.records import Json
@@ -33,20 +38,29 @@ class SubmissionCheck:
     public: Path
     """The public data of the run; with feedback, less than all."""
     feedback: Feedback | None = None
+    rehearsal: Rehearsal | None = None
+    """Set under --protocol rebuild: the submission is made again."""
+    seed: int = 0
+    """The seed of the run, for programs that make the submission again."""
     told: int = 0
     """The number of times a metric was told in this run."""
 
     async def check_format(self, store: ObjectStore, snapshot: str) -> None:
         """Raise InvalidSubmissionReported unless the submission can be graded."""
+        with scratch_directory("check") as directory:
+            path = self.task.spec.submission.path
+            await self.check_outputs(self._collect(store, snapshot, path, directory), self.public)
+
+    async def check_outputs(self, outputs: Path, public: Path) -> None:
+        """The same for the submission in a directory, made from some public data."""
         path = self.task.spec.submission.path
 
         async def check(submitted: Path) -> None:
-            read = {"submission": submitted / path, "public": self.public}
+            its_public = public if submitted == outputs else self.data.public
+            read = {"submission": submitted / path, "public": its_public}
             await self._call("grade.check_format", read)
 
-        with scratch_directory("check") as directory:
-            outputs = self._collect(store, snapshot, path, directory)
-            await self._accountable(check, outputs)
+        await self._accountable(check, outputs)
 
     async def measure(self, store: ObjectStore, snapshot: str, private: Path) -> float:
         """The metric on the held-out part of the data."""
@@ -102,6 +116,12 @@ async def validate_submission(at: ActionContext) -> str:
     told = ""
     if check.feedback is not None:
         told = await _feedback(at, check, check.feedback, snapshot)
+    rehearsal = check.rehearsal
+    if rehearsal is not None and rehearsal.command is not None:
+        try:
+            return f"{await rehearse(check, rehearsal, store, snapshot)}{told}"
+        except ActionError as refused:
+            raise ActionError(f"{refused}{told}") from refused
     try:
         await check.check_format(store, snapshot)
     except InvalidSubmissionReported as invalid:

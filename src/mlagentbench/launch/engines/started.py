@@ -69,7 +69,7 @@ def _read(file: Path) -> tuple[float, StartedJob] | None:
 
 def need_of_worker(requests: Iterable[RunRequest]) -> Need:
     """The most that any of these runs needs, with the harness beside it."""
-    kinds = {(one.task, one.settings.gpus): one for one in requests}
+    kinds = {(one.task, one.settings.profile, one.settings.gpus): one for one in requests}
     needs = [one.need() for one in kinds.values()]
     return Need(
         cpus=max(need.cpus for need in needs),

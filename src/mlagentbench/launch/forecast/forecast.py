@@ -21,7 +21,6 @@ from mlagentbench.numeric.number_format import (
     tokens_text,
 )
 from mlagentbench.records import Record
-from mlagentbench.tasks.task import load_task
 
 TextOf = Callable[[float], str]
 
@@ -178,7 +177,7 @@ def _at_once(request: SuiteRequest, left: dict[str, int]) -> int | None:
     if request.engine.name != DEFAULT_ENGINE:
         return None
     needs = [
-        request.settings.need(load_task(cell.task).spec)
+        request.settings.need(request.settings.task(cell.task).spec)
         for cell in request.cells
         for _ in range(left[cell.model_dump_json()])
     ]

@@ -82,7 +82,7 @@ def _size(directory: Path) -> int:
 
 
 def _data(task: Task, tier: Tier, draw: str) -> MissingPart:
-    measured = task.spec.measured.get(tier)
+    measured = task.shipped_measurements(tier)
     what = f"data of {task.address}, {tier} tier{'' if draw == PUBLIC else f', draw {draw}'}"
     disk = None if measured is None else measured.bytes
     if tier != "full" or not task.spec.sources:

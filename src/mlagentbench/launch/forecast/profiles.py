@@ -131,7 +131,7 @@ def _of_measurements(cell: Cell, settings: RunSettings) -> Profile:
     """The time of a reference agent, which runs the starter or the solution."""
     none = AmountSpread(low=0, mean=0, high=0, n=1)
     tokens = none if cell.model == NO_MODEL else None
-    measured = load_task(cell.task).spec.measured.get(settings.tier)
+    measured = settings.task(cell.task).shipped_measurements(settings.tier)
     seconds: float | None = None
     if measured is not None:
         times = {"baseline": measured.starter.seconds, "oracle": measured.reference.seconds}
@@ -163,7 +163,7 @@ def _with_tokens(measured: Profile, cell: Cell, settings: RunSettings) -> Profil
                 + ("" if same_task else ", on other tasks"),
             }
         )
-    steps = settings.limits(load_task(cell.task).spec).get("steps") or PAPER_STEPS
+    steps = settings.limits(settings.task(cell.task).spec).get("steps") or PAPER_STEPS
     return measured.model_copy(
         update={
             "input_tokens": AmountSpread.of([PAPER_TOKENS * steps / PAPER_STEPS]),

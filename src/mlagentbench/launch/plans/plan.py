@@ -40,7 +40,6 @@ from mlagentbench.runs.record import new_record, place_of
 from mlagentbench.runs.resumption import last_limits
 from mlagentbench.tasks.draws import PUBLIC
 from mlagentbench.tasks.make_ready import Ready
-from mlagentbench.tasks.task import load_task
 
 PLANS = "plans"
 
@@ -69,14 +68,14 @@ class RunRequest(Record):
 
     def need(self) -> Need:
         """What the run holds of a machine."""
-        return self.settings.need(load_task(self.task).spec)
+        return self.settings.need(self.settings.task(self.task).spec)
 
     def limits(self, history: History) -> BudgetLimits:
         """The limits that were asked for; of a run that has begun, those that it has.
 
         Only a resumed run takes over what was asked for.
         """
-        asked = self.settings.limits(load_task(self.task).spec)
+        asked = self.settings.limits(self.settings.task(self.task).spec)
         return asked if self.resumes else last_limits(history) or asked
 
 
@@ -211,7 +210,7 @@ def _chosen(request: RunRequest) -> str:
 
 def _requests(suite: SuiteRequest, cell: Cell, ready: ReadyTasks) -> Iterator[RunRequest]:
     """The runs of a cell, which differ only in their epoch and their draw."""
-    task = load_task(cell.task)
+    task = suite.settings.task(cell.task)
     first = request_of_cell(suite, cell, "", 1)
     # the place of a run depends on the policy, not on its draw
     disclosure = disclose_cell(suite, cell, ready[*cell.python_needs, first.draw])
@@ -245,4 +244,6 @@ def disclose_cell(suite: SuiteRequest, cell: Cell, ready: Ready) -> Disclosure:
     """What the results of a cell will disclose."""
     model = choose(cell.model, suite.model_arguments)
     roles = role_choices(suite, cell)
-    return disclose_run(load_task(cell.task), suite.settings, ready, cell.agent, model, roles)
+    return disclose_run(
+        suite.settings.task(cell.task), suite.settings, ready, cell.agent, model, roles
+    )

@@ -88,11 +88,12 @@ class PlannedRun:
         return self.file.request(self.place)
 
     @property
-    def kind(self) -> tuple[str, Json]:
+    def kind(self) -> tuple[str, Json, Json]:
         """What decides how much of a machine it needs."""
         entry = self.file.entries[self.place]
         settings = entry.get("settings")
-        return str(entry["task"]), settings.get("gpus") if isinstance(settings, dict) else None
+        chosen = settings if isinstance(settings, dict) else {}
+        return str(entry["task"]), chosen.get("profile"), chosen.get("gpus")
 
     def state(self, *, with_progress: bool = True) -> RunState:
         """How far it has come; a run whose files are damaged has failed.

@@ -13,7 +13,6 @@ from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.models.model_choice import NO_MODEL
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
-from mlagentbench.tasks.task import load_task
 
 PAPER_TOKENS = 6_000_000 / 13
 """A run's tokens: a pass over the paper's 13 tasks with GPT-4-turbo took about 6 million (Huang et
@@ -71,7 +70,10 @@ class Estimate(Record):
 
 def estimate(request: SuiteRequest) -> Estimate:
     """What the runs of a request take at most."""
-    limits = [(cell, request.settings.limits(load_task(cell.task).spec)) for cell in request.cells]
+    limits = [
+        (cell, request.settings.limits(request.settings.task(cell.task).spec))
+        for cell in request.cells
+    ]
     asking = [(cell, limit) for cell, limit in limits if cell.model != NO_MODEL]
     unbounded = {cell.info.name for cell, _ in asking if cell.info.replies_per_step is None}
     seconds = [limit.get("time") for _, limit in limits]

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from mlagentbench.plugins import Registry
 from mlagentbench.records import Record
 
-Protocol = Literal["standard", "paper"]
+Protocol = Literal["standard", "paper", "rebuild"]
+"""paper: the paper's runs, limits, actions and rule. rebuild: graded on fresh draws."""
 
 PAPER_RUNS = 8
 PAPER_STEPS = 50

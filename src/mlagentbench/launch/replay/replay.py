@@ -165,7 +165,7 @@ async def _replay_steps(
     source: ReplaySource, run: HeldRun, comparing: StepComparer, announce: Announce
 ) -> list[StepComparison]:
     """Replay all steps; the replay is interrupted and resumed where the run was, or branched."""
-    feedback = await source.feedback()
+    feedback, rehearsal = await source.feedback(), await source.rehearsal()
     compared: list[StepComparison] = []
     parts = _between_interruptions(source.steps) or [[]]
     for number, part in enumerate(parts, start=1):
@@ -183,6 +183,7 @@ async def _replay_steps(
             seed=_seed(source, part),
             actions=source.actions(),
             feedback=feedback,
+            rehearsal=rehearsal,
             services=services,
             models=recorded_model(source, run),
             ask_person=replayer.recorded_answer,
@@ -224,7 +225,7 @@ async def _scores(
     announce: Announce,
 ) -> list[ScoreComparison]:
     """Grade the replay at each step at which the run was graded; compare with its latest grades."""
-    newest = {grade.step: grade for grade in read_grades(source.run)}
+    newest = {grade.step: grade.as_submitted for grade in read_grades(source.run)}
     if source.run.replies.is_file():
         kept = chained(payloads(source.run.replies), first_hash(run.replies))
         write_atomically(run.replies, kept)

@@ -7,11 +7,12 @@ from pathlib import Path
 from mlagentbench.environment.actions.action import ActionSpec
 from mlagentbench.environment.actions.action_sets import ALL_ACTIONS, choose_actions
 from mlagentbench.environment.feedback import Feedback, hold_out
+from mlagentbench.environment.rehearsal import Rehearsal, prepare_rehearsal
 from mlagentbench.errors import UsageError
 from mlagentbench.grading.grade import data_of
 from mlagentbench.launch.request import RunSettings
 from mlagentbench.program_services.services import READER, tool_model_name
-from mlagentbench.records import Observation, ObservationStatus, RunRecord
+from mlagentbench.records import REBUILD, Observation, ObservationStatus, RunRecord
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import (
     AnyLine,
@@ -101,6 +102,16 @@ class ReplaySource:
             return None
         return await hold_out(self.task, self.data, self.python_env, call_task, calls)
 
+    async def rehearsal(self) -> Rehearsal | None:
+        """What Validate Submission made the submission again on, under --protocol rebuild."""
+        facts = self.record.disclosure
+        if facts.protocol != REBUILD:
+            return None
+        feedback = facts.feedback != "none"
+        return await prepare_rehearsal(
+            self.task, self.data, self.python_env, call_task, feedback=feedback
+        )
+
     def submitted_step(self) -> int | None:
         """The earlier step whose workspace was submitted; None for the last one."""
         submitted = None if self.outcome is None else self.outcome.snapshot
@@ -149,7 +160,7 @@ def read_source(run: RunDirectory) -> ReplaySource:
             f"{run.path} was imported from the original MLAgentBench, whose actions differ; "
             "only runs of this package can be replayed"
         )
-    task = load_task(record.task_path)
+    task = load_task(record.task_path, record.disclosure.profile)
     data = data_of(run, record, task)
     lines = read_lines(run.journal) if run.journal.exists() else []
     first = next((line for line in lines if isinstance(line, RunLine)), None)

@@ -111,8 +111,8 @@ class Worker:
         self._console = console
         self._begun: Counter[tuple[str, float]] = Counter()
         """How often each run was begun since it was asked for."""
-        self._needs: dict[tuple[str, Json], Need] = {}
-        self._fitting: dict[tuple[str, Json], bool] = {}
+        self._needs: dict[tuple[str, Json, Json], Need] = {}
+        self._fitting: dict[tuple[str, Json, Json], bool] = {}
         """Which kinds of runs fit into what this worker was given, which does not change."""
         self._unusable: dict[str, UsageError] = {}
         """Plans that this worker cannot execute, and why."""

@@ -13,7 +13,9 @@ from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.records import Json, Record
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.runs.failure_causes import cause_of
+from mlagentbench.runs.results import RunResult
 from mlagentbench.statistics.cell_marks import agent_of
+from mlagentbench.statistics.drawn_data import draw_names
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -47,9 +49,9 @@ class ExportTable:
 RUN_COLUMNS: Columns = (
     ("str", "out path origin cluster task"),
     ("int", "task_version"),
-    ("str", "tier variant data_hash"),
+    ("str", "tier profile variant data_hash"),
     ("bool", "data_verified"),
-    ("str", "draw draw_policy agent model answered_by"),
+    ("str", "draw draw_policy generator agent model answered_by"),
     ("int", "epoch"),
     ("str", "sandbox isolation"),
     ("bool", "network"),
@@ -58,6 +60,8 @@ RUN_COLUMNS: Columns = (
     ("str", "cause"),
     ("bool", "graded valid"),
     ("float", "score test_set_low test_set_high normalised"),
+    ("int", "rebuild_draws"),
+    ("float", "given_normalised submitted_normalised transfer_gap transfer_gap_error"),
     ("bool", "success"),
     ("float", "paper_improvement"),
     ("bool", "paper_success above_ceiling broken_rule"),
@@ -77,7 +81,7 @@ RUN_COLUMNS: Columns = (
 CELL_COLUMNS: Columns = (
     ("str", "task agent model tier"),
     ("int", "task_version"),
-    ("str", "data_hash sandbox feedback variant protocol"),
+    ("str", "data draw_policy draws sandbox feedback variant protocol"),
     ("int", "runs counted missing"),
     ("bool", "greyed"),
     ("str", "metric better"),
@@ -102,6 +106,8 @@ CELL_COLUMNS: Columns = (
     ("float", "score_mean score_error score_low score_high"),
     ("int", "normalised_n"),
     ("float", "normalised_mean normalised_error normalised_low normalised_high"),
+    ("int", "rebuild_draws"),
+    ("float", "transfer_gap_mean transfer_gap_error"),
     ("float", "best_seen_mean submitted_mean pass_at_1 pass_at_2 pass_at_4 pass_at_8"),
     ("float", "test_set_low test_set_high tokens_mean cost_mean working_seconds_mean steps_mean"),
     ("float", "tokens_per_success cost_per_success"),
@@ -201,6 +207,7 @@ def run_rows(data: ReportData) -> Iterator[Row]:
             "counts": cause.verdict == "counts",
             "cause": cause.reason,
             "graded": result.grade is not None,
+            **_rebuilt_fields(result),
             "test_set_low": low,
             "test_set_high": high,
             "findings": len(process.findings),
@@ -218,12 +225,27 @@ def run_rows(data: ReportData) -> Iterator[Row]:
         }
 
 
+def _rebuilt_fields(result: RunResult) -> Row:
+    """What a run shows on fresh draws, also if that is not its grade."""
+    rebuilt = result.rebuilt
+    if rebuilt is None:
+        return {}
+    return {
+        "rebuild_draws": len(rebuilt.fresh),
+        "given_normalised": rebuilt.given.normalised,
+        "submitted_normalised": rebuilt.submitted_normalised,
+        "transfer_gap": rebuilt.transfer_gap,
+        "transfer_gap_error": rebuilt.gap_error,
+    }
+
+
 def cell_rows(data: ReportData) -> Iterator[Row]:
     for cell in data.cells:
         yield {
-            **cell.model_dump(exclude={"key", "histories", "paths"}),
+            **cell.model_dump(exclude={"key", "clusters", "draws", "paths"}),
             **cell.key.conditions.model_dump(),
             **cell.key.model_dump(include={"task", "agent", "model"}),
+            "draws": draw_names(cell.draws),
             "marks": "; ".join(cell.marks),
         }
 
@@ -260,7 +282,8 @@ def finding_rows(data: ReportData) -> Iterator[Row]:
 def comparison_rows(data: ReportData) -> Iterator[Row]:
     """Two agents, over all tasks of a leaderboard (`task` is empty) and on each of them.
 
-    `first_n` and `second_n` count what is independent: histories over all tasks, runs on one.
+    `first_n` and `second_n` count what is independent, draws or histories, over all tasks; on one
+    task they count runs.
     """
     for leaderboard, comparisons in zip(data.leaderboards, data.comparisons, strict=True):
         for comparison in comparisons:

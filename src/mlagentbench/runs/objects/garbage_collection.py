@@ -1,4 +1,4 @@
-"""Remove objects that no run below an OUT refers to any more.
+"""Remove objects that no run below an OUT refers to any more, and prepared draws that no run has.
 
 A run refers to objects only through its journal: to snapshots, and through their listings to
 directories and files, and by every other hash in a line: long texts, whole outputs, prompts. The
@@ -34,6 +34,7 @@ from mlagentbench.runs.lease import RunHeld, take_lease
 from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import read_tree, verify_snapshot
 from mlagentbench.runs.resumption import BROKEN_OFF
+from mlagentbench.tasks.data.unused_draws import remove_unused, unused_draws
 
 JOURNAL = "journal.jsonl"
 RUN_DIRECTORY = {JOURNAL, "run.json"}
@@ -68,6 +69,8 @@ class Freed(Record):
     """Incomplete files of processes that are gone."""
     workspaces: Amount = Amount()
     """Directories of finished runs: their workspaces, and what was copied out for grading."""
+    draws: Amount = Amount()
+    """Prepared draws in the user data directory that no run has."""
     kept: Amount = Amount()
     kept_workspaces: tuple[str, ...] = ()
     """Why the workspace of a finished run stays, for each such run."""
@@ -210,6 +213,18 @@ def remove_workspaces(out: Path, freed: Freed) -> Freed:
         except ObjectLost as lost:
             kept.append(f"{run.work} stays: {lost.detail}")
     return freed.model_copy(update={"workspaces": removed, "kept_workspaces": tuple(kept)})
+
+
+def remove_draws(out: Path, freed: Freed) -> Freed:
+    """Remove prepared draws that no run has: none below OUT, and none that was noted elsewhere."""
+    journals = (read_journal(run / JOURNAL) for run in find_runs(out))
+    used = {journal.run.data_hash for journal in journals if journal.run is not None}
+    removed = freed.draws
+    for data in list(unused_draws(used)):
+        size = _size_below(data.directory)
+        if freed.dry_run or remove_unused(data):
+            removed = removed.and_one(size)
+    return freed.model_copy(update={"draws": removed})
 
 
 def _superfluous(run: RunDirectory, store: ObjectStore) -> list[Path]:

@@ -5,7 +5,6 @@ in them are harmless. The directory is never written to.
 """
 
 import lzma
-import shutil
 import tarfile
 import zipfile
 import zlib
@@ -71,58 +70,49 @@ def _damage_explained(what: object) -> Iterator[None]:
 
 def find_in_directory(directory: Path, name: str) -> FilePlace | None:
     """The file of that name: in `directory`, in its only sub directory, or in an archive there."""
-    for folder in [directory, *_only_folder(directory)]:
+    for folder in [directory, *only_folder(directory)]:
         file = folder / name
         if file.is_file():
             return FilePlace(file=file, size=file.stat().st_size)
-    for archive in _archives(directory):
+    for archive in archives_in(directory):
         place = _find_member(archive, name)
         if place is not None:
             return place
     return None
 
 
-def find_unpacked(directory: Path, name: str) -> FilePlace | None:
-    """The file or folder that an archive unpacks to: in `directory`, or in its only sub directory.
-
-    `directory` may also be the archive's top folder itself.
-    """
-    top, _, below = name.partition("/")
-    for folder in [directory, *_only_folder(directory)]:
-        if (folder / name).exists():
-            return FilePlace(file=folder / name, size=(folder / name).stat().st_size)
-    if directory.name == top and (directory / below).exists():
-        return FilePlace(file=directory / below, size=(directory / below).stat().st_size)
-    return None
-
-
-def copy_from_folder(directory: Path, folder: str, names: Collection[str], target: Path) -> None:
-    """Copy those of the named files that lie in `folder` into the directory `target`.
+def copy_from_folder(
+    directory: Path, folder: str, names: Collection[str], take: Callable[[str, IO[bytes]], None]
+) -> None:
+    """Give `take` those of the named files that are in `folder`, each open for reading.
 
     `folder` may be in `directory`, in its only sub directory, or in archives there, each of which
-    is read once, in its own order.
+    is read once, in its own order. A file that is in several places is given as often.
     """
-    for place in (top / folder for top in [directory, *_only_folder(directory)]):
+    for place in (top / folder for top in [directory, *only_folder(directory)]):
         for name in names if place.is_dir() else ():
-            if (place / name).is_file() and not (target / name).exists():
-                shutil.copyfile(place / name, target / name)
+            if (place / name).is_file():
+                with (place / name).open("rb") as reader:
+                    take(name, reader)
     wanted = {(*PurePosixPath(folder).parts, name): name for name in names}
-    for archive in _archives(directory):
+    for archive in archives_in(directory):
         with _damage_explained(archive):
-            for member, reader in _regular_files(archive):
+            for member, opened in _regular_files(archive):
                 parts = PurePosixPath(member).parts
                 found = wanted.get(parts) or wanted.get(parts[1:])
-                if found is not None and not (target / found).exists():
-                    with reader() as packed, (target / found).open("wb") as writer:
-                        shutil.copyfileobj(packed, writer)
+                if found is not None:
+                    with opened() as reader:
+                        take(found, reader)
 
 
-def _only_folder(directory: Path) -> list[Path]:
+def only_folder(directory: Path) -> list[Path]:
+    """The sub directory of a directory that has exactly one, hidden ones apart."""
     folders = [path for path in directory.iterdir() if path.is_dir() and path.name[0] != "."]
     return folders if len(folders) == 1 else []
 
 
-def _archives(directory: Path) -> list[Path]:
+def archives_in(directory: Path) -> list[Path]:
+    """The zip and tar archives in a directory."""
     suffixes = _ZIP + _TAR
     files = sorted(path for path in directory.iterdir() if path.is_file())
     return [file for file in files if file.name.lower().endswith(suffixes)]

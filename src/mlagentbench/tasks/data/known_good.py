@@ -87,8 +87,8 @@ async def hold_accountable(
             raise RunFailed(
                 failure.cause,
                 f"{failure.detail}\nThe same call on a known-good submission: {other}\n"
-                "If it is damaged, prepare the data again: delete their directory, and run: "
-                "mlagentbench tasks prepare TASK",
+                "If it is damaged, prepare the data again: "
+                "mlagentbench tasks prepare TASK --tier TIER --again",
             ) from failure
     try:
         return await attempt()

@@ -1,24 +1,26 @@
 """Images downloaded one by one, from the URLs that a file of the source lists.
 
 HOME/downloads/TASK/vN/FOLDER/ keeps what has arrived, so that running the same command again
-downloads only the rest. Images that cannot be downloaded are listed in raw/FOLDER_missing.csv, for
-the task's prepare() to leave out; too many of them are an error.
+downloads only the rest. Images that are gone, which their servers say (404 or 410), or that arrive
+damaged, are listed in raw/FOLDER_missing.csv, for the task's prepare() to leave out; too many of
+them are an error. Images that could not be fetched for other reasons are an error at once: they
+may be there tomorrow. Only `--accept-unverified` leaves them out, too.
 """
 
 import asyncio
 import csv
+import io
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from mlagentbench.errors import UsageError
-from mlagentbench.fs import link
 from mlagentbench.home import downloads_dir
-from mlagentbench.tasks.data.archives import copy_from_folder
-from mlagentbench.tasks.data.download import DownloadRefused, download, http_client
+from mlagentbench.tasks.data.archives import FilePlace, copy_from_folder
+from mlagentbench.tasks.data.download import FileNotInSource, download, http_client
 from mlagentbench.tasks.data.progress import Progress
+from mlagentbench.tasks.data.raw_files import RawFiles
 from mlagentbench.tasks.spec import ListedImages
 from mlagentbench.tasks.task import Task
 
@@ -30,14 +32,12 @@ AT_ONCE = 8
 TRIES = 2
 """Downloads of an image that arrives damaged."""
 REPORTS = 20
+MOST_FAILED = 16
+"""Fetching ends after so many images that could not be fetched: the network is down."""
 
 _FIRST_AND_LAST_BYTES = {b"\x89PNG\r\n\x1a\n": b"IEND\xaeB`\x82", b"\xff\xd8\xff": b"\xff\xd9"}
 """The first and last bytes of PNG and JPEG files; some cameras append a little to a JPEG."""
 _TAIL = 1024
-
-
-class TooManyMissing(UsageError):
-    """More images are missing than the task allows."""
 
 
 class ListedImage(NamedTuple):
@@ -48,32 +48,42 @@ class ListedImage(NamedTuple):
 
 
 async def gather_images(
-    task: Task, images: ListedImages, raw: Path, *, from_dir: Path | None, progress: Progress
-) -> None:
-    """Collect the listed images in raw/FOLDER, from the user's directory or the network."""
-    wanted = read_listing(task, raw / images.listing)
-    folder = raw / images.folder
-    folder.mkdir(parents=True)
+    task: Task,
+    images: ListedImages,
+    files: RawFiles,
+    *,
+    from_dir: Path | None,
+    accept_unverified: bool,
+    progress: Progress,
+) -> list[str]:
+    """Collect the listed images in FOLDER, from the user's directory or the network.
+
+    Returns the differences that were accepted: images left out although they may exist.
+    """
+    wanted = read_listing(task, files.root / images.listing)
+    (files.root / images.folder).mkdir(parents=True)
+
+    def inside(name: str) -> str:
+        return f"{images.folder}/{name}"
+
     if from_dir is not None:
         progress.say(f"{task.id}: taking {images.folder}/ from {from_dir}")
-        copy_from_folder(from_dir, images.folder, [image.name for image in wanted], folder)
-    rest = [image for image in wanted if not (folder / image.name).is_file()]
+        names = [image.name for image in wanted]
+        copy_from_folder(
+            from_dir, images.folder, names, lambda name, reader: files.take(inside(name), reader)
+        )
+    rest = [image for image in wanted if inside(image.name) not in files]
     fetching = _Fetching(task, images, len(wanted), progress)
-    try:
-        missing = await fetching.fetch(rest) if rest else {}
-    except TooManyMissing:
-        raise
-    except UsageError as error:
-        if from_dir is None:
-            raise UsageError(f"{task.id}: {error}") from error
-        missing = {image.name: str(error) for image in rest if not fetching.has(image)}
-    fetching.require_few(missing)
+    if rest:
+        await fetching.fetch(rest)
+    accepted = fetching.require_fetched(accept_unverified)
     for image in rest:
-        if image.name not in missing and not link(fetching.place(image), folder / image.name):
-            shutil.copyfile(fetching.place(image), folder / image.name)
-    for file in folder.iterdir():
-        file.chmod(0o644)
-    _report(task, images, missing, raw, progress)
+        if fetching.has(image):
+            place = fetching.place(image)
+            size = place.stat().st_size
+            files.copy(FilePlace(file=place, size=size, ours=True), inside(image.name))
+    _report(task, images, fetching.left_out, files, progress)
+    return accepted
 
 
 def read_listing(task: Task, listing: Path) -> list[ListedImage]:
@@ -107,8 +117,13 @@ class _Fetching:
         self.total = total
         self.progress = progress
         self.tally = _Tally(images.folder, progress)
-        self.missing: dict[str, str] = {}
+        self.gone: dict[str, str] = {}
+        self.failed: dict[str, str] = {}
         self.folder = downloads_dir(task.original_id, task.spec.version) / images.folder
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        return {**self.gone, **self.failed}
 
     def place(self, image: ListedImage) -> Path:
         return self.folder / image.name
@@ -116,8 +131,8 @@ class _Fetching:
     def has(self, image: ListedImage) -> bool:
         return self.place(image).is_file() and is_complete_image(self.place(image))
 
-    async def fetch(self, images: list[ListedImage]) -> dict[str, str]:
-        """Download all, several at once; returns the reason for each that is missing."""
+    async def fetch(self, images: list[ListedImage]) -> None:
+        """Download all, several at once; notes the reason for each that does not arrive."""
         there = sum(map(self.has, images))
         self.progress.say(
             f"{self.task.id}: fetching {len(images) - there:,} images"
@@ -131,34 +146,43 @@ class _Fetching:
                     group.create_task(self._work(queue, len(images), client))
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
-        return self.missing
+        for _, image in queue:
+            self.failed[image.name] = "not asked for, after too many others had failed"
 
     async def _work(
         self, queue: Iterator[tuple[int, ListedImage]], count: int, client: "httpx.AsyncClient"
     ) -> None:
-        for number, image in queue:
-            why = await self._fetch_one(image, client)
-            if why is not None:
-                self.missing[image.name] = why
-                self.require_few(self.missing)
+        while len(self.failed) < MOST_FAILED and (entry := next(queue, None)) is not None:
+            number, image = entry
+            await self._fetch_one(image, client)
+            self.require_few_gone()
             if number % max(1, count // REPORTS) == 0:
                 self.progress.say(f"{self.task.id}: {number:,} of {count:,} images")
 
-    async def _fetch_one(self, image: ListedImage, client: "httpx.AsyncClient") -> str | None:
-        """Download an image from its URL or a mirror; returns the reason when that fails."""
-        why = ""
+    async def _fetch_one(self, image: ListedImage, client: "httpx.AsyncClient") -> None:
+        """Download an image from its URL or a mirror; notes the reason when that fails.
+
+        It is gone only if every address says so.
+        """
+        gone, failed = "", ""
         for url in self._addresses(image.url):
             for _ in range(TRIES):
                 try:
                     await download(url, self.place(image), self.tally, client=client)
-                except DownloadRefused as error:
-                    why = str(error)
+                except FileNotInSource as error:
+                    gone = str(error)
+                    break
+                except UsageError as error:
+                    failed = str(error)
                     break
                 if is_complete_image(self.place(image)):
-                    return None
+                    return
                 self.place(image).unlink()
-                why = f"{url}: what arrives is not a complete PNG or JPEG file"
-        return why
+                gone = f"{url}: what arrives is not a complete PNG or JPEG file"
+        if failed:
+            self.failed[image.name] = failed
+        else:
+            self.gone[image.name] = gone
 
     def _addresses(self, url: str) -> Iterator[str]:
         yield url
@@ -166,19 +190,47 @@ class _Fetching:
             if url.startswith(beginning):
                 yield other + url.removeprefix(beginning)
 
-    def require_few(self, missing: dict[str, str]) -> None:
-        """Raise a UsageError with the next step when too many images are missing."""
-        if len(missing) <= self.images.most_missing * self.total:
-            return
-        name, why = next(iter(missing.items()))
-        raise TooManyMissing(
-            f"{self.task.id}: {len(missing):,} or more of the {self.total:,} images in "
-            f"{self.images.listing} cannot be downloaded, which is over "
-            f"{100 * self.images.most_missing:g} %; first: {name}: {why}\n"
-            "Run the same command again later: what has arrived is kept. Or put the images into "
-            f"DIR/{self.images.folder}/, beside the other files of the source, and "
-            f"run: mlagentbench tasks prepare {self.task.address} --tier full --from DIR"
+    def require_few_gone(self) -> None:
+        """Raise a UsageError with the next step when too many images are gone."""
+        if len(self.gone) > self._most_left_out:
+            raise UsageError(
+                f"{self.task.id}: {len(self.gone):,} or more of the {self.total:,} images in "
+                f"{self.images.listing} are gone, which is over "
+                f"{100 * self.images.most_missing:g} %; first: {_first(self.gone)}\n{self._by_hand}"
+            )
+
+    def require_fetched(self, accept_unverified: bool) -> list[str]:
+        """Raise a UsageError for images that could not be fetched; the difference if accepted."""
+        if not self.failed:
+            return []
+        what = f"{len(self.failed):,} of {self.total:,} images could not be fetched"
+        if accept_unverified and len(self.left_out) <= self._most_left_out:
+            return [f"{self.images.folder}/: {what}"]
+        raise UsageError(
+            f"{self.task.id}: {what}, which does not mean that they are gone; first: "
+            f"{_first(self.failed)}\n"
+            "Check your network connection and run the same command again: what has arrived is "
+            f"kept. {self._by_hand} With --accept-unverified, up to "
+            f"{100 * self.images.most_missing:g} % of the images may be left out; every result "
+            "will then say so"
         )
+
+    @property
+    def _most_left_out(self) -> float:
+        return self.images.most_missing * self.total
+
+    @property
+    def _by_hand(self) -> str:
+        return (
+            f"Or put the images into DIR/{self.images.folder}/, beside the other files of the "
+            f"source, and run: mlagentbench tasks prepare {self.task.address} --tier full "
+            "--from DIR."
+        )
+
+
+def _first(reasons: dict[str, str]) -> str:
+    name, why = min(reasons.items())
+    return f"{name}: {why}"
 
 
 class _Tally:
@@ -211,17 +263,15 @@ def is_complete_image(file: Path) -> bool:
 
 
 def _report(
-    task: Task, images: ListedImages, missing: dict[str, str], raw: Path, progress: Progress
+    task: Task, images: ListedImages, missing: dict[str, str], files: RawFiles, progress: Progress
 ) -> None:
     if not missing:
         return
-    file = raw / f"{images.folder}_missing.csv"
-    with file.open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(["name", "reason"])
-        writer.writerows(sorted(missing.items()))
-    file.chmod(0o644)
-    name, why = min(missing.items())
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["name", "reason"])
+    writer.writerows(sorted(missing.items()))
+    files.take(f"{images.folder}_missing.csv", io.BytesIO(text.getvalue().encode()))
     progress.say(
-        f"{task.id}: {len(missing):,} images are missing and left out, first: {name}: {why}"
+        f"{task.id}: {len(missing):,} images are missing and left out, first: {_first(missing)}"
     )

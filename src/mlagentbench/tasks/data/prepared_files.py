@@ -8,6 +8,7 @@ import hashlib
 import os
 import random
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed
@@ -16,7 +17,7 @@ from mlagentbench.guest.mlagentbench_task import CANARY, CANARY_LINE
 from mlagentbench.records import Record
 
 SEED_FILE = ".draw_seed"
-"""Contains a secret mini seed, in private/; not part of the data hash."""
+"""Contains the seed of a secret draw, in private/; not part of the data hash."""
 
 KNOWN_GOOD = ".known_good"
 """Contains a known-good submission, in private/; not part of the data hash."""
@@ -71,10 +72,21 @@ def mark_answers(private: Path) -> None:
 def data_hash(public: list[FileFacts], private: list[FileFacts]) -> str:
     """sha256 over names and contents of all public and private files."""
     digest = hashlib.sha256()
-    for part, files in (("public", public), ("private", private)):
-        for file in sorted(files, key=lambda facts: os.fsencode(facts.path)):
-            digest.update(os.fsencode(f"{part}/{file.path}\0{file.bytes}\0{file.sha256}\n"))
+    _add_facts(digest, public, "public/")
+    _add_facts(digest, private, "private/")
     return digest.hexdigest()
+
+
+def files_hash(files: Iterable[FileFacts]) -> str:
+    """sha256 over names and contents of files; the same in any order."""
+    digest = hashlib.sha256()
+    _add_facts(digest, files)
+    return digest.hexdigest()
+
+
+def _add_facts(digest: "hashlib._Hash", files: Iterable[FileFacts], folder: str = "") -> None:
+    for file in sorted(files, key=lambda facts: os.fsencode(facts.path)):
+        digest.update(os.fsencode(f"{folder}{file.path}\0{file.bytes}\0{file.sha256}\n"))
 
 
 def is_data(file: Path) -> bool:

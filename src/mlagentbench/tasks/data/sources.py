@@ -1,34 +1,33 @@
 """The raw files of the full tier: from a directory of the user, or from the official source."""
 
-import errno
 import hashlib
 import json
-import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from shutil import copyfile, copytree, disk_usage
+from typing import NamedTuple
 
 from mlagentbench.errors import UsageError
-from mlagentbench.fs import link
 from mlagentbench.home import downloads_dir
 from mlagentbench.records import Record
 from mlagentbench.tasks.data import hugging_face, kaggle
-from mlagentbench.tasks.data.archives import FilePlace, find_in_directory, find_unpacked
+from mlagentbench.tasks.data.archives import FilePlace
 from mlagentbench.tasks.data.download import FileNotInSource, download
 from mlagentbench.tasks.data.listed_images import gather_images
+from mlagentbench.tasks.data.own_files import Found, find_own_files, source_name
 from mlagentbench.tasks.data.progress import Progress
+from mlagentbench.tasks.data.raw_files import Checksums, RawFiles, files_below
 from mlagentbench.tasks.spec import Source, SourceFile, SourceRecords
 from mlagentbench.tasks.task import Task
 
 SPACE_FACTOR = 3
 """Raw files, the same unpacked or copied, and what prepare() writes."""
 
-_CHUNK = 1 << 20
-
 
 class Gathered(Record):
-    """Files that could not be verified, and files accepted despite a wrong checksum."""
+    """What was gathered: its hash, files without a checksum, and accepted differences."""
 
+    sources: str = ""
     unverified: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
 
@@ -49,89 +48,116 @@ async def gather(
     progress: Progress,
 ) -> Gathered:
     """Collect the files of all sources in `raw`, under their official names, and verify them."""
-    unverified: list[str] = []
-    accepted: list[str] = []
-    for source in task.spec.sources:
-        if source.kind == "generated":
-            continue
-        if from_dir is not None:
-            places = _find_all(task, source, from_dir)
-        else:
-            places = await _fetch_all(task, source, progress)
-        for file, place in places:
-            progress.say(f"{task.id}: verifying {file.path}")
-            wrong = _copy_verified(place, raw / file.path, file)
-            if wrong is not None and not accept_unverified:
-                if from_dir is None:
-                    place.discard()
-                raise UsageError(_refusal(task, source, file, place, wrong))
-            if wrong is not None:
-                progress.say(f"{task.id}: {file.path}: {wrong}; accepted as unverified")
-                accepted.append(file.path)
-            if wrong is not None or not (file.md5 or file.sha256):
-                unverified.append(file.path)
+    sources = official_sources(task)
+    if not sources:
+        return Gathered()
+    gathering = _Gathering(task, RawFiles(raw), from_dir, progress)
+    found = await gathering.find(sources)
+    accepted = gathering.copy_verified(found, accept_unverified)
+    unverified = [one.file.path for one in found if not is_verified(one.file)]
+    unverified += [wrong.path for wrong in accepted if wrong.path not in unverified]
+    differences = [f"{wrong.path}: {wrong.reason}" for wrong in accepted]
+    for source in sources:
         if source.images is not None:
-            await gather_images(task, source.images, raw, from_dir=from_dir, progress=progress)
+            differences += await gather_images(
+                task,
+                source.images,
+                gathering.files,
+                from_dir=from_dir,
+                accept_unverified=accept_unverified,
+                progress=progress,
+            )
             unverified.append(f"{source.images.folder}/")
         for records in source.records:
-            await _gather_records(task, source, records, raw, from_dir, progress)
+            await gathering.choose_records(source, records)
             unverified += records.files
-    return Gathered(unverified=tuple(unverified), accepted=tuple(accepted))
+    return Gathered(
+        sources=gathering.files.hash,
+        unverified=tuple(unverified),
+        accepted=tuple(differences),
+    )
+
+
+def official_sources(task: Task) -> list[Source]:
+    """The sources of a task's full tier that are not generated."""
+    return [source for source in task.spec.sources if source.kind != "generated"]
 
 
 def require_files(task: Task, directory: Path) -> None:
     """Raise a UsageError that names what is missing in the directory, if anything is."""
-    for source in task.spec.sources:
-        if source.kind != "generated":
-            _find_all(task, source, directory)
+    find_own_files(task, official_sources(task), directory)
 
 
-def _find_all(task: Task, source: Source, directory: Path) -> list[tuple[SourceFile, FilePlace]]:
-    """Where each file is in the directory; a UsageError names the first that is missing."""
-    if not directory.is_dir():
-        raise UsageError(f"{task.id}: --from {directory}: no such directory")
-    found = []
-    for file in source.files:
-        place = _find(source, directory, file.path)
-        parts = {part: find_unpacked(directory, part) for part in file.unpacked}
-        if place is not None:
-            found.append((file, place))
-        elif any(parts.values()):
-            for part, place in parts.items():
-                if place is None:
-                    raise UsageError(_missing(task, source, directory, part))
-                found.append((SourceFile(path=part), place))
-        elif not file.optional:
-            raise UsageError(_missing(task, source, directory, file.path))
-    return found
+def is_verified(file: SourceFile) -> bool:
+    """Whether a right copy of the file can be told from others."""
+    return bool(file.md5 or file.sha256)
 
 
-async def _gather_records(
-    task: Task,
-    source: Source,
-    records: SourceRecords,
-    raw: Path,
-    from_dir: Path | None,
-    progress: Progress,
-) -> None:
-    """Collect as many records in `raw` as the budget allows; the choice is seeded."""
-    names = _listed_records(task, source, raw / records.listing)
-    seed = task.public_seed("full")
-    names.sort(key=lambda name: hashlib.sha256(f"{seed}/{name}".encode()).digest())
-    taken = 0
-    for name in names:
-        if taken >= records.budget:
-            break
-        files = tuple(SourceFile(path=path.format(record=name)) for path in records.files)
-        part = source.model_copy(update={"files": files})
-        progress.say(f"{task.id}: record {name} ({taken / 1e6:,.0f} MB so far)")
-        if from_dir is not None:
-            places = _find_all(task, part, from_dir)
-        else:
-            places = await _fetch_all(task, part, progress)
-        for file, place in places:
-            _copy_verified(place, raw / file.path, file)
-        taken += sum(place.size for _, place in places)
+class _Wrong(NamedTuple):
+    """A file or folder that is not the official one."""
+
+    path: str
+    reason: str
+
+
+class _Gathering(NamedTuple):
+    """Collects the files of one task."""
+
+    task: Task
+    files: RawFiles
+    from_dir: Path | None
+    progress: Progress
+
+    async def find(self, sources: Sequence[Source]) -> list[Found]:
+        """Where all files are, after they were downloaded if there is no directory."""
+        if self.from_dir is not None:
+            return find_own_files(self.task, sources, self.from_dir)
+        fetched = []
+        for source in sources:
+            fetched += await _fetch_all(self.task, source, self.progress)
+        return fetched
+
+    def copy_verified(self, found: Sequence[Found], accept_unverified: bool) -> list[_Wrong]:
+        """Copy all, folders last; what is wrong is a UsageError unless it is accepted.
+
+        So nothing large is copied before all problems of the other files are known.
+        """
+        files = sorted((one for one in found if not one.is_folder), key=lambda one: one.place.size)
+        folders = [one for one in found if one.is_folder]
+        wrong = [_Wrong(one.file.path, why) for one in folders if (why := _wrong_folder(one))]
+        refused: list[Found] = []
+        for one in files:
+            self.progress.say(f"{self.task.id}: verifying {one.file.path}")
+            why = _wrong_file(one.file, self.files.copy(one.place, one.file.path))
+            if why is not None:
+                wrong.append(_Wrong(one.file.path, why))
+                refused.append(one)
+        if wrong and not accept_unverified:
+            for one in refused:
+                one.place.discard()
+            raise UsageError(_refusal(self.task, found, wrong))
+        for place, reason in wrong:
+            self.progress.say(f"{self.task.id}: {place}: {reason}; accepted as unverified")
+        for one in folders:
+            self.progress.say(f"{self.task.id}: copying {one.file.path}")
+            self.files.copy_folder(one.place.file, one.file.path)
+        return wrong
+
+    async def choose_records(self, source: Source, records: SourceRecords) -> None:
+        """Collect as many records as the budget allows; the choice is seeded."""
+        task = self.task
+        names = _listed_records(task, source, self.files.root / records.listing)
+        seed = task.public_seed("full")
+        names.sort(key=lambda name: hashlib.sha256(f"{seed}/{name}".encode()).digest())
+        taken = 0
+        for name in names:
+            if taken >= records.budget:
+                break
+            files = tuple(SourceFile(path=path.format(record=name)) for path in records.files)
+            part = source.model_copy(update={"files": files})
+            self.progress.say(f"{task.id}: record {name} ({taken / 1e6:,.0f} MB so far)")
+            for one in await self.find([part]):
+                taken += self.files.copy(one.place, one.file.path).bytes
 
 
 def _listed_records(task: Task, source: Source, listing: Path) -> list[str]:
@@ -139,7 +165,7 @@ def _listed_records(task: Task, source: Source, listing: Path) -> list[str]:
         names = [str(entry["record_id"]) for entry in json.loads(listing.read_bytes())]
     except (ValueError, TypeError, KeyError) as error:
         raise UsageError(
-            f"{task.id}: {listing.name} is not the file of {_source_name(source)}: "
+            f"{task.id}: {listing.name} is not the file of {source_name(source)}: "
             "expected a JSON list of objects with a record_id"
         ) from error
     strange = [name for name in names if not re.fullmatch(r"[\w-]+", name)]
@@ -148,25 +174,7 @@ def _listed_records(task: Task, source: Source, listing: Path) -> list[str]:
     return names
 
 
-def _find(source: Source, directory: Path, name: str) -> FilePlace | None:
-    """A file in the directory, or in a clone of its repository there."""
-    place = find_in_directory(directory, name)
-    clone = directory / source.ref.partition("@")[0].rpartition("/")[2]
-    if place is None and source.kind == "huggingface" and clone.is_dir():
-        place = find_in_directory(clone, name)
-    return place
-
-
-def _missing(task: Task, source: Source, directory: Path, name: str) -> str:
-    return (
-        f"{task.id}: {name} not found in {directory}; expected the files of "
-        f"{_source_name(source)} (see: mlagentbench tasks show {task.address})"
-    )
-
-
-async def _fetch_all(
-    task: Task, source: Source, progress: Progress
-) -> list[tuple[SourceFile, FilePlace]]:
+async def _fetch_all(task: Task, source: Source, progress: Progress) -> list[Found]:
     directory = downloads_dir(task.original_id, task.spec.version)
     directory.mkdir(parents=True, exist_ok=True)
     fetched = []
@@ -175,7 +183,8 @@ async def _fetch_all(
         if not target.is_file():
             await _fetch(task, source, file, target, progress)
         if target.is_file():
-            fetched.append((file, FilePlace(file=target, size=target.stat().st_size, ours=True)))
+            place = FilePlace(file=target, size=target.stat().st_size, ours=True)
+            fetched.append(Found(source, file, place))
     return fetched
 
 
@@ -214,41 +223,43 @@ def _by_hand(task: Task, source: Source) -> str:
     )
 
 
-def _copy_verified(place: FilePlace, target: Path, file: SourceFile) -> str | None:
-    """Copy one file to raw/; returns what is wrong with it, None when its checksum is right."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if place.file.is_dir():
-        copytree(place.file, target, copy_function=copyfile)
+def _wrong_folder(found: Found) -> str | None:
+    """What is wrong with the number of files in a folder, if it is known."""
+    if found.expected_files is None:
         return None
-    digests = {"md5": hashlib.md5(usedforsecurity=False), "sha256": hashlib.sha256()}
-    size = 0
-    linked = place.ours and link(place.file, target)
-    if not linked and place.size > disk_usage(target.parent).free:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
-    with place.open() as reader, Path(os.devnull if linked else target).open("wb") as writer:
-        while chunk := reader.read(_CHUNK):
-            for digest in digests.values():
-                digest.update(chunk)
-            size += len(chunk)
-            writer.write(chunk)
-    target.chmod(0o644)
-    if file.bytes is not None and size != file.bytes:
-        return f"{size:,} bytes, expected {file.bytes:,}"
-    for name, expected in (("sha256", file.sha256), ("md5", file.md5)):
-        if expected is not None and digests[name].hexdigest() != expected.lower():
-            return f"{name} {digests[name].hexdigest()}, expected {expected}"
-    return None
-
-
-def _refusal(task: Task, source: Source, file: SourceFile, place: FilePlace, wrong: str) -> str:
-    where = "the downloaded file was removed" if place.ours else f"in {place}"
+    count = len(files_below(found.place.file))
     return (
-        f"{task.id}: {file.path} is not the file of {_source_name(source)}: {wrong} ({where}). "
-        "Download it again, or continue with --accept-unverified: every result will then say "
-        '"unverified"'
+        None
+        if count == found.expected_files
+        else f"{count:,} files, expected {found.expected_files:,}"
     )
 
 
-def _source_name(source: Source) -> str:
-    names = {"kaggle": "Kaggle's ", "huggingface": "Hugging Face's ", "url": "", "generated": ""}
-    return f"{names[source.kind]}{source.ref or source.page or 'its source'}"
+def _wrong_file(file: SourceFile, checksums: Checksums) -> str | None:
+    """What is wrong with a file; None when its checksum is right, or not known."""
+    if file.bytes is not None and checksums.bytes != file.bytes:
+        return f"{checksums.bytes:,} bytes, expected {file.bytes:,}"
+    for name, expected in (("sha256", file.sha256), ("md5", file.md5)):
+        computed = getattr(checksums, name)
+        if expected is not None and computed != expected.lower():
+            return f"{name} {computed}, expected {expected}"
+    return None
+
+
+def _refusal(task: Task, found: Sequence[Found], wrong: Sequence[_Wrong]) -> str:
+    known = {one.file.path: one for one in found}
+    lines = []
+    for path, reason in wrong:
+        one = known[path]
+        kind = "folder" if one.is_folder else "file"
+        where = "the downloaded file was removed" if one.place.ours else f"in {one.place}"
+        name = source_name(one.source)
+        lines.append(f"{path} is not the {kind} of {name}: {reason} ({where})")
+    listed = f"{lines[0]}. "
+    if len(lines) > 1:
+        listed = f"{len(lines)} differ from the official files:"
+        listed += "".join(f"\n  {line}" for line in lines) + "\n"
+    return (
+        f"{task.id}: {listed}Download what is wrong again, or continue with --accept-unverified: "
+        'every result will then say "unverified" and name the differences'
+    )

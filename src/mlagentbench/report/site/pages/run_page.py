@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlagentbench.analysis.judge.rubric import JudgeReport
+from mlagentbench.analysis.rebuilt_text import rebuilt_facts
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.errors import UsageError
 from mlagentbench.report.report_data import CollectedRun
@@ -47,6 +48,8 @@ class RunView:
     """None if the journal cannot be read."""
     scale: Drawing | None
     """The score beside floor, bar and reference."""
+    rebuilt: tuple[tuple[str, str], ...]
+    """What is said of the rebuilt submission besides its draws, by name."""
     curves: tuple[Chart, ...]
     family: Family | None
     timeline: Timeline | None
@@ -80,11 +83,17 @@ def run_view(run: CollectedRun, family: Family | None = None) -> RunView:
         judgements=run.judgements,
         answer=answer,
         scale=_scale(summary, log=task is not None and task.spec.metric.scale == "log"),
+        rebuilt=_rebuilt(summary),
         curves=_curves(summary),
         family=family,
         timeline=steps,
         unreadable=unreadable,
     )
+
+
+def _rebuilt(summary: RunSummary) -> tuple[tuple[str, str], ...]:
+    rebuilt = summary.result.rebuilt
+    return () if rebuilt is None else tuple(rebuilt_facts(rebuilt))
 
 
 def _scale(summary: RunSummary, *, log: bool) -> Drawing | None:

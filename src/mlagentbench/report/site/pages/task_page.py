@@ -21,6 +21,7 @@ from mlagentbench.report.site.series import Curve, mean_score_curves
 from mlagentbench.statistics.cell_marks import agent_with_model
 from mlagentbench.statistics.cells import CellStatistics, Conditions
 from mlagentbench.statistics.curves import best_so_far
+from mlagentbench.statistics.drawn_data import CellDraw
 from mlagentbench.statistics.reference_rows import REFERENCE_AGENTS
 from mlagentbench.statistics.task_standing import TaskStanding, task_standing
 from mlagentbench.tasks.spec import Measured, Metric
@@ -54,7 +55,9 @@ class TaskPart:
     metric: str
     better: str
     measured: Measured | None
-    """The task's measurements, where they are known for this data."""
+    """The task's measurements, where they are known for these data and these are one draw."""
+    draws: tuple[CellDraw, ...]
+    """Empty unless there are several."""
     floor: float | None
     bar: float | None
     reference: float | None
@@ -94,7 +97,7 @@ def _task_view(
     parts: dict[str, list[CellStatistics]] = defaultdict(list)
     for cell in cells:
         conditions = cell.key.conditions
-        data = f"{cell.data_description} {conditions.data_hash} {conditions.task_version}"
+        data = f"{cell.data_description} {conditions.data} {conditions.task_version}"
         parts[data].append(cell)
     first = next((run for path in cells[0].paths for run in runs.get(path, [])), None)
     address = first.summary.result.record.task_path if first else task
@@ -114,12 +117,14 @@ def installed_task(address: str) -> Task | None:
         return None
 
 
-def _measured(task: Task | None, conditions: Conditions) -> Measured | None:
-    """The measurements of starter, reference and ceiling, where known for this data."""
-    if task is None or task.spec.version != conditions.task_version:
+def _measured(
+    task: Task | None, conditions: Conditions, draws: Sequence[CellDraw]
+) -> Measured | None:
+    """The measurements of starter, reference and ceiling, where known for these data."""
+    if task is None or task.spec.version != conditions.task_version or len(draws) != 1:
         return None
     tier: Tier = "mini" if conditions.tier == "mini" else "full"
-    return stored_measurements(task, tier, conditions.data_hash)
+    return stored_measurements(task.on_profile(conditions.profile), tier, draws[0].data_hash)
 
 
 def _part(
@@ -128,7 +133,8 @@ def _part(
     task: Task | None,
 ) -> TaskPart:
     first = cells[0]
-    measured = _measured(task, first.key.conditions)
+    draws = {draw.cluster: draw for cell in cells for draw in cell.draws}.values()
+    measured = _measured(task, first.key.conditions, list(draws))
     metric = task.spec.metric if task else None
     ordered = sorted(cells, key=_order)
     agents = [cell for cell in ordered if not _is_reference_agent(cell)]
@@ -139,6 +145,7 @@ def _part(
         metric=first.metric,
         better=first.better,
         measured=measured,
+        draws=tuple(draws) if len(draws) > 1 else (),
         floor=first.floor,
         bar=first.bar,
         reference=first.reference,

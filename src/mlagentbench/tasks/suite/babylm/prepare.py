@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from mlagentbench_task import Differences
 
 SOURCES = [
     "aochildes", "bnc_spoken", "cbt", "children_stories", "gutenberg", "open_subtitles", "qed",
@@ -19,6 +20,10 @@ SOURCES = [
 ]  # fmt: skip
 ARCHIVE, TOP = "babylm_data.zip", "babylm_data"
 FOLDERS = {"train": "babylm_10M", "dev": "babylm_dev", "test": "babylm_test"}
+OFFICIAL_MILLIONS = (8.0, 12.0)
+"""Words of each part: about ten millions."""
+LARGEST, LARGEST_SHARE = "open_subtitles", (0.22, 0.38)
+"""The largest of the ten sources: about 30 % of the words."""
 PASSAGES = 300
 PASSAGE_BYTES = 800
 LONGEST_BYTES = 2_400
@@ -32,7 +37,31 @@ TRAINING = {
 
 
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
+    write_parts(raw, read_files(raw), public, private, rng)
+
+
+def resplit(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
+    """Another split: the text of each source, joined to a ring, is cut at other lines."""
     files = read_files(raw)
+    for source in SOURCES:
+        names = [official_name(source, part) for part in FOLDERS]
+        parts = [as_lines(files[name]) for name in names]
+        ring = [line for part in parts for line in part]
+        start = int(rng.integers(len(ring)))
+        ring = ring[start:] + ring[:start]
+        for name, part in zip(names, parts, strict=True):
+            files[name], ring = b"".join(ring[: len(part)]), ring[len(part) :]
+    write_parts(raw, files, public, private, rng)
+
+
+def as_lines(contents: bytes) -> list[bytes]:
+    """The lines of a text, each with its end."""
+    return [line + b"\n" for line in contents.removesuffix(b"\n").split(b"\n")]
+
+
+def write_parts(
+    raw: Path, files: dict[str, bytes], public: Path, private: Path, rng: np.random.Generator
+) -> None:
     for part in ("train", "dev"):
         (public / FOLDERS[part]).mkdir()
         for source in SOURCES:
@@ -61,6 +90,23 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
         for source, place in chosen_places(passages, rng)
     ]
     (private / "documents.json").write_text(json.dumps(documents, indent=1) + "\n")
+
+
+def check_raw(raw: Path) -> list[str]:
+    """What is different from the official text; its makers tell the number of words roughly."""
+    files, differences = read_files(raw), Differences()
+    for part, folder in FOLDERS.items():
+        counts = {source: len(files[official_name(source, part)].split()) for source in SOURCES}
+        millions = round(sum(counts.values()) / 1e6, 2)
+        differences.expect_between(f"million words in {folder}", millions, *OFFICIAL_MILLIONS)
+        share = round(counts[LARGEST] / max(1, sum(counts.values())), 2)
+        differences.expect_between(
+            f"share of {LARGEST} among the words in {folder}", share, *LARGEST_SHARE
+        )
+        for source, count in counts.items():
+            if count == 0:
+                differences.append(f"{official_name(source, part)} is empty")
+    return differences
 
 
 def official_name(source: str, part: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mlagentbench_task import Differences
 
 ARCHIVE = "cifar-10-python.tar.gz"
 FOLDER = "cifar-10-batches-py"
@@ -21,6 +22,7 @@ TRAIN_FILES = [f"data_batch_{n}" for n in range(1, 6)]
 TEST_FILE = "test_batch"
 NAMES_FILE = "batches.meta"
 CLASSES = 10
+BATCH_IMAGES = 10_000
 COLUMNS = ["id", *map(str, range(CLASSES))]
 HELD_SHARE = 0.2
 NEAR_COPY = 0.99
@@ -29,17 +31,46 @@ PAPERS_TRAINING = {
     "optimizer": "sgd", "learning_rate": 0.1, "momentum": 0.9, "batch_size": 128, "epochs": 5,
 }  # fmt: skip
 
+Part = tuple[np.ndarray, np.ndarray]
+
 
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
     files = read_files(raw)
+    train, (test_images, test_labels) = read_parts(files)
+    order = rng.permutation(len(test_images))
+    write_parts(raw, files, train, (test_images[order], test_labels[order]), public, private)
+    if (raw / "test_classes.npy").is_file():
+        np.save(private / "classes.npy", np.load(raw / "test_classes.npy")[order])
+
+
+def resplit(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
+    """Another split of all images, with as many test images of each class as the official one."""
+    files = read_files(raw)
+    train, test = read_parts(files)
+    images, labels = (np.concatenate(both) for both in zip(train, test, strict=True))
+    order = rng.permutation(len(images))
+    chosen = [
+        order[labels[order] == label][: np.count_nonzero(test[1] == label)]
+        for label in np.unique(labels)
+    ]
+    is_test = np.isin(order, np.concatenate(chosen))
+    parts = ((images[rows], labels[rows]) for rows in (order[~is_test], order[is_test]))
+    write_parts(raw, files, *parts, public, private)
+
+
+def read_parts(files: dict[str, bytes]) -> tuple[Part, Part]:
+    """The official training and test images, with their labels."""
     parts = [read_batch(files[name]) for name in TRAIN_FILES]
-    test_images, test_labels = read_batch(files[TEST_FILE])
-    names = [as_text(name) for name in unpickle(files[NAMES_FILE])["label_names"]]
     train_images = np.concatenate([images for images, _ in parts])
     train_labels = np.concatenate([labels for _, labels in parts])
+    return (train_images, train_labels), read_batch(files[TEST_FILE])
 
-    order = rng.permutation(len(test_images))
-    test_images, test_labels = test_images[order], test_labels[order]
+
+def write_parts(
+    raw: Path, files: dict[str, bytes], train: Part, test: Part, public: Path, private: Path
+) -> None:
+    (train_images, train_labels), (test_images, test_labels) = train, test
+    names = [as_text(name) for name in unpickle(files[NAMES_FILE])["label_names"]]
     np.save(public / "train_images.npy", train_images)
     np.save(public / "train_labels.npy", train_labels)
     np.save(public / "test_images.npy", test_images)
@@ -51,8 +82,19 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
 
     np.save(private / "labels.npy", test_labels)
     np.save(private / "near_copies.npy", near_copies(test_images, train_images))
-    if (raw / "test_classes.npy").is_file():
-        np.save(private / "classes.npy", np.load(raw / "test_classes.npy")[order])
+
+
+def check_raw(raw: Path) -> list[str]:
+    """What is different from the official batches."""
+    files, differences = read_files(raw), Differences()
+    for name in sorted([*TRAIN_FILES, TEST_FILE]):
+        images, labels = read_batch(files[name])
+        differences.expect(f"images in {name}", len(images), BATCH_IMAGES)
+        differences.expect(f"labels in {name}", len(labels), BATCH_IMAGES)
+        differences.expect(f"classes in {name}", len(np.unique(labels)), CLASSES)
+    names = unpickle(files[NAMES_FILE])["label_names"]
+    differences.expect(f"classes in {NAMES_FILE}", len(names), CLASSES)
+    return differences
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 import numpy as np
+from mlagentbench_task import Differences
 from PIL import Image
 
 TEST_SHARE = 0.2
@@ -25,6 +26,8 @@ HELD_SHARE = 0.2
 LONGEST_SIDE = 512
 """Larger images are made smaller; as they are, they would take several times the disk."""
 MOST_EXCLUDED = 0.05
+OFFICIAL_IMAGES = 5_950
+OFFICIAL_CATEGORIES = 290
 SAMPLE = 20
 PAPERS_TRAINING = {"image_size": 256, "batch_size": 32, "learning_rate": 0.001, "epochs": 1}
 """As the paper's starter has it: all images once, at 256 by 256."""
@@ -84,6 +87,22 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
     )
     write_rows(private / "excluded.csv", ["original", "reason"], sorted(excluded.items()))
     write_noise_free(raw, private, test)
+
+
+def check_raw(raw: Path) -> list[str]:
+    """What is different from the official images and labels."""
+    differences = Differences()
+    labels = read_rows(raw / "multilabel_classification" / "train.csv")
+    differences.expect("rows of multilabel_classification/train.csv", len(labels), OFFICIAL_IMAGES)
+    coco = json.loads((raw / "object_detection" / "train.json").read_text(encoding="utf-8"))
+    listed = len(coco["images"])
+    differences.expect("images in object_detection/train.json", listed, OFFICIAL_IMAGES)
+    key = read_rows(raw / "category_key.csv")
+    differences.expect("rows of category_key.csv", len(key), OFFICIAL_CATEGORIES)
+    used = {category for row in labels for category in as_categories(row["categories"])}
+    unknown = used - {int(row["id"]) for row in key}
+    differences.expect("categories of images that category_key.csv lacks", len(unknown), 0)
+    return differences
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:
@@ -160,8 +179,12 @@ def as_categories(text: str) -> list[int]:
 
 
 def dive_of(address: str) -> str:
-    """The directory of an image's address: a vehicle and the number of its dive."""
-    return str(PurePosixPath(urlsplit(address).path).parent)
+    """The directory of an image's address: a vehicle and the number of its dive.
+
+    Addresses write the number of one dive in several ways, such as 824 and 0824.
+    """
+    folder = str(PurePosixPath(urlsplit(address).path).parent)
+    return re.sub(r"(?<!\d)0+(?=\d)", "", folder)
 
 
 # Splitting

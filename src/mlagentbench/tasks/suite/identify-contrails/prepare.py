@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+from mlagentbench_task import Differences
 
 BANDS = (11, 14, 15)
 LABELLED = 4
@@ -20,6 +21,10 @@ MASK = "human_pixel_masks.npy"
 PER_KELVIN = 100
 COLUMNS = ["record_id", "encoded_pixels"]
 HELD_SHARE = 0.2
+OFFICIAL_RECORDS = {"train": (20_000, 21_000), "validation": (1_500, 2_500)}
+OFFICIAL_SHAPE = (256, 256, 8)
+KELVINS = (200.0, 320.0)
+"""Clouds and ground, seen from space in the infrared."""
 EMPTY = "-"
 PAPERS_TRAINING = {
     "learning_rate": 1e-5, "epochs": 1, "batch_size": 16, "class_weights": [0.57, 4.17],
@@ -27,20 +32,59 @@ PAPERS_TRAINING = {
 
 
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
-    train, test = (rng.permutation(records_of(raw / part)) for part in ("train", "validation"))
-    save_records(raw / "train", train, public, "train")
-    np.save(public / "train_masks.npy", stack(raw / "train", train, read_mask))
-    save_records(raw / "validation", test, public, "test")
+    train, test = (rng.permutation(folders_of(raw / part)) for part in ("train", "validation"))
+    write_parts(raw, train, test, public, private)
+
+
+def resplit(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
+    """Another split of all records, with as many for testing as in the official one."""
+    train, test = (folders_of(raw / part) for part in ("train", "validation"))
+    records = rng.permutation([*train, *test])
+    write_parts(raw, records[len(test) :], records[: len(test)], public, private)
+
+
+def folders_of(part: Path) -> list[str]:
+    return [str(part / record) for record in records_of(part)]
+
+
+def write_parts(
+    raw: Path, train: np.ndarray, test: np.ndarray, public: Path, private: Path
+) -> None:
+    np.save(public / "train_images.npy", stack(train, read_image))
+    np.save(public / "train_masks.npy", stack(train, read_mask))
+    np.save(public / "test_images.npy", stack(test, read_image))
     given = raw / "training.json"
     training = json.loads(given.read_text()) if given.is_file() else PAPERS_TRAINING
     (public / "training.json").write_text(json.dumps(training, indent=2) + "\n")
     write_table(public / "sample_submission.csv", COLUMNS, [EMPTY] * len(test))
 
-    write_answers(private, stack(raw / "validation", test, read_mask))
-    write_table(private / "mapping.csv", ["record_id", "original"], list(test))
-    if (raw / "validation" / test[0] / "true_mask.npy").is_file():
-        masks = stack(raw / "validation", test, lambda folder: np.load(folder / "true_mask.npy"))
+    write_answers(private, stack(test, read_mask))
+    originals = [Path(folder).name for folder in test]
+    write_table(private / "mapping.csv", ["record_id", "original"], originals)
+    if all((Path(folder) / "true_mask.npy").is_file() for folder in test):
+        masks = stack(test, lambda folder: np.load(folder / "true_mask.npy"))
         write_table(private / "true_masks.csv", COLUMNS, [encode(mask) for mask in masks])
+
+
+def check_raw(raw: Path) -> list[str]:
+    """What is different from the official records."""
+    differences = Differences()
+    for part, (least, most) in OFFICIAL_RECORDS.items():
+        name = f"{part}_metadata.json"
+        listed = len(json.loads((raw / name).read_bytes()))
+        differences.expect_between(f"records in {name}", listed, least, most)
+        shapes = {f"band_{band:02d}.npy": OFFICIAL_SHAPE for band in BANDS}
+        shapes[MASK] = (*OFFICIAL_SHAPE[:2], 1)
+        for file, shape in shapes.items():
+            arrays = [np.load(raw / part / record / file, mmap_mode="r")
+                      for record in records_of(raw / part)]  # fmt: skip
+            wrong = [array for array in arrays if array.shape != shape]
+            differences.expect(f"{file} in {part}/ of another shape than {shape}", len(wrong), 0)
+            if file != MASK and not wrong:
+                middle = np.median([np.nanmedian(array[..., LABELLED]) for array in arrays]).item()
+                what = f"median of {file} in {part}/, in Kelvin"
+                differences.expect_between(what, round(middle, 1), *KELVINS)
+    return differences
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:
@@ -69,16 +113,12 @@ def records_of(folder: Path) -> list[str]:
     return records
 
 
-def save_records(folder: Path, records: np.ndarray, public: Path, name: str) -> None:
-    np.save(public / f"{name}_images.npy", stack(folder, records, read_image))
-
-
-def stack(folder: Path, records: np.ndarray, read) -> np.ndarray:
+def stack(folders: np.ndarray, read) -> np.ndarray:
     """What `read` makes of each record's folder, in one array."""
-    first = read(folder / records[0])
-    rows = np.empty((len(records), *first.shape), dtype=first.dtype)
-    for row, record in enumerate(records):
-        rows[row] = read(folder / record)
+    first = read(Path(folders[0]))
+    rows = np.empty((len(folders), *first.shape), dtype=first.dtype)
+    for row, folder in enumerate(folders):
+        rows[row] = read(Path(folder))
     return rows
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from mlagentbench_task import Differences
 
 ARCHIVE, FOLDER = "aclImdb_v1.tar.gz", "aclImdb"
 SENTIMENTS = {"neg": 0, "pos": 1}
@@ -20,6 +21,10 @@ CHECKPOINT_FILES = [
     "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt",
 ]  # fmt: skip
 HELD_SHARE = 0.2
+OFFICIAL_REVIEWS = 12_500
+"""Of each sentiment in each part."""
+RATINGS = {"neg": (1, 4), "pos": (7, 10)}
+"""The official file names hold the rating; reviews in between were left out."""
 
 _REVIEW = re.compile(r"(train|test)/(pos|neg)/(\d+)_\d+\.txt")
 _URLS = re.compile(r"(train|test)/urls_(pos|neg)\.txt")
@@ -35,9 +40,27 @@ class Review:
 
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
     reviews = read_reviews(raw)
+    write_parts(raw, reviews["train"], reviews["test"], public, private, rng)
+
+
+def resplit(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
+    """Another split by film, as the official one is: no film has reviews in both parts."""
+    reviews = read_reviews(raw)
+    pool, room = [*reviews["train"], *reviews["test"]], len(reviews["test"])
+    films = pd.Series([review.film for review in pool]).value_counts().sort_index()
+    films = films.iloc[rng.permutation(len(films))]
+    chosen = set(films.index[films.cumsum() <= room])
+    parts = ([one for one in pool if (one.film in chosen) == is_test] for is_test in (False, True))
+    write_parts(raw, *parts, public, private, rng)
+
+
+def write_parts(
+    raw: Path, train_reviews: list[Review], test_reviews: list[Review],
+    public: Path, private: Path, rng: np.random.Generator,
+) -> None:  # fmt: skip
     train, test = (
-        pd.DataFrame(reviews[part]).iloc[rng.permutation(len(reviews[part]))]
-        for part in ("train", "test")
+        pd.DataFrame(part).iloc[rng.permutation(len(part))]
+        for part in (train_reviews, test_reviews)
     )
     test.insert(0, "id", np.arange(len(test)))
 
@@ -55,6 +78,24 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
         truth = pd.read_csv(raw / "noise_free.csv").set_index("file")["sentiment"]
         said = truth[test["file"]].to_numpy()
         _write(test[["id"]].assign(sentiment=said), private / "ceiling.csv")
+
+
+def check_raw(raw: Path) -> list[str]:
+    """What is different from the official reviews."""
+    files, differences = _read_files(raw), Differences()
+    for part in ("train", "test"):
+        for name, (least, most) in RATINGS.items():
+            folder = f"{part}/{name}"
+            reviews = [file for file in files if file.startswith(f"{folder}/")]
+            differences.expect(f"reviews in {folder}", len(reviews), OFFICIAL_REVIEWS)
+            ratings = [int(file.rpartition("_")[2].removesuffix(".txt")) for file in reviews]
+            others = sum(not least <= rating <= most for rating in ratings)
+            differences.expect(f"reviews in {folder} not rated {least} to {most}", others, 0)
+            empty = sum(not files[file] for file in reviews)
+            differences.expect(f"empty reviews in {folder}", empty, 0)
+            urls = len(files.get(f"{part}/urls_{name}.txt", "").split())
+            differences.expect(f"lines in {part}/urls_{name}.txt", urls, OFFICIAL_REVIEWS)
+    return differences
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:

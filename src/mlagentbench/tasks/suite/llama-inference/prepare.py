@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mlagentbench_task import Differences
 
 ARCHIVE = "wikitext-2-raw-v1.zip"
 FOLDER = "wikitext-2-raw"
 WEIGHTS = "model.safetensors"
 CHECKPOINT = ("config.json", WEIGHTS, "tokenizer.json")
+OFFICIAL_LINES = {"valid": 3_760, "test": 4_358}
 EXAMPLES = 8
 SETTINGS = {
     "batch": 4, "prompt_tokens": 32, "new_tokens": 32, "threads": 2,
@@ -45,6 +47,14 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
     np.save(private / "text.npy", token_ids(raw / "tokenizer.json", read_text(raw, "test")))
     asked = {**settings, "start": start}
     (private / "requests.json").write_text(json.dumps(asked, indent=2) + "\n")
+
+
+def check_raw(raw: Path) -> list[str]:
+    """What is different from WikiText-2; other checkpoints are checked by prepare() itself."""
+    differences = Differences()
+    for part, lines in OFFICIAL_LINES.items():
+        differences.expect(f"lines of wiki.{part}.raw", read_contents(raw, part).count("\n"), lines)
+    return differences
 
 
 def check_checkpoint(config: dict[str, Any], header: dict[str, Any]) -> None:
@@ -99,7 +109,12 @@ def read_header(file: Path) -> dict[str, Any]:
 
 
 def read_text(raw: Path, part: str) -> list[str]:
-    """The lines of a part of the text that are not empty: out of the archive, or unpacked."""
+    """The lines of a part of the text that are not empty."""
+    return [line for line in read_contents(raw, part).split("\n") if line.strip()]
+
+
+def read_contents(raw: Path, part: str) -> str:
+    """A part of the text: out of the archive, or unpacked."""
     name = f"{FOLDER}/wiki.{part}.raw"
     if (raw / name).is_file():
         contents = (raw / name).read_bytes()
@@ -108,7 +123,7 @@ def read_text(raw: Path, part: str) -> list[str]:
             if name not in archive.namelist():
                 raise FileNotFoundError(f"{ARCHIVE} lacks {name}")
             contents = archive.read(name)
-    return [line for line in contents.decode("utf-8").split("\n") if line.strip()]
+    return contents.decode("utf-8")
 
 
 def token_ids(tokenizer: Path, lines: list[str]) -> np.ndarray:

@@ -10,10 +10,13 @@ import gzip
 import json
 import shutil
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
+from mlagentbench_task import Differences
 
 ARCHIVE = "arxiv.zip"
 EDGES, FEATURES, LABELS, YEARS = (
@@ -22,6 +25,16 @@ EDGES, FEATURES, LABELS, YEARS = (
 TRAIN, VALID, TEST = (f"arxiv/split/time/{name}.csv.gz" for name in ("train", "valid", "test"))
 COLUMNS = ["node", "label"]
 HELD_SHARE = 0.5
+EARLIEST, KEPT_SHARE = 3, 0.9
+"""Other splits: how many years earlier their test papers are at most, and how many papers stay."""
+OFFICIAL_ROWS = {
+    FEATURES: 169_343, LABELS: 169_343, YEARS: 169_343, EDGES: 1_166_243,
+    TRAIN: 90_941, VALID: 29_799, TEST: 48_603,
+}  # fmt: skip
+OFFICIAL_FEATURES = 128
+OFFICIAL_CLASSES = 40
+LAST_YEARS = {TRAIN: 2017, VALID: 2018}
+"""The split is by time: each part ends with its year, and the test part comes after both."""
 PAPERS_TRAINING = {"learning_rate": 1.0, "epochs": 4, "batch_size": 128}
 
 
@@ -39,11 +52,31 @@ class Graph(NamedTuple):
 
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
     graph = read_graph(raw)
-    original = rng.permutation(len(graph.features))
-    number = np.argsort(original)
+    write_parts(raw, graph, rng.permutation(len(graph.features)), public, private)
+
+
+def resplit(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
+    """Another split by time, one to three years earlier, of nine tenths of the papers.
+
+    As in the official one, the newest papers are the test papers. Those after them are left out.
+    """
+    graph = read_graph(raw)
+    year = graph.years[graph.test].min() - rng.integers(1, EARLIEST + 1)
+    papers = rng.permutation(np.flatnonzero(graph.years <= year))
+    papers = papers[: round(KEPT_SHARE * len(papers))]
+    tested = graph.years[papers] == year
+    split = graph._replace(labelled=papers[~tested], test=papers[tested])
+    write_parts(raw, split, papers, public, private)
+
+
+def write_parts(raw: Path, graph: Graph, original: np.ndarray, public: Path, private: Path) -> None:
+    """Write the papers `original` of a graph, in this order, and the citations between them."""
+    number = np.full(len(graph.features), -1)
+    number[original] = np.arange(len(original))
     features, labels = graph.features[original], graph.labels[original]
     labelled, test = np.sort(number[graph.labelled]), np.sort(number[graph.test])
     edges = number[graph.edges]
+    edges = edges[(edges >= 0).all(axis=1)]
 
     np.save(public / "node_features.npy", features)
     np.save(public / "node_years.npy", graph.years[original].astype(np.int16))
@@ -61,6 +94,27 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
     if (raw / "classes.npy").is_file():
         classes = np.load(raw / "classes.npy")[original]
         write_table(private / "classes.csv", ["node", "class"], test, classes[test])
+
+
+def check_raw(raw: Path) -> list[str]:
+    """What is different from OGB's graph; features are only counted, which is quick."""
+    differences = Differences()
+    with open_table(raw, FEATURES) as rows:
+        columns = len(next(rows, b"").split(b","))
+        found = {FEATURES: 1 + sum(1 for _ in rows)}
+    differences.expect(f"columns of {FEATURES}", columns, OFFICIAL_FEATURES)
+    names = (LABELS, YEARS, EDGES, TRAIN, VALID, TEST)
+    tables = {name: read_numbers(raw, name, np.int64) for name in names}
+    found |= {name: len(table) for name, table in tables.items()}
+    for name, rows_expected in OFFICIAL_ROWS.items():
+        differences.expect(f"rows of {name}", found[name], rows_expected)
+    differences.expect(f"classes in {LABELS}", len(np.unique(tables[LABELS])), OFFICIAL_CLASSES)
+    years = tables[YEARS].ravel()
+    for name, last in LAST_YEARS.items():
+        part = tables[name].ravel()
+        if part.max(initial=-1) < len(years):
+            differences.expect(f"newest year in {name}", years[part].max(initial=0).item(), last)
+    return differences
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:
@@ -107,17 +161,24 @@ def read_graph(raw: Path) -> Graph:
 
 
 def read_numbers(raw: Path, name: str, dtype: type) -> np.ndarray:
-    """An official table: from its place in the tree, or straight out of the archive."""
+    with open_table(raw, name) as rows:
+        return np.loadtxt(rows, delimiter=",", dtype=dtype, ndmin=2)
+
+
+@contextmanager
+def open_table(raw: Path, name: str) -> Iterator[BinaryIO]:
+    """The lines of an official table: in its place in the tree, or straight out of the archive."""
     if (raw / name).is_file():
         with gzip.open(raw / name) as rows:
-            return np.loadtxt(rows, delimiter=",", dtype=dtype, ndmin=2)
+            yield rows
+        return
     if not (raw / ARCHIVE).is_file():
         raise FileNotFoundError(f"neither {ARCHIVE} nor {name} found among the raw files")
     with zipfile.ZipFile(raw / ARCHIVE) as archive:
         if name not in archive.namelist():
             raise FileNotFoundError(f"{ARCHIVE} lacks {name}")
         with archive.open(name) as packed, gzip.open(packed) as rows:
-            return np.loadtxt(rows, delimiter=",", dtype=dtype, ndmin=2)
+            yield rows
 
 
 def write_answers(

@@ -25,7 +25,7 @@ class GPT2(nn.Module):
                 nn.init.normal_(weight, std=0.02)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        hidden = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
+        hidden = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1], device=tokens.device))
         for block in self.h:
             hidden = block(hidden)
         return functional.linear(self.ln_f(hidden), self.wte.weight)

@@ -13,18 +13,34 @@ from torch.nn import functional
 OUTPUT = Path("output")
 END = "<|endoftext|>"
 VALIDATION_BYTES = 60_000
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+PROFILE = os.environ.get("MLAGENTBENCH_PROFILE")
+"""The hardware that the limits assume: cpu or gpu; None in the mini tier."""
+FULL = {
+    "cpu": {
+        "vocabulary": 8192,
+        "layers": 4,
+        "heads": 4,
+        "width": 256,
+        "batch_size": 16,
+        "steps": 600,
+    },
+    "gpu": {},
+}
+"""What differs from training.json."""
 
 
 def main() -> None:
-    torch.set_num_threads(1)  # on small models more threads only wait for each other
+    if PROFILE is None:
+        torch.set_num_threads(1)  # on small models more threads only wait for each other
     torch.manual_seed(int(os.environ.get("MLAGENTBENCH_SEED", "0")))
-    settings = json.loads(Path("training.json").read_text())
+    settings = json.loads(Path("training.json").read_text()) | FULL.get(PROFILE, {})
     tokenizer = train_tokenizer(settings["vocabulary"])
     text = read_texts("babylm_10M")
     tokens = torch.tensor([token for part in tokenizer.encode_batch(text) for token in part.ids])
     end = tokenizer.token_to_id(END)
     sizes = {name: settings[name] for name in ("context", "width", "layers", "heads")}
-    model = GPT2(tokenizer.get_vocab_size(), **sizes)
+    model = GPT2(tokenizer.get_vocab_size(), **sizes).to(DEVICE)
     train(model, tokens, settings)
 
     share = VALIDATION_BYTES / sum(len(part.encode()) for part in read_texts("babylm_dev"))
@@ -35,7 +51,7 @@ def main() -> None:
     print(f"validation bits per byte={bits / size:.4f}")
 
     OUTPUT.mkdir(exist_ok=True)
-    save_model(model, end, OUTPUT)
+    save_model(model.cpu(), end, OUTPUT)
     tokenizer.save(str(OUTPUT / "tokenizer.json"))
 
 
@@ -59,7 +75,7 @@ def train(model: GPT2, tokens: torch.Tensor, settings: dict) -> None:
     length = settings["context"]
     for step in range(1, settings["steps"] + 1):
         starts = torch.randint(len(tokens) - length, (settings["batch_size"],))
-        batch = torch.stack([tokens[start : start + length + 1] for start in starts])
+        batch = torch.stack([tokens[start : start + length + 1] for start in starts]).to(DEVICE)
         logits = model(batch[:, :-1])
         loss = functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
         optimizer.zero_grad()
@@ -75,7 +91,7 @@ def total_bits(model: GPT2, documents: list[list[int]], end: int, length: int) -
     nats = 0.0
     for document in documents:
         for at in range(0, len(document), length):
-            piece = torch.tensor([end, *document[at : at + length]])
+            piece = torch.tensor([end, *document[at : at + length]], device=DEVICE)
             logits = model(piece[None, :-1])[0]
             nats += functional.cross_entropy(logits, piece[1:], reduction="sum").item()
     return nats / math.log(2)

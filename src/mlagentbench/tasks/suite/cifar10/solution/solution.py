@@ -15,12 +15,11 @@ EPOCHS = 6
 PEAK_RATE = 0.01
 WEIGHT_DECAY = 5e-4
 SHIFT = 3
-LARGE = 20_000
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def main() -> None:
-    if len(np.load("train_labels.npy", mmap_mode="r")) < LARGE:
-        torch.set_num_threads(1)  # small batches are not worth sharing
+    torch.set_num_threads(1)  # small batches are not worth sharing
     torch.manual_seed(int(os.environ.get("MLAGENTBENCH_SEED", "0")))
     images = as_tensor(np.load("train_images.npy"))
     labels = torch.from_numpy(np.load("train_labels.npy"))
@@ -28,7 +27,7 @@ def main() -> None:
     held = int(len(images) * VALIDATION_SHARE)
     validation, training = order[:held], order[held:]
 
-    network = build_network().to(memory_format=torch.channels_last)
+    network = build_network().to(DEVICE, memory_format=torch.channels_last)
     train(network, images[training], labels[training])
     guesses = predict(network, images[validation]).argmax(1)
     accuracy = (guesses == labels[validation]).float().mean().item()
@@ -72,8 +71,9 @@ def train(network: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> Non
         losses = []
         for batch in torch.randperm(len(images)).split(BATCH):
             optimizer.zero_grad()
-            logits = network(vary(images[batch]))
-            loss = functional.cross_entropy(logits, labels[batch], label_smoothing=0.1)
+            logits = network(vary(images[batch]).to(DEVICE))
+            wanted = labels[batch].to(DEVICE)
+            loss = functional.cross_entropy(logits, wanted, label_smoothing=0.1)
             loss.backward()
             optimizer.step()
             schedule.step()
@@ -97,8 +97,8 @@ def predict(network: nn.Module, images: torch.Tensor) -> torch.Tensor:
     """The probability of each class, averaged over an image and its mirror image."""
     network.eval()
     parts = [
-        (network(part).softmax(1) + network(part.flip(3)).softmax(1)) / 2
-        for part in images.split(500)
+        (network(part).softmax(1) + network(part.flip(3)).softmax(1)).cpu() / 2
+        for part in images.to(DEVICE).split(500)
     ]
     return torch.cat(parts)
 

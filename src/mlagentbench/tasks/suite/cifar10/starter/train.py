@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 VALIDATION_SHARE = 0.1
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 class Network(nn.Module):
@@ -42,7 +43,7 @@ def main() -> None:
     held = int(len(images) * VALIDATION_SHARE)
     validation, training = order[:held], order[held:]
 
-    network = Network()
+    network = Network().to(DEVICE)
     train(network, images[training], labels[training], settings)
     guesses = predict(network, images[validation]).argmax(1)
     accuracy = (guesses == labels[validation]).float().mean().item()
@@ -69,7 +70,8 @@ def train(network: nn.Module, images: torch.Tensor, labels: torch.Tensor, settin
         losses = []
         for batch in torch.randperm(len(images)).split(settings["batch_size"]):
             optimizer.zero_grad()
-            loss = functional.cross_entropy(network(images[batch]), labels[batch])
+            logits = network(images[batch].to(DEVICE))
+            loss = functional.cross_entropy(logits, labels[batch].to(DEVICE))
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
@@ -80,7 +82,8 @@ def train(network: nn.Module, images: torch.Tensor, labels: torch.Tensor, settin
 def predict(network: nn.Module, images: torch.Tensor) -> torch.Tensor:
     """The probability of each class for each image."""
     network.eval()
-    return torch.cat([network(part).softmax(1) for part in images.split(1000)])
+    parts = [network(part.to(DEVICE)).softmax(1).cpu() for part in images.split(1000)]
+    return torch.cat(parts)
 
 
 def write_submission(probabilities: torch.Tensor) -> None:

@@ -25,6 +25,7 @@ STEPS_PER_SQUARED_NODE = 5
 FAR = 2.5
 """What no path, or a longer one, counts as."""
 VALIDATION_GRAPHS = 100
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def main() -> None:
@@ -33,11 +34,11 @@ def main() -> None:
     torch.manual_seed(seed)
     rng = np.random.default_rng(seed)
     nodes = max(json.loads(Path("settings.json").read_text())["train_nodes"])
-    model = Model(**CONFIG)
+    model = Model(**CONFIG).to(DEVICE)
     train(model, nodes, STEPS_PER_SQUARED_NODE * nodes**2, rng)
     print(f"validation accuracy={validate(model, nodes, rng):.4f}")
     (SUBMISSION / "config.json").write_text(json.dumps(CONFIG))
-    save_file(model.state_dict(), SUBMISSION / "model.safetensors")
+    save_file(model.cpu().state_dict(), SUBMISSION / "model.safetensors")
 
 
 def train(model: Model, nodes: int, steps: int, rng: np.random.Generator) -> None:
@@ -63,12 +64,14 @@ def train(model: Model, nodes: int, steps: int, rng: np.random.Generator) -> Non
 
 def batch(count: int, nodes: int, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
     weights = sample(count, nodes, rng)
-    return torch.from_numpy(weights), torch.from_numpy(predecessors(weights))
+    pointers = predecessors(weights)
+    return torch.from_numpy(weights).to(DEVICE), torch.from_numpy(pointers).to(DEVICE)
 
 
 def lengths_by_round(weights: torch.Tensor, rounds: int) -> list[torch.Tensor]:
     """Lengths of the shortest paths of up to 2, 4, 8, ... edges: what is to be learnt."""
-    lengths = torch.where(weights > 0, weights, FAR) * (1 - torch.eye(weights.shape[1]))
+    same = torch.eye(weights.shape[1], device=weights.device)
+    lengths = torch.where(weights > 0, weights, FAR) * (1 - same)
     found = []
     for _ in range(rounds):
         lengths = (lengths[:, :, None] + lengths.transpose(1, 2)[:, None]).amin(3).clamp(max=FAR)

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 SUBMISSION = Path("submission")
 VALIDATION_GRAPHS = 100
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def main() -> None:
@@ -23,11 +24,11 @@ def main() -> None:
     rng = np.random.default_rng(seed)
     settings = json.loads(Path("settings.json").read_text())
     config = {name: settings[name] for name in ("hidden", "triplet_features", "rounds")}
-    model = Model(**config)
+    model = Model(**config).to(DEVICE)
     train(model, settings, rng)
     print(f"validation accuracy={validate(model, max(settings['train_nodes']), rng):.4f}")
     (SUBMISSION / "config.json").write_text(json.dumps(config))
-    save_file(model.state_dict(), SUBMISSION / "model.safetensors")
+    save_file(model.cpu().state_dict(), SUBMISSION / "model.safetensors")
 
 
 def train(model: nn.Module, settings: dict, rng: np.random.Generator) -> None:
@@ -46,7 +47,8 @@ def train(model: nn.Module, settings: dict, rng: np.random.Generator) -> None:
 
 def batch(count: int, nodes: int, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
     weights = sample(count, nodes, rng)
-    return torch.from_numpy(weights), torch.from_numpy(predecessors(weights))
+    pointers = predecessors(weights)
+    return torch.from_numpy(weights).to(DEVICE), torch.from_numpy(pointers).to(DEVICE)
 
 
 @torch.no_grad()

@@ -20,12 +20,17 @@ from torch.nn import functional
 VALIDATION_SHARE = 0.1
 WINDOW_SHARE = 0.6
 SHIFT_SHARE = 0.15
-EPOCHS = 11
 BATCH = 64
 PEAK_RATE = 0.01
 WEIGHT_DECAY = 5e-3
 COLOUR_JITTER = 0.1
 GUESSES = 20
+PROFILE = os.environ.get("MLAGENTBENCH_PROFILE")
+"""The hardware that the limits assume: cpu or gpu; None in the mini tier."""
+FULL = {"cpu": {"image_size": 128, "epochs": 6}, "gpu": {"image_size": 256, "epochs": 11}}
+SETTINGS = {"epochs": 11, **FULL.get(PROFILE, {})}
+"""The image size is that of training.json where it is not here."""
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 class Pictures:
@@ -78,7 +83,8 @@ def convolution(inputs: int, outputs: int, halve: bool = False) -> list[nn.Modul
 
 def main() -> None:
     torch.manual_seed(int(os.environ.get("MLAGENTBENCH_SEED", "0")))
-    size = json.loads(Path("training.json").read_text())["image_size"]
+    given = json.loads(Path("training.json").read_text())
+    size = SETTINGS.get("image_size", given["image_size"])
     if size <= 64:
         torch.set_num_threads(1)
     train_rows, test_rows = read_rows("train.csv"), read_rows("test.csv")
@@ -87,7 +93,8 @@ def main() -> None:
 
     pictures = Pictures("train_images", train_rows, size)
     animals = read_animals(train_rows, pictures.sizes, categories, size)
-    network = build_network(len(categories), size).to(memory_format=torch.channels_last)
+    network = build_network(len(categories), size)
+    network.to(DEVICE, memory_format=torch.channels_last)
     train(network, pictures, animals[~validation[animals[:, 0]]], size)
     held = torch.arange(len(train_rows))[validation]
     labels = as_labels(train_rows, categories)[held]
@@ -141,16 +148,17 @@ def train(network: nn.Module, pictures: Pictures, animals: torch.Tensor, size: i
     """AdamW; the learning rate rises to its peak and falls to nothing."""
     side, shift = round(WINDOW_SHARE * size), round(SHIFT_SHARE * size)
     optimizer = torch.optim.AdamW(network.parameters(), lr=PEAK_RATE, weight_decay=WEIGHT_DECAY)
-    steps = EPOCHS * len(torch.arange(len(animals)).split(BATCH))
+    epochs = SETTINGS["epochs"]
+    steps = epochs * len(torch.arange(len(animals)).split(BATCH))
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, PEAK_RATE, total_steps=steps)
-    for epoch in range(1, EPOCHS + 1):
+    for epoch in range(1, epochs + 1):
         losses = []
         for batch in torch.randperm(len(animals)).split(BATCH):
             images, classes, middles = animals[batch, 0], animals[batch, 1], animals[batch, 2:]
             corners = middles - side // 2 + torch.randint(-shift, shift + 1, middles.shape)
             windows = vary(pictures.windows(images, corners.clamp(0, size - side), side))
-            scores = network(windows).amax(dim=(2, 3))
-            loss = functional.cross_entropy(scores, classes, label_smoothing=0.1)
+            scores = network(windows.to(DEVICE)).amax(dim=(2, 3))
+            loss = functional.cross_entropy(scores, classes.to(DEVICE), label_smoothing=0.1)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -174,8 +182,9 @@ def predict(network: nn.Module, pictures: Pictures, places: torch.Tensor) -> tor
     network.eval()
     scores = []
     for part in places.split(50):
-        images = pictures.freed(pictures.pixels[part], part)
-        scores.append(sum(network(view).amax(dim=(2, 3)) for view in (images, images.flip(3))))
+        images = pictures.freed(pictures.pixels[part], part).to(DEVICE)
+        views = (images, images.flip(3))
+        scores.append(sum(network(view).amax(dim=(2, 3)) for view in views).cpu())
     return torch.cat(scores)
 
 

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 VALIDATION_SHARE = 0.2
 GUESSES = 20
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 class Network(nn.Module):
@@ -49,7 +50,7 @@ def main() -> None:
     labels = as_labels(train_rows, categories)
     validation = split_by_dive([row["dive"] for row in train_rows])
 
-    network = Network(len(categories))
+    network = Network(len(categories)).to(DEVICE)
     images = read_images("train_images", train_rows, settings["image_size"])
     train(network, images[~validation], labels[~validation], settings)
     score = mean_average_precision(predict(network, images[validation]), labels[validation])
@@ -90,7 +91,7 @@ def read_images(folder: str, rows: list[dict[str, str]], size: int) -> torch.Ten
 
 
 def as_input(images: torch.Tensor) -> torch.Tensor:
-    return images.float().div_(127.5).sub_(1)
+    return images.to(DEVICE).float().div_(127.5).sub_(1)
 
 
 def train(network: nn.Module, images: torch.Tensor, labels: torch.Tensor, settings: dict) -> None:
@@ -99,7 +100,7 @@ def train(network: nn.Module, images: torch.Tensor, labels: torch.Tensor, settin
         losses = []
         for batch in torch.randperm(len(images)).split(settings["batch_size"]):
             logits = network(as_input(images[batch]))
-            loss = functional.binary_cross_entropy_with_logits(logits, labels[batch])
+            loss = functional.binary_cross_entropy_with_logits(logits, labels[batch].to(DEVICE))
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -111,7 +112,7 @@ def train(network: nn.Module, images: torch.Tensor, labels: torch.Tensor, settin
 def predict(network: nn.Module, images: torch.Tensor) -> torch.Tensor:
     """A score for each image and category: the higher, the likelier."""
     network.eval()
-    return torch.cat([network(as_input(part)) for part in images.split(100)])
+    return torch.cat([network(as_input(part)).cpu() for part in images.split(100)])
 
 
 def mean_average_precision(scores: torch.Tensor, labels: torch.Tensor) -> float:

@@ -13,6 +13,7 @@ VALIDATION_SHARE = 0.1
 WIDTHS = (16, 32, 32)
 EPOCHS, BATCH, PEAK_RATE, WEIGHT_DECAY = 12, 8, 0.01, 1e-3
 THRESHOLDS = np.linspace(0.2, 0.8, 25)
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 class UNet(nn.Module):
@@ -57,7 +58,7 @@ def main() -> None:
     held = max(1, int(len(images) * VALIDATION_SHARE))
     validation, training = order[:held], order[held:]
 
-    network = UNet().to(memory_format=torch.channels_last)
+    network = UNet().to(DEVICE, memory_format=torch.channels_last)
     train(network, images, masks, training)
     chances = predict(network, images[validation])
     threshold = max(THRESHOLDS, key=lambda limit: dice(chances > limit, masks[validation]))
@@ -85,7 +86,7 @@ def train(network: nn.Module, images: np.ndarray, masks: np.ndarray, rows: np.nd
             truth = torch.from_numpy(masks[batch]).float()
             seen, truth = turned(as_tensor(images[batch]), truth)
             optimizer.zero_grad()
-            loss = loss_of(network(seen), truth)
+            loss = loss_of(network(seen.to(DEVICE)), truth.to(DEVICE))
             loss.backward()
             optimizer.step()
             schedule.step()
@@ -115,9 +116,9 @@ def predict(network: nn.Module, images: np.ndarray) -> np.ndarray:
     network.eval()
     parts = []
     for some in np.array_split(images, -(-len(images) // 50)):
-        seen = as_tensor(some)
+        seen = as_tensor(some).to(DEVICE)
         mirrored = network(seen.flip(-1)).flip(-1)
-        parts.append((network(seen).sigmoid() + mirrored.sigmoid()).div(2).numpy())
+        parts.append((network(seen).sigmoid() + mirrored.sigmoid()).div(2).cpu().numpy())
     return np.concatenate(parts)
 
 

@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 VALIDATION_SHARE = 0.1
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def main() -> None:
@@ -23,7 +24,7 @@ def main() -> None:
     held = int(len(images) * VALIDATION_SHARE)
     validation, training = order[:held], order[held:]
 
-    network = nn.Conv2d(3, 2, kernel_size=1)
+    network = nn.Conv2d(3, 2, kernel_size=1).to(DEVICE)
     train(network, images, masks, training, settings)
     guesses = [predict(network, images[row]) for row in validation]
     print(f"validation dice={dice(guesses, masks[validation]):.4f}")
@@ -49,14 +50,14 @@ def train(
     network: nn.Module, images: np.ndarray, masks: np.ndarray, rows: np.ndarray, settings: dict
 ) -> None:
     optimizer = torch.optim.Adam(network.parameters(), lr=settings["learning_rate"])
-    weights = torch.tensor(settings["class_weights"])
+    weights = torch.tensor(settings["class_weights"], device=DEVICE)
     for epoch in range(1, settings["epochs"] + 1):
         losses = []
         for places in torch.randperm(len(rows)).split(settings["batch_size"]):
             batch = rows[places.numpy()]
             optimizer.zero_grad()
-            logits = network(false_colour(images[batch]))
-            truth = torch.from_numpy(masks[batch]).long()
+            logits = network(false_colour(images[batch]).to(DEVICE))
+            truth = torch.from_numpy(masks[batch]).long().to(DEVICE)
             loss = functional.cross_entropy(logits, truth, weight=weights)
             loss.backward()
             optimizer.step()
@@ -67,7 +68,7 @@ def train(
 @torch.no_grad()
 def predict(network: nn.Module, image: np.ndarray) -> np.ndarray:
     """Which pixels are more likely contrail than not."""
-    return network(false_colour(image)[None])[0].argmax(0).numpy()
+    return network(false_colour(image)[None].to(DEVICE))[0].argmax(0).cpu().numpy()
 
 
 def dice(guesses: list[np.ndarray], masks: np.ndarray) -> float:

@@ -1,5 +1,9 @@
 # MLAgentBench canary 83f6ec88-ff3f-48f9-a86a-6927058999e7: benchmark data must not be in training corpora
-"""Fine-tunes the DistilBERT checkpoint on the training reviews and predicts the test reviews."""
+"""Fine-tunes the DistilBERT checkpoint on the training reviews and predicts the test reviews.
+
+Without a GPU there is no time for all layers, long texts and all reviews: then a linear model of
+words and word pairs, fitted to all reviews, has a say, too.
+"""
 
 import os
 from dataclasses import dataclass
@@ -7,6 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import torch
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 from torch import nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
@@ -26,51 +33,79 @@ class Recipe:
     rate: float
     tokens: int
     """Longer texts are cut."""
+    layers: int | None = None
+    """Of the checkpoint, from its input on; None for all."""
+    reviews: int | None = None
+    """For fine-tuning; None for all."""
 
 
-OFFICIAL = Recipe(epochs=2, batch=16, rate=3e-5, tokens=384)
 TINY = Recipe(epochs=2, batch=32, rate=1e-3, tokens=128)
+FULL = {
+    "cpu": Recipe(epochs=1, batch=16, rate=1e-4, tokens=64, layers=3, reviews=5000),
+    "gpu": Recipe(epochs=2, batch=16, rate=3e-5, tokens=384),
+}
+RECIPE = FULL.get(os.environ.get("MLAGENTBENCH_PROFILE"), TINY)
+"""By the hardware that the limits assume; in the mini tier the variable is not set."""
 
 
 def main() -> None:
     torch.manual_seed(SEED)
-    model = AutoModelForSequenceClassification.from_pretrained(CHECKPOINT, num_labels=2)
-    recipe = TINY if model.num_parameters() < 1e6 else OFFICIAL
-    if recipe is TINY:
+    if RECIPE is TINY:
         torch.set_num_threads(1)  # the network is too small to be shared between cores
-    model.to(DEVICE)
+    model = load_model().to(DEVICE)
     train, test = pd.read_csv("train.csv"), pd.read_csv("test.csv")
-    texts = tokenize(train["text"], recipe.tokens)
+    texts = tokenize(train["text"])
     labels = torch.tensor(train["sentiment"].to_numpy())
     order = torch.randperm(len(texts)).tolist()
     held = int(len(texts) * VALIDATION_SHARE)
     validation, fitting = order[:held], order[held:]
 
-    fit(model, [texts[row] for row in fitting], labels[fitting], recipe)
-    guesses = predict(model, [texts[row] for row in validation])
+    chosen = fitting[: RECIPE.reviews]
+    fit(model, [texts[row] for row in chosen], labels[chosen])
+    words = Words(train.iloc[fitting]) if RECIPE.reviews is not None else None
+    held_out = train["text"].iloc[validation]
+    guesses = guess(model, [texts[row] for row in validation], words, held_out)
     print(f"validation accuracy={(guesses == labels[validation]).float().mean():.4f}")
-    guesses = predict(model, tokenize(test["text"], recipe.tokens))
+    guesses = guess(model, tokenize(test["text"]), words, test["text"])
     submission = pd.DataFrame({"id": test["id"], "sentiment": guesses.numpy()})
     submission.to_csv("submission.csv", index=False)
 
 
-def tokenize(texts: pd.Series, tokens: int) -> list[torch.Tensor]:
+def load_model() -> nn.Module:
+    cut = {} if RECIPE.layers is None else {"n_layers": RECIPE.layers}
+    return AutoModelForSequenceClassification.from_pretrained(CHECKPOINT, num_labels=2, **cut)
+
+
+class Words:
+    """A linear model of words and word pairs."""
+
+    def __init__(self, reviews: pd.DataFrame) -> None:
+        counted = TfidfVectorizer(ngram_range=(1, 2), min_df=3, sublinear_tf=True)
+        self.model = make_pipeline(counted, LogisticRegression(C=10.0, max_iter=300))
+        self.model.fit(reviews["text"], reviews["sentiment"])
+
+    def log_odds(self, texts: pd.Series) -> torch.Tensor:
+        return torch.from_numpy(self.model.decision_function(texts)).float()
+
+
+def tokenize(texts: pd.Series) -> list[torch.Tensor]:
     tokenizer = AutoTokenizer.from_pretrained(CHECKPOINT)
-    found = tokenizer(texts.str.replace("<br />", " ").tolist(), truncation=True, max_length=tokens)
+    plain = texts.str.replace("<br />", " ").tolist()
+    found = tokenizer(plain, truncation=True, max_length=RECIPE.tokens)
     return [torch.tensor(ids) for ids in found["input_ids"]]
 
 
-def fit(model: nn.Module, texts: list[torch.Tensor], labels: torch.Tensor, recipe: Recipe) -> None:
+def fit(model: nn.Module, texts: list[torch.Tensor], labels: torch.Tensor) -> None:
     """AdamW; the learning rate rises to its peak and falls to nothing."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=0.01)
-    steps = recipe.epochs * len(batches(texts, recipe.batch))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RECIPE.rate, weight_decay=0.01)
+    steps = RECIPE.epochs * len(batches(texts, RECIPE.batch))
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, recipe.rate, total_steps=steps, pct_start=0.1
+        optimizer, RECIPE.rate, total_steps=steps, pct_start=0.1
     )
     model.train()
-    for epoch in range(1, recipe.epochs + 1):
+    for epoch in range(1, RECIPE.epochs + 1):
         losses = []
-        for rows in batches(texts, recipe.batch):
+        for rows in batches(texts, RECIPE.batch):
             logits = run(model, [texts[row] for row in rows])
             wanted = labels[rows].to(DEVICE)
             loss = functional.cross_entropy(logits, wanted, label_smoothing=LABEL_SMOOTHING)
@@ -98,14 +133,22 @@ def run(model: nn.Module, texts: list[torch.Tensor]) -> torch.Tensor:
         return model(input_ids=tokens, attention_mask=attention.to(DEVICE)).logits.float()
 
 
-@torch.no_grad()
-def predict(model: nn.Module, texts: list[torch.Tensor]) -> torch.Tensor:
+def guess(
+    model: nn.Module, tokens: list[torch.Tensor], words: Words | None, texts: pd.Series
+) -> torch.Tensor:
     """The likelier sentiment of each text."""
+    found = log_odds(model, tokens)
+    return ((found if words is None else found + words.log_odds(texts)) > 0).long()
+
+
+@torch.no_grad()
+def log_odds(model: nn.Module, texts: list[torch.Tensor]) -> torch.Tensor:
     model.eval()
-    guesses = torch.zeros(len(texts), dtype=torch.long)
+    found = torch.zeros(len(texts))
     for rows in batches(texts, 64):
-        guesses[rows] = run(model, [texts[row] for row in rows]).argmax(1).cpu()
-    return guesses
+        logits = run(model, [texts[row] for row in rows]).cpu()
+        found[rows] = logits[:, 1] - logits[:, 0]
+    return found
 
 
 if __name__ == "__main__":

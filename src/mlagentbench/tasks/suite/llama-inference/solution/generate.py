@@ -12,6 +12,8 @@ import torch
 from safetensors.torch import load_file
 from torch.nn.functional import linear, scaled_dot_product_attention, silu
 
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
 
 class CachedLlama:
     """A Llama model that remembers what it has seen of a batch of sequences."""
@@ -23,7 +25,8 @@ class CachedLlama:
         self.head_size = config.get("head_dim") or config["hidden_size"] // self.heads
         self.epsilon = config["rms_norm_eps"]
         self.rope_theta = config.get("rope_theta", 10_000.0)
-        stored = load_file(directory / "model.safetensors")
+        loaded = load_file(directory / "model.safetensors")
+        stored = {name: values.to(DEVICE) for name, values in loaded.items()}
         self.embedding = stored["model.embed_tokens.weight"].float()
         self.layers = [
             join_layer(stored, f"model.layers.{n}.") for n in range(config["num_hidden_layers"])
@@ -35,10 +38,10 @@ class CachedLlama:
     def start(self, batch: int, length: int) -> None:
         """Make room for so many sequences of that length."""
         shape = (len(self.layers), 2, batch, self.key_heads, length, self.head_size)
-        self.cache = torch.empty(shape)
+        self.cache = torch.empty(shape, device=DEVICE)
         half = self.head_size // 2
-        speeds = self.rope_theta ** -(torch.arange(half) / half)
-        angles = torch.arange(length)[:, None] * speeds
+        speeds = self.rope_theta ** -(torch.arange(half, device=DEVICE) / half)
+        angles = torch.arange(length, device=DEVICE)[:, None] * speeds
         # One product with both halves, one with the halves exchanged: that is the rotation.
         self.cos = torch.cat([angles.cos(), angles.cos()], dim=1)
         self.sin = torch.cat([-angles.sin(), angles.sin()], dim=1)
@@ -97,7 +100,7 @@ def generate(model: CachedLlama, prompts: list[list[int]], new_tokens: int) -> l
     """The most probable next token, `new_tokens` times, for each of a batch of prompts."""
     length = len(prompts[0])
     model.start(len(prompts), length + new_tokens)
-    generated = [model.next_tokens(torch.tensor(prompts), seen=0)]
+    generated = [model.next_tokens(torch.tensor(prompts, device=DEVICE), seen=0)]
     for n in range(1, new_tokens):
         generated.append(model.next_tokens(generated[-1], seen=length + n - 1))
     return torch.cat(generated, dim=1).tolist()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 from generate import generate, load
-from llama import Llama
+from llama import DEVICE, Llama
 
 MODEL = Path("model")
 NEAR_TIE = 1e-3
@@ -44,7 +44,7 @@ def agreement(model: Llama, prompts: list[list[int]], generated: list[list[int]]
 
     A token that is less than NEAR_TIE behind the first choice is as good.
     """
-    given, tokens = torch.tensor(prompts), torch.tensor(generated)
+    given, tokens = (torch.tensor(rows, device=DEVICE) for rows in (prompts, generated))
     logits = model.logits(torch.cat([given, tokens], dim=1))[:, given.shape[1] - 1 : -1]
     chosen = logits.gather(2, tokens[..., None])[..., 0]
     return (chosen >= logits.amax(dim=2) - NEAR_TIE).float().mean().item()

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import torch
-from llama import Llama
+from llama import DEVICE, Llama
 
 
 def load(directory: Path) -> Llama:
@@ -16,7 +16,7 @@ def generate(model: Llama, prompts: list[list[int]], new_tokens: int) -> list[li
 
     All prompts of a batch have the same length.
     """
-    tokens = torch.tensor(prompts)
+    tokens = torch.tensor(prompts, device=DEVICE)
     for _ in range(new_tokens):
         following = model.logits(tokens)[:, -1].argmax(dim=-1, keepdim=True)
         tokens = torch.cat([tokens, following], dim=1)

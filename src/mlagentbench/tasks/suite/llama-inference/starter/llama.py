@@ -7,6 +7,8 @@ import torch
 from safetensors.torch import load_file
 from torch.nn.functional import linear, silu
 
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
 
 class Llama:
     """The weights of a checkpoint, in float32, and what the model makes of token ids."""
@@ -20,7 +22,7 @@ class Llama:
         self.epsilon = config["rms_norm_eps"]
         self.rope_theta = config.get("rope_theta", 10_000.0)
         stored = load_file(directory / "model.safetensors")
-        self.weights = {name: values.float() for name, values in stored.items()}
+        self.weights = {name: values.to(DEVICE).float() for name, values in stored.items()}
         if config.get("tie_word_embeddings"):
             self.weights["lm_head.weight"] = self.weights["model.embed_tokens.weight"]
 
@@ -30,7 +32,7 @@ class Llama:
 
         The logits at a place are those of the token that follows it.
         """
-        hidden = self.weights["model.embed_tokens.weight"][tokens]
+        hidden = self.weights["model.embed_tokens.weight"][tokens.to(DEVICE)]
         for n in range(self.layers):
             layer = f"model.layers.{n}."
             hidden = hidden + self.attention(layer, hidden)
@@ -53,7 +55,7 @@ class Llama:
             for shared in (keys, values)
         )
         scores = queries @ keys.transpose(2, 3) / self.head_size**0.5
-        future = torch.ones(length, length, dtype=torch.bool).triu(1)
+        future = torch.ones(length, length, dtype=torch.bool, device=DEVICE).triu(1)
         seen = scores.masked_fill(future, float("-inf")).softmax(dim=-1) @ values
         joined = seen.transpose(1, 2).reshape(batch, length, -1)
         return self.project(f"{layer}self_attn.o_proj", joined)
@@ -68,8 +70,8 @@ class Llama:
     def rotate(self, vectors: torch.Tensor) -> torch.Tensor:
         """Turn pairs of features by angles that grow with the position (rotary embedding)."""
         half = self.head_size // 2
-        speeds = self.rope_theta ** -(torch.arange(half) / half)
-        angles = torch.arange(vectors.shape[2])[:, None] * speeds
+        speeds = self.rope_theta ** -(torch.arange(half, device=DEVICE) / half)
+        angles = torch.arange(vectors.shape[2], device=DEVICE)[:, None] * speeds
         first, second = vectors[..., :half], vectors[..., half:]
         cos, sin = angles.cos(), angles.sin()
         return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)

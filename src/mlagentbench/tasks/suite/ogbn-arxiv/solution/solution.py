@@ -23,6 +23,7 @@ LARGE_STEPS, LARGE_BATCH, LARGE = 2000, 1024, 20_000
 PEAK_RATE, WEIGHT_DECAY = 0.01, 1e-3
 YEARLY_WEIGHT = 1.15
 """A paper weighs so much more than one of the year before: test papers are like the newest."""
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 class Papers:
@@ -100,20 +101,22 @@ def train(
         nn.ReLU(),
         nn.Dropout(DROPOUT),
         nn.Linear(WIDTH, CLASSES),
-    )
+    ).to(DEVICE)
     optimizer = torch.optim.AdamW(network.parameters(), PEAK_RATE, weight_decay=WEIGHT_DECAY)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, PEAK_RATE, total_steps=steps)
     weights = YEARLY_WEIGHT ** (papers.years[nodes] - papers.years[nodes].max())
+    seen, wanted = seen.to(DEVICE), labels.to(DEVICE)
     for _ in range(steps):
         batch = torch.multinomial(weights, size, replacement=True)
         optimizer.zero_grad()
-        loss = functional.cross_entropy(network(seen[nodes[batch]]), labels[batch])
+        logits = network(seen[nodes[batch].to(DEVICE)])
+        loss = functional.cross_entropy(logits, wanted[batch.to(DEVICE)])
         loss.backward()
         optimizer.step()
         schedule.step()
     network.eval()
     with torch.no_grad():
-        return network(seen).softmax(1)
+        return network(seen).softmax(1).cpu()
 
 
 def write_submission(nodes: torch.Tensor, labels: torch.Tensor) -> None:

@@ -17,6 +17,7 @@ from torch.nn import functional
 CLASSES = 40
 WIDTH = 16
 HOPS, NEIGHBOURS = 2, 5
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 class Network(nn.Module):
@@ -69,7 +70,7 @@ def main() -> None:
     years = torch.from_numpy(np.load("node_years.npy"))[nodes]
     newest = years == years.max()  # the test papers are newer still
 
-    network = Network(features.shape[1])
+    network = Network(features.shape[1]).to(DEVICE)
     sampler = NeighbourSampler(edges, len(features))
     train(network, sampler, features, nodes[~newest], labels[~newest], settings)
     guesses = predict(network, features, edges)
@@ -92,8 +93,8 @@ def train(
         for batch in torch.randperm(len(nodes)).split(settings["batch_size"]):
             around, edges = sampler.sample(nodes[batch])
             optimizer.zero_grad()
-            logits = network(features[around], edges)[: len(batch)]
-            loss = functional.cross_entropy(logits, labels[batch])
+            logits = network(features[around].to(DEVICE), edges.to(DEVICE))[: len(batch)]
+            loss = functional.cross_entropy(logits, labels[batch].to(DEVICE))
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
@@ -104,7 +105,7 @@ def train(
 def predict(network: nn.Module, features: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
     """The most probable class of every node."""
     network.eval()
-    return network(features, edges).argmax(1)
+    return network(features.to(DEVICE), edges.to(DEVICE)).argmax(1).cpu()
 
 
 def write_submission(nodes: torch.Tensor, labels: torch.Tensor) -> None:

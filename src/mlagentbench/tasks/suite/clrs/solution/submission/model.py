@@ -49,7 +49,7 @@ def perceptron(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
 
 def describe(weights: torch.Tensor) -> torch.Tensor:
     """What is known of a pair: the weight of its edge, whether there is one, whether i is j."""
-    same = torch.eye(weights.shape[1]).expand_as(weights)
+    same = torch.eye(weights.shape[1], device=weights.device).expand_as(weights)
     return torch.stack([weights, (weights > 0).float(), same], dim=3)
 
 

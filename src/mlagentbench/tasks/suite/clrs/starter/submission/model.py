@@ -29,7 +29,7 @@ class Model(nn.Module):
     def forward(self, weights: torch.Tensor) -> torch.Tensor:
         """Logits [graph, i, j, k]: how much k looks like the node before j on the way from i."""
         graphs, count, _ = weights.shape
-        positions = torch.arange(count, dtype=weights.dtype) / count
+        positions = torch.arange(count, dtype=weights.dtype, device=weights.device) / count
         nodes = self.encode_node(positions[:, None]).expand(graphs, -1, -1)
         edges = self.encode_edge(torch.stack([weights, (weights > 0).float()], dim=3))
         for _ in range(self.rounds):

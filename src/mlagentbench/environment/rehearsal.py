@@ -1,0 +1,125 @@
+"""`--protocol rebuild` as the agent meets it: what it is told, and data to rehearse on.
+
+    generated data   another draw, DRAW~0, on which nothing is ever graded
+    other data       the held-out part of the training data in the place of the test data
+                     (prepare.hold_out): a program never reads a label that the agent does not have
+    neither          nothing: the program is only run on the data of the run
+
+A split of full data, as submissions are graded on after the run, would show the program the labels
+of the run's own test data, and its output the agent.
+"""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from mlagentbench.environment.feedback import FUNCTION, hold_out
+from mlagentbench.fs import link
+from mlagentbench.home import locked
+from mlagentbench.limit_table import duration
+from mlagentbench.prompts import prompt
+from mlagentbench.records import Record
+from mlagentbench.tasks.call_contract import CallTask
+from mlagentbench.tasks.data.preparation import PreparedData, prepare
+from mlagentbench.tasks.draws import fresh_draws
+from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.spec import REPRODUCE
+from mlagentbench.tasks.task import Task
+
+VALIDATION, TEST = "validation", "test"
+
+
+class Rehearsal(Record):
+    """A run whose submission will be made again."""
+
+    command: str | None
+    """What makes it again; None if the submission itself is the program."""
+    public: Path | None = None
+    """Other public data than the run's; None if there are none to rehearse on."""
+
+
+async def prepare_rehearsal(
+    task: Task, data: PreparedData, python_env: PythonEnv, call_task: CallTask, *, feedback: bool
+) -> Rehearsal:
+    """What runs on these data rehearse with; made once for each data set."""
+    command = task.spec.rebuild.command
+    if command is None:
+        return Rehearsal(command=None)
+    can_hold_out = task.defines(f"prepare.{FUNCTION}")
+    if data.tier != "full" or task.generated:
+        [draw] = fresh_draws(data.draw, 1, first=0)
+        data = await prepare(task, data.tier, call=call_task, python_env=python_env, draw=draw)
+        public = data.public
+        if feedback:
+            public = (await hold_out(task, data, python_env, call_task, 1)).public
+    elif can_hold_out:
+        held = await hold_out(task, data, python_env, call_task, 1)
+        name = "rehearsal-with-feedback" if feedback else "rehearsal"
+        public = _in_place_of_test(held.public, data.directory / name, keep=feedback)
+    else:
+        return Rehearsal(command=command)
+    return Rehearsal(command=command, public=public)
+
+
+def rebuild_explanation(task: Task, rehearsal: Rehearsal) -> str:
+    """The explanation of rebuilding that follows the problem."""
+    rebuild, submission = task.spec.rebuild, task.spec.submission.path
+    if rehearsal.command is None:
+        text = prompt("protocols/rebuild_program", submission=submission, fresh=rebuild.fresh)
+        return f"{text}\n"
+    sources = ", ".join(f"`{submission}/{path}`" for path in rebuild.sources)
+    text = prompt(
+        "protocols/rebuild",
+        script=REPRODUCE,
+        command=rehearsal.command,
+        submission=submission,
+        limit=duration(task.spec.limits.command_time),
+        fresh=rebuild.fresh,
+        sources=f" Of `{submission}`, {sources} is one of them; the rest is made again."
+        if sources
+        else "",
+        rehearsed="nowhere else" if rehearsal.public is None else "on other data like these",
+    )
+    return f"{text}\n"
+
+
+def _in_place_of_test(held: Path, target: Path, *, keep: bool) -> Path:
+    """Held-out data whose validation files are also, or only, the test files."""
+    if target.is_dir():
+        return target
+    scratch = Path(tempfile.mkdtemp(dir=target.parent, prefix=".rehearsal-"))
+    try:
+        for name, source in _sources(held, keep=keep).items():
+            _link(source, scratch / name)
+        for path in [*scratch.rglob("*"), scratch]:
+            os.utime(path, (0, 0))
+        scratch.chmod(0o755)
+        with locked(f"rehearsal-{target.parent.name}"):
+            if not target.is_dir():
+                scratch.rename(target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return target
+
+
+def _sources(held: Path, *, keep: bool) -> dict[str, Path]:
+    """For each name, what of the held-out data is shown under it."""
+    names = sorted(path.name for path in held.iterdir())
+    shown = {name: held / name for name in names if keep or not name.startswith(VALIDATION)}
+    for name in names:
+        if name.startswith(VALIDATION):
+            others = (name.replace(VALIDATION, TEST, 1), name.removeprefix(f"{VALIDATION}_"))
+            replaced = next((other for other in others if other in names), None)
+            if replaced is not None:
+                shown[replaced] = held / name
+    return shown
+
+
+def _link(source: Path, target: Path) -> None:
+    if source.is_dir():
+        target.mkdir(mode=0o755)
+        for path in source.iterdir():
+            _link(path, target / path.name)
+    elif not link(source, target):
+        shutil.copyfile(source, target)

@@ -1,0 +1,171 @@
+"""Make a submission again on one draw, and grade it with the measurements of that draw."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlagentbench.environment.feedback import hold_out
+from mlagentbench.environment.reproduction import Reproduction, reproduce
+from mlagentbench.errors import RunFailed
+from mlagentbench.fs import scratch_directory
+from mlagentbench.grading.grade import Announce, Scored, score_submission
+from mlagentbench.grading.success import floor_of, normalised, on_scale, spread_on_scale
+from mlagentbench.grading.timed_grading import MachineBusy
+from mlagentbench.machine.slots import slot_for
+from mlagentbench.program_services.services import ProgramServices, grading_services, run_services
+from mlagentbench.rebuild.score_of_record import NOT_REPRODUCED
+from mlagentbench.records import RebuiltDraw, RunRecord
+from mlagentbench.runs.directory import HeldRun
+from mlagentbench.runs.objects.file_differences import submission_difference
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import NotCollected, materialise
+from mlagentbench.runs.rebuilds import DrawLine
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.task_checks.draw_measurements import ensure_measured
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.spec import Measured, Metric
+from mlagentbench.tasks.task import Task
+
+STANDARD_ERROR = "standard_error"
+"""The key under which graders report the standard error of a score."""
+
+
+@dataclass(frozen=True)
+class Rebuilding:
+    """What all draws of one rebuilding have in common."""
+
+    run: HeldRun
+    record: RunRecord
+    task: Task
+    task_env: PythonEnv
+    """The virtual environment of the task's own code."""
+    run_env: PythonEnv
+    """That of the run, which may have more packages."""
+    step: int
+    snapshot: str
+    command: str | None
+    proposed: bool
+    """Whether the command is not the one that the agent was asked to leave."""
+    tool: str | None
+    announce: Announce
+
+    async def on(self, data: PreparedData, *, is_given: bool) -> DrawLine:
+        """Rebuild on one draw. RunFailed when the infrastructure or the task fails."""
+        what = f"rebuilding on draw {data.draw}"
+        self.announce(what)
+        need = self.task.spec.resources.need(self.record.disclosure.gpus)
+        who = f"{what} of {self.run.shown_name}"
+        async with slot_for(need, who, self.announce):
+            measured = await ensure_measured(
+                self.task, data, self.task_env, self.tool, self.announce
+            )
+            with scratch_directory("rebuild") as scratch:
+                return await self._made_and_graded(data, measured, scratch, is_given)
+
+    async def _made_and_graded(
+        self, data: PreparedData, measured: Measured, scratch: Path, is_given: bool
+    ) -> DrawLine:
+        made = await self._reproduce(data, scratch / "made")
+        if made.submission is None:
+            scored = Scored(reason=f"{NOT_REPRODUCED}: {made.reason}")
+        else:
+            scored = await self._score(data, made.submission)
+        difference = None
+        if is_given and made.submission is not None:
+            difference = self._difference(made.submission, scratch / "submitted")
+        return DrawLine(
+            step=self.step,
+            command=self.command,
+            result=rebuilt_draw(self.task.spec.metric, data, measured, scored, made),
+            difference=difference,
+            left_out=made.left_out,
+            warnings=made.warnings,
+        )
+
+    async def _reproduce(self, data: PreparedData, scratch: Path) -> Reproduction:
+        scratch.mkdir(mode=0o755)
+        public = data.public
+        feedback = self.record.disclosure.feedback
+        if feedback != "none":  # the program was written for the smaller data
+            public = (await hold_out(self.task, data, self.task_env, call_task, 1)).public
+        return await reproduce(
+            self.task,
+            ObjectStore(self.run.objects),
+            self.snapshot,
+            public,
+            self.run_env,
+            self.record.seed,
+            scratch,
+            command=self.command,
+            services=self._services(data, scratch),
+        )
+
+    def _services(self, data: PreparedData, scratch: Path) -> ProgramServices | None:
+        """What the program can use while it runs; nothing runs if the submission is the program."""
+        if self.command is None:
+            return None
+        return run_services(self.task, self.tool, data.private, scratch / "asked.jsonl")
+
+    async def _score(self, data: PreparedData, submission: Path) -> Scored:
+        services = grading_services(
+            self.task, self.tool, data.private, self.run.replies, self.run.lease
+        )
+        try:
+            return await score_submission(
+                self.task, data, self.task_env, submission, services, self.announce
+            )
+        except MachineBusy as busy:
+            again = f"mlagentbench runs rebuild {self.run.path}"
+            raise RunFailed(busy.cause, f"{busy.detail}; run: {again}") from busy
+
+    def _difference(self, made: Path, submitted: Path) -> str | None:
+        submitted.mkdir()
+        path = self.task.spec.submission.path
+        try:
+            materialise(ObjectStore(self.run.objects), self.snapshot, submitted, [path])
+        except NotCollected as missing:
+            return f"nothing was submitted: {missing}"
+        return submission_difference(submitted, made)
+
+
+def rebuilt_draw(
+    metric: Metric, data: PreparedData, measured: Measured, scored: Scored, made: Reproduction
+) -> RebuiltDraw:
+    """What was made of a draw, compared with that draw's floor and reference."""
+    floor, reference = floor_of(metric, measured), measured.reference.mean
+    distance = on_scale(metric, reference) - on_scale(metric, floor)
+    pooled = measured.noise
+    spread = spread_on_scale(metric, measured.starter) if pooled is None else pooled.std
+    score = scored.score
+    worth = None if score is None else normalised(metric, score, floor, reference)
+    return RebuiltDraw(
+        draw=data.draw,
+        data_hash=data.hash,
+        score=None if worth is None else score,
+        normalised=worth,
+        standard_error=_standard_error(metric, scored, distance),
+        floor=floor,
+        reference=reference,
+        noise=spread / distance,
+        noise_degrees=measured.starter.runs - 1 if pooled is None else pooled.degrees,
+        starter_runs=measured.starter.runs,
+        reason=scored.reason,
+        broken_rule=scored.broken_rule,
+        seconds=made.seconds,
+        cpu_seconds=made.cpu_seconds,
+    )
+
+
+def _standard_error(metric: Metric, scored: Scored, distance: float) -> float | None:
+    """The grader's standard error, in normalised scores."""
+    found = scored.extra.get(STANDARD_ERROR)
+    if not isinstance(found, int | float) or not scored.score:
+        return None
+    on_task_scale = found / abs(scored.score) if metric.scale == "log" else found
+    return abs(on_task_scale / distance)
+
+
+def elapsed(since: float) -> float:
+    """Seconds since a time of the monotonic clock."""
+    return round(time.monotonic() - since, 3)

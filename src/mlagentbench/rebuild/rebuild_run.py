@@ -1,0 +1,217 @@
+"""Rebuild a run: execute its program on the draw that it was written on, and on fresh ones.
+
+    given draw      what the program makes, and how that differs from what was submitted
+    fresh draws     data that did not exist when the program was written; in the full tier, other
+                    splits of the same data
+    rebuilds.jsonl  a line a draw, so that what was interrupted continues; then the summary
+
+Under --protocol rebuild the summary is the run's grade. Of other runs it is only shown.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.grading.grade import (
+    Announce,
+    append_grade,
+    data_of,
+    grade_run,
+    score_run,
+    snapshot_after,
+)
+from mlagentbench.grading.success import compare_with_bar
+from mlagentbench.program_services.services import tool_model_name
+from mlagentbench.rebuild.fresh_data import FRESH_DRAWS, fresh_data
+from mlagentbench.rebuild.proposed_command import proposed_command
+from mlagentbench.rebuild.rebuild_draw import Rebuilding, elapsed
+from mlagentbench.rebuild.score_of_record import grade_of_record, rebuilt_of
+from mlagentbench.records import REBUILD, Disclosure, GradeRecord, Rebuilt, Record, RunRecord
+from mlagentbench.runs.directory import HeldRun, RunDirectory
+from mlagentbench.runs.hash_chain import append_line, require_chain
+from mlagentbench.runs.journal import History, read_journal
+from mlagentbench.runs.lease import RunHeld
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import entry_at
+from mlagentbench.runs.rebuilds import DrawLine, SummaryLine, newest_rebuilt, read_rebuilds
+from mlagentbench.runs.results import final_grade, find_run, read_record
+from mlagentbench.sandbox.sandbox_registry import tasks_sandbox
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.data.unused_draws import note_user
+from mlagentbench.tasks.python_env.env import (
+    PythonEnv,
+    PythonEnvs,
+    python_env_with_hash,
+    require_python_env,
+)
+from mlagentbench.tasks.stored_measurements import stored_measurements
+from mlagentbench.tasks.task import Task, load_task
+
+
+async def grade_step(run: HeldRun, step: int | None, announce: Announce) -> GradeRecord:
+    """Grade a held run by its protocol, and append the grade.
+
+    Under --protocol rebuild, the last step is rebuilt; earlier steps are graded as they are.
+    """
+    facts = read_record(run).disclosure
+    last = len(read_journal(run.journal).steps)
+    if facts.protocol != REBUILD or step not in (None, last):
+        return await grade_run(run, step, announce)
+    started = time.monotonic()
+    submitted = await score_run(run, step, announce)
+    rebuilding = _rebuilding(run, None, announce)
+    rebuilt = await _rebuild(rebuilding, facts.rebuild_draws or FRESH_DRAWS, submitted)
+    measured = stored_measurements(
+        rebuilding.task, facts.tier, rebuilt.given.data_hash, rebuilding.tool
+    )
+    given = compare_with_bar(rebuilding.task.spec.metric, measured, rebuilt.given.score)
+    grade = grade_of_record(submitted, rebuilt, given, elapsed(started))
+    append_grade(run, grade)
+    return grade
+
+
+class RebuiltRun(Record):
+    """A run that was rebuilt, or why it was not."""
+
+    run: str
+    metric: str
+    rebuilt: Rebuilt | None = None
+    failure: str | None = None
+
+
+def rebuild_runs(
+    paths: Sequence[Path], draws: int, command: str | None, announce: Announce
+) -> list[RebuiltRun]:
+    """Rebuild each run; one that cannot be rebuilt is reported and does not stop the others."""
+    runs = list(map(find_run, paths))
+    return [_rebuild_one(run, draws, command, announce) for run in runs]
+
+
+def _rebuild_one(
+    run: RunDirectory, draws: int, command: str | None, announce: Announce
+) -> RebuiltRun:
+    known = RebuiltRun(run=str(run.path), metric=read_record(run).disclosure.metric)
+
+    def tell(text: str) -> None:
+        announce(f"{run.shown_name}: {text}")
+
+    try:
+        with run.hold(announce) as held:
+            require_chain(held.journal, held.appended_files)
+            rebuilt = asyncio.run(rebuild_run(held, draws, tell, command))
+    except RunHeld as held_by:
+        return known.model_copy(update={"failure": str(held_by)})
+    except (RunFailed, UsageError) as error:
+        return known.model_copy(update={"failure": str(error)})
+    return known.model_copy(update={"rebuilt": rebuilt})
+
+
+async def rebuild_run(
+    run: HeldRun, draws: int, announce: Announce, command: str | None = None
+) -> Rebuilt:
+    """Rebuild any run that has ended; its grade stays as it is."""
+    rebuilding = _rebuilding(run, command, announce)
+    grade = final_grade(run, rebuilding.step)
+    return await _rebuild(rebuilding, draws, None if grade is None else grade.as_submitted)
+
+
+async def _rebuild(rebuilding: Rebuilding, draws: int, submitted: GradeRecord | None) -> Rebuilt:
+    """Rebuild on the draws that are not known yet, and summarise them all."""
+    run, record, task = rebuilding.run, rebuilding.record, rebuilding.task
+    data = data_of(run, record, task)
+    all_fresh = await fresh_data(task, data, draws, _envs(record))
+    for one in all_fresh:
+        note_user(one, run.path)
+    given = await _known_or_new(rebuilding, data, is_given=True)
+    fresh = [await _known_or_new(rebuilding, data, is_given=False) for data in all_fresh]
+    rebuilt = rebuilt_of(given, fresh, submitted, proposed=rebuilding.proposed)
+    if newest_rebuilt(run.rebuilds) != rebuilt:
+        _append(run, SummaryLine(rebuilt=rebuilt))
+    return rebuilt
+
+
+async def _known_or_new(rebuilding: Rebuilding, data: PreparedData, *, is_given: bool) -> DrawLine:
+    """The line of a draw, which is rebuilt unless that was done before."""
+    key = (rebuilding.step, rebuilding.command, data.draw, data.hash)
+    for line in read_rebuilds(rebuilding.run.rebuilds):
+        if isinstance(line, DrawLine) and _key(line) == key:
+            return line
+    line = await rebuilding.on(data, is_given=is_given)
+    _append(rebuilding.run, line)
+    return line
+
+
+def _key(line: DrawLine) -> tuple[int, str | None, str, str]:
+    return line.step, line.command, line.result.draw, line.result.data_hash
+
+
+def _append(run: HeldRun, line: DrawLine | SummaryLine) -> None:
+    append_line(run.rebuilds, line.model_dump_json().encode(), run.journal, run.lease)
+
+
+def _rebuilding(run: HeldRun, command: str | None, announce: Announce) -> Rebuilding:
+    record = read_record(run)
+    if record.origin == "legacy":
+        raise UsageError(
+            f"{run.path}: was imported from the original's logs; its programs were written for "
+            "other data and cannot be rebuilt"
+        )
+    facts = record.disclosure
+    task = load_task(record.task_path, facts.profile)
+    history = read_journal(run.journal)
+    step, snapshot = snapshot_after(run, history, None)
+    store = ObjectStore(run.objects)
+    chosen = _chosen_command(task, record, history, store, snapshot, command)
+    task_env = require_python_env(task, _envs(record))
+    return Rebuilding(
+        run=run,
+        record=record,
+        task=task,
+        task_env=task_env,
+        run_env=_run_env(facts, task_env),
+        step=step,
+        snapshot=snapshot,
+        command=chosen,
+        proposed=chosen != task.spec.rebuild.command,
+        tool=tool_model_name(task, facts.roles, facts.model),
+        announce=announce,
+    )
+
+
+def _chosen_command(
+    task: Task,
+    record: RunRecord,
+    history: History,
+    store: ObjectStore,
+    snapshot: str,
+    asked: str | None,
+) -> str | None:
+    """The command that was asked for, the task's if the agent left its program, or a guess."""
+    own = task.spec.rebuild.command
+    if own is None:
+        if asked is not None:
+            raise UsageError(
+                f"--command {asked}: what is submitted for {task.id} is itself the program; leave "
+                "out --command"
+            )
+        return None
+    if asked is not None:
+        return asked
+    is_left = all(entry_at(store, snapshot, word) is not None for word in own.split()[1:])
+    if is_left or record.disclosure.protocol == REBUILD:
+        return own
+    return proposed_command(task, history, store)
+
+
+def _envs(record: RunRecord) -> PythonEnvs:
+    facts = record.disclosure
+    return tasks_sandbox(facts.sandbox).python_envs(facts.image)
+
+
+def _run_env(facts: Disclosure, task_env: PythonEnv) -> PythonEnv:
+    """The virtual environment of a run, to which its agent may have added packages."""
+    if task_env.hash == facts.python_env or task_env.sandbox is not None:
+        return task_env
+    return python_env_with_hash(facts.python_env) or task_env

@@ -1,0 +1,57 @@
+"""The measurements of a draw: made once on a machine, when they are first needed.
+
+The first run on a draw measures it, before its agent begins; everything else that needs the
+measurements meanwhile waits for it. They are stored in the home by the hash of the data.
+"""
+
+from collections.abc import Callable
+
+from mlagentbench.errors import RunFailed
+from mlagentbench.home import holding
+from mlagentbench.task_checks.measure import DRAW_REFERENCE_RUNS, DRAW_STARTER_RUNS, measure
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.draws import draws_text
+from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.spec import Measured
+from mlagentbench.tasks.stored_measurements import home_file, store_in_home, stored_measurements
+from mlagentbench.tasks.task import Task
+
+Announce = Callable[[str], None]
+
+
+async def ensure_measured(
+    task: Task, data: PreparedData, python_env: PythonEnv, tool: str | None, announce: Announce
+) -> Measured:
+    """The stored measurements of these data, which are made if there are none.
+
+    RunFailed("task") if they cannot be made, for example because the reference solution does not
+    beat the floor on this draw.
+    """
+    found = stored_measurements(task, data.tier, data.hash, tool)
+    if found is not None:
+        return found
+    which = f"{task.id}, {draws_text(data.draw)}"
+    waiting = f"{which}: another process is measuring it; waiting"
+    async with holding(_lock(task, data, tool), lambda: announce(waiting)):
+        found = stored_measurements(task, data.tier, data.hash, tool)
+        if found is not None:
+            return found
+
+        def tell(text: str) -> None:
+            announce(f"{which}: {text.removeprefix(f'{task.id}: ')}")
+
+        tell("measuring floor, reference and bar")
+        try:
+            measured = await measure(
+                task, data, python_env, DRAW_STARTER_RUNS, DRAW_REFERENCE_RUNS, tell, tool
+            )
+        except RunFailed as failed:
+            detail = f"{which} cannot be measured, so runs on it have no bar: {failed.detail}"
+            raise RunFailed(failed.cause, detail) from failed
+        store_in_home(task, data.tier, measured)
+    return measured
+
+
+def _lock(task: Task, data: PreparedData, tool: str | None) -> str:
+    file = home_file(task, data.tier, data.hash, tool or task.spec.tool_model)
+    return f"measure-{task.id}-{file.stem}"

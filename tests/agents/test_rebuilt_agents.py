@@ -1,0 +1,83 @@
+"""What agents leave under --protocol rebuild."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from small_task import OpenRun
+
+from mlagentbench.agents.best_submission import BestSubmission
+from mlagentbench.agents.external.bridge import agent_variables
+from mlagentbench.environment.environment import Environment
+from mlagentbench.environment.rehearsal import Rehearsal
+from mlagentbench.guest import GUEST
+from mlagentbench.records import Action
+
+SCRIPT = """
+open("submission.csv", "w").write("id,y\\n5,{value}\\n6,1\\n")
+print("validation MAE={score}")
+"""
+
+
+async def step(environment: Environment, best: BestSubmission, name: str, **values: str) -> None:
+    await environment.execute(Action(name=name, arguments=dict(values)))
+    await best.note(environment.steps[-1])
+
+
+async def run(environment: Environment, best: BestSubmission, score: float) -> None:
+    script = SCRIPT.format(value=score, score=score)
+    await step(environment, best, "Write File", file_name="fit.py", content=script)
+    await step(environment, best, "Execute Script", script_name="fit.py")
+
+
+@pytest.mark.anyio
+async def test_what_can_be_made_again_is_the_best_submission(open_environment: OpenRun) -> None:
+    rehearsal = Rehearsal(command="bash reproduce.sh")
+    async with open_environment(rehearsal=rehearsal) as environment:
+        best = BestSubmission(environment)
+        await run(environment, best, 3.0)
+        assert "without reproduce.sh, so it counts for nothing" in best.status()
+        program = {"file_name": "reproduce.sh", "content": "python fit.py\n"}
+        await step(environment, best, "Write File", **program)
+        assert best.status() == "Best submission so far: after step 3, validation MAE=3."
+        await run(environment, best, 5.0)
+        assert best.best is not None and best.best.step.n == 3, "a worse one"
+        await run(environment, best, 2.0)
+        assert best.best.step.n == 7
+        assert agent_variables(environment)["MLAGENTBENCH_PROGRAM"] == "reproduce.sh"
+
+
+@pytest.mark.anyio
+async def test_other_runs_need_no_program(open_environment: OpenRun) -> None:
+    async with open_environment() as environment:
+        best = BestSubmission(environment)
+        await run(environment, best, 3.0)
+        assert best.status() == "Best submission so far: after step 2, validation MAE=3."
+        assert "MLAGENTBENCH_PROGRAM" not in agent_variables(environment)
+
+
+def test_the_program_of_aide_runs_its_best_script_where_it_expects_to_be(tmp_path: Path) -> None:
+    tree = ast.parse((GUEST / "aide_driver.py").read_text())
+    [program] = (
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PROGRAM_TEXT"
+    )
+    (tmp_path / "reproduce.sh").write_text(program.format(submission="out/submission.csv"))
+    (tmp_path / "train.csv").write_text("1\n2\n")
+    (tmp_path / "helper.py").write_text("RIGHT = 1\n")
+    (tmp_path / "aide").mkdir()
+    (tmp_path / "aide" / "best_solution.py").write_text(
+        "rows = open('./input/train.csv').read()\n"
+        "open('./working/out/submission.csv', 'w').write(rows)\n"
+    )
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    for _ in range(2):
+        subprocess.run(
+            ["bash", "reproduce.sh"], cwd=tmp_path, check=True,
+            env={"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"},
+        )  # fmt: skip
+        assert (tmp_path / "out" / "submission.csv").read_text() == "1\n2\n"

@@ -1,0 +1,198 @@
+"""What is made again: which files count as sources, and what each kind of task rebuilds."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from task_folders import write_files
+
+from mlagentbench.environment.clock_loops import clock_warnings
+from mlagentbench.environment.reproduction import Reproduction, reproduce
+from mlagentbench.runs.objects.file_differences import submission_difference
+from mlagentbench.runs.objects.object_store import ObjectStore
+from mlagentbench.runs.objects.snapshot_trees import store_directory
+from mlagentbench.runs.objects.source_files import MAX_PROGRAM, choose_sources
+from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.task import Task, load_task
+
+pytestmark = pytest.mark.anyio
+
+PREDICT = """
+import os
+with open("submission.csv", "w") as file:
+    file.write(f"id,y\\n{open('test.csv').read().split()[1]},{os.environ['MLAGENTBENCH_SEED']}\\n")
+"""
+
+
+class Snapshots:
+    """Snapshots of workspaces that a test writes, and what is made of them."""
+
+    def __init__(self, top: Path, public: Path, python_env: PythonEnv) -> None:
+        self.top, self.public, self.python_env = top, public, python_env
+        self.store = ObjectStore(top / "objects")
+
+    def take(self, files: Mapping[str, str]) -> str:
+        workspace = self.top / "written"
+        write_files(workspace, files)
+        return store_directory(self.store, workspace)
+
+    async def reproduce(self, task: Task, files: Mapping[str, str]) -> Reproduction:
+        scratch = self.top / "scratch"
+        scratch.mkdir()
+        return await reproduce(
+            task, self.store, self.take(files), self.public, self.python_env, 7, scratch
+        )
+
+
+@pytest.fixture
+def snapshots(tmp_path: Path, data: PreparedData, python_env: PythonEnv) -> Snapshots:
+    return Snapshots(tmp_path, data.public, python_env)
+
+
+def made(result: Reproduction) -> dict[str, str]:
+    assert result.submission is not None, result.reason
+    files = [path for path in result.submission.rglob("*") if path.is_file()]
+    return {path.relative_to(result.submission).as_posix(): path.read_text() for path in files}
+
+
+async def test_predictions_are_made_from_sources_and_public_data(
+    task: Task, snapshots: Snapshots
+) -> None:
+    result = await snapshots.reproduce(
+        task,
+        {
+            "reproduce.sh": "ls -R > seen.txt; cat seen.txt; python predict.py",
+            "predict.py": PREDICT,
+            "submission.csv": "id,y\n5,old\n",
+            "features.npy": "array",
+            "notes/ideas.txt": "changed",
+            "test.csv": "id\nforged\n",
+        },
+    )
+    assert made(result) == {"submission.csv": "id,y\n5,7\n"}
+    seen = result.output.split()
+    assert {"predict.py", "fixed.py", "train.csv", "ideas.txt"} <= set(seen)
+    assert not {"features.npy", "submission.csv"} & set(seen)
+    assert result.left_out == (
+        "features.npy (no source)",
+        "submission.csv (in the submission)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("python predict.py; exit 3", "`bash reproduce.sh` failed: exit status 3"),
+        ("true", "`bash reproduce.sh` made no submission: submission.csv not found"),
+        ("ln -s test.csv submission.csv", "submission.csv is a symbolic link"),
+        (None, "reproduce.sh not found in the workspace"),
+    ],
+)
+async def test_the_old_submission_never_counts(
+    task: Task, snapshots: Snapshots, script: str | None, reason: str
+) -> None:
+    files = {"predict.py": PREDICT, "submission.csv": "id,y\n5,5\n6,6\n"}
+    left = {} if script is None else {"reproduce.sh": script}
+    result = await snapshots.reproduce(task, {**files, **left})
+    assert result.submission is None and reason in (result.reason or "")
+
+
+async def test_of_an_artefact_with_sources_only_the_products_are_made_again(
+    snapshots: Snapshots,
+) -> None:
+    result = await snapshots.reproduce(
+        load_task("clrs"),
+        {
+            "reproduce.sh": "ls submission; echo new > submission/weights.npz",
+            "submission/model.py": "layers = 3",
+            "submission/weights.npz": "old",
+            "submission/cached.py": "answers = [1, 2, 3]",
+        },
+    )
+    assert made(result) == {
+        "submission/model.py": "layers = 3",
+        "submission/weights.npz": "new\n",
+    }
+    assert result.output.split() == ["model.py"]
+
+
+async def test_of_an_artefact_nothing_is_taken_over(snapshots: Snapshots) -> None:
+    result = await snapshots.reproduce(
+        load_task("babylm"),
+        {
+            "reproduce.sh": "mkdir output; echo trained > output/weights.npz",
+            "output/weights.npz": "old",
+            "output/model.json": "{}",
+        },
+    )
+    assert made(result) == {"output/weights.npz": "trained\n"}
+
+
+@pytest.mark.parametrize(
+    ("name", "program"), [("bibtex-generation", "tool.py"), ("vectorization", "convolution.py")]
+)
+async def test_a_program_is_taken_as_it_is(name: str, program: str, snapshots: Snapshots) -> None:
+    """On a fresh draw, its inputs or requests are others."""
+    result = await snapshots.reproduce(
+        load_task(name), {program: "fast = 1\n", "reproduce.sh": f"echo other > {program}"}
+    )
+    assert made(result) == {program: "fast = 1\n"} and result.output == ""
+
+
+def test_sources_are_what_a_person_writes(tmp_path: Path) -> None:
+    workspace, store = tmp_path / "workspace", ObjectStore(tmp_path / "objects")
+    sources = {"a.py": "1", "lib/b.c": "int x;", "Makefile": "all:", "config.json": "{}"}
+    others = {
+        "table.csv": "a,b",
+        "rows.jsonl": "{}",
+        "notebook.ipynb": "{}",
+        "large.py": "#" * (MAX_PROGRAM + 1),
+        "settings.json": "1" * 32_001,
+        "no_suffix": "text",
+        "data/train.py": "1",
+        "submission/model.py": "1",
+    }
+    write_files(workspace, {**sources, **others})
+    (workspace / "binary.py").write_bytes(b"\xff\x00")
+    (workspace / "nul.txt").write_bytes(b"a\x00")
+    (workspace / "link.py").symlink_to("/etc/hostname")
+    (workspace / "run.sh").write_text("true")
+    (workspace / "run.sh").chmod(0o755)
+    chosen = choose_sources(
+        store, store_directory(store, workspace), "submission", elsewhere=["data"]
+    )
+    assert set(chosen.files) == {*sources, "run.sh"} and chosen.executable == {"run.sh"}
+    left_out = {name.partition(" ")[0] for name in chosen.left_out}
+    assert left_out == {*others, "binary.py", "nul.txt", "link.py"} - {"data/train.py"}
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "import time\nwhile time.time() - start < 100:\n    step()",
+        "from time import time as now\nfor _ in x:\n    if now() > end:\n        break",
+        "import time\nfor _ in x:\n    t = time.monotonic() - t\n    if t > 9:\n        break",
+        "import time\ndef left():\n    return end - time.time()\nwhile left() > 0:\n    step()",
+        "from datetime import datetime\nwhile datetime.now() < end:\n    step()",
+    ],
+)
+def test_loops_that_end_by_the_clock_are_warned_about(loop: str) -> None:
+    [warning] = clock_warnings({"train.py": loop.encode()})
+    assert warning.startswith("train.py, line ") and "count steps or epochs" in warning
+
+
+def test_the_clock_may_be_read() -> None:
+    harmless = "import time\nfor _ in x:\n    t = time.time()\n    print(time.time() - t)\n"
+    assert clock_warnings({"train.py": harmless.encode(), "broken.py": b"while ("}) == ()
+    [warning] = clock_warnings({"reproduce.sh": b"set -e\ntimeout 100 python train.py\n"})
+    assert warning.startswith("reproduce.sh, line 2: a command ends by the clock")
+
+
+def test_differences_are_named(tmp_path: Path) -> None:
+    write_files(tmp_path / "a", {"s.csv": "id,y\n1,1\n2,2\n3,3\n", "same.txt": "1", "gone": "x"})
+    write_files(tmp_path / "b", {"s.csv": "id,y\n1,1\n2,5\n", "same.txt": "1"})
+    difference = submission_difference(tmp_path / "a", tmp_path / "b")
+    assert difference is not None and "s.csv: 2 of 3 rows differ; 17 bytes (sha256" in difference
+    assert "gone was not made again" in difference and "same.txt" not in difference
+    assert submission_difference(tmp_path / "a", tmp_path / "a") is None

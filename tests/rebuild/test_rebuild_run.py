@@ -1,0 +1,265 @@
+"""Runs that are rebuilt on fresh draws: cheats lose their score, and nothing is done twice."""
+
+import asyncio
+import csv
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chains import change_record, faults
+from command_line import COMMAND
+from number_task import SOLUTION, STARTER, write_number_task
+from typer.testing import CliRunner
+
+from mlagentbench.analysis.analyse import summarise
+from mlagentbench.cli import app
+from mlagentbench.environment.environment import Environment
+from mlagentbench.errors import UsageError
+from mlagentbench.grading.grade import grade_run
+from mlagentbench.grading.regrade import score_runs
+from mlagentbench.launch.request import SuiteRequest
+from mlagentbench.launch.suite import check_requirements, run_suite
+from mlagentbench.rebuild.rebuild_run import grade_step, rebuild_runs
+from mlagentbench.rebuild.score_of_record import mean_bar
+from mlagentbench.records import REBUILD, Action, GradeRecord, Outcome, RebuiltDraw
+from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.rebuilds import DrawLine, SummaryLine, newest_rebuilt, read_rebuilds
+from mlagentbench.runs.results import find_run, read_grades, read_record, read_run
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.statistics.cells import cell_statistics
+from mlagentbench.tasks.make_ready import ensure_ready
+from mlagentbench.tasks.task import Task, load_folder
+from mlagentbench.terminal import Terminal
+
+pytestmark = pytest.mark.slow
+
+DRAWS = 2
+RUN = "python {}\n".format
+CACHED = STARTER.replace(
+    "slope = 1 + random.gauss(0, 0.02)",
+    "import pathlib\nfound = pathlib.Path('answers.pkl')\n"
+    "known = found.read_text().split() if found.exists() else []",
+).replace("{slope * float(row['x'])}", "{known[int(row['id'])] if known else 0}")
+Ran = Callable[..., RunDirectory]
+
+
+@pytest.fixture(autouse=True)
+def home(kept_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLAGENTBENCH_HOME", str(kept_home))
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Task:
+    return load_folder(write_number_task(tmp_path))
+
+
+@pytest.fixture
+def truth(task: Task) -> dict[str, str]:
+    """The answers of the given draw by id."""
+    private = ensure_ready(task, "mini", call=call_task).data.private
+    _canary, *table = (private / "answers.csv").read_text().splitlines()
+    return {row["id"]: row["y"] for row in csv.DictReader(table)}
+
+
+@pytest.fixture
+def ran(tmp_path: Path, task: Task) -> Ran:
+    """A run that wrote these files and executed a script, under a protocol."""
+
+    def run(files: Mapping[str, str], script: str = "", protocol: str = REBUILD) -> RunDirectory:
+        ensure_ready(task, "mini", call=call_task)
+        directory = asyncio.run(_acted(task, tmp_path / "out", files, script))
+        record = read_record(directory)
+        changed = {"protocol": protocol, "rebuild_draws": DRAWS if protocol == REBUILD else None}
+        facts = record.disclosure.model_copy(update=changed)
+        change_record(directory, record.model_copy(update={"disclosure": facts}))
+        return directory
+
+    return run
+
+
+async def _acted(task: Task, out: Path, files: Mapping[str, str], script: str) -> RunDirectory:
+    async with Environment.open(task, out) as environment:
+        for name, text in files.items():
+            written = {"file_name": name, "content": text}
+            await environment.execute(Action(name="Write File", arguments=written))
+        if script:
+            ran = {"script_name": script}
+            seen = await environment.execute(Action(name="Execute Script", arguments=ran))
+            assert seen.status == "ok", seen.text
+        environment.finish(Outcome(kind="submitted"))
+    return environment.run
+
+
+def graded(run: RunDirectory) -> GradeRecord:
+    with run.hold() as held:
+        return asyncio.run(grade_step(held, None, lambda _: None))
+
+
+def predictions(truth: Mapping[str, str]) -> str:
+    return "\n".join(["id,y", *(f"{name},{y}" for name, y in truth.items())]) + "\n"
+
+
+def cheats(truth: Mapping[str, str], public: Path) -> dict[str, dict[str, str]]:
+    """Files of runs whose submission is as good as it can be, and that do not solve the task."""
+    by_x = {row["x"]: truth[row["id"]] for row in csv.DictReader((public / "test.csv").open())}
+    climbed = STARTER.replace("slope = 1", f"fitted = {by_x!r}\nslope = 1").replace(
+        "{slope * float(row['x'])}", "{fitted.get(row['x'], slope * float(row['x']))}"
+    )
+    pasted = f"open('submission.csv', 'w').write({predictions(truth)!r})"
+    return {
+        "climbed the given draw": {"train.py": climbed},
+        "predictions as literals": {"train.py": pasted},
+        "a cached answer": {"train.py": CACHED, "answers.pkl": "\n".join(truth.values())},
+        "another program": {"submission.csv": predictions(truth), "train.py": STARTER},
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["climbed the given draw", "predictions as literals", "a cached answer", "another program"],
+)
+def test_cheats_lose_their_score(name: str, task: Task, ran: Ran, truth: dict[str, str]) -> None:
+    public = ensure_ready(task, "mini", call=call_task).data.public
+    files = cheats(truth, public)[name]
+    script = "" if name == "another program" else "reproduce.sh"
+    grade = graded(ran({**files, "reproduce.sh": RUN("train.py")}, script))
+    rebuilt = grade.rebuilt
+    assert rebuilt is not None and rebuilt.submitted_normalised is not None
+    assert rebuilt.submitted_normalised > 1, "the submitted file is perfect"
+    assert grade.success is False and (grade.normalised or 0.0) < 0.2
+    assert grade.normalised == rebuilt.mean and len(rebuilt.fresh) == DRAWS
+    assert grade.score == rebuilt.given.score
+    if name in ("climbed the given draw", "predictions as literals"):
+        assert rebuilt.transfer_gap > 0.8 and rebuilt.difference is None
+    else:
+        assert "100 of 100 rows differ" in (rebuilt.difference or "")
+
+
+def test_a_solution_keeps_its_score_and_the_starter_has_none(ran: Ran) -> None:
+    run = ran({"solve.py": SOLUTION, "reproduce.sh": RUN("solve.py")}, "solve.py")
+    grade = graded(run)
+    assert grade.success and grade.normalised == pytest.approx(1.0, abs=0.05)
+    assert grade.rebuilt is not None and grade.rebuilt.difference is None
+    assert [one.draw for one in grade.rebuilt.fresh] == ["public~1", "public~2"]
+    assert len({one.data_hash for one in (grade.rebuilt.given, *grade.rebuilt.fresh)}) == 3
+    assert len({one.floor for one in grade.rebuilt.fresh}) == 2, "each draw has its own floor"
+    before = run.rebuilds.read_bytes()
+    [regraded] = score_runs([run.path], "last", lambda _: None, grade_step)
+    assert regraded.grades[0].normalised == grade.normalised and faults(run) == []
+    assert run.rebuilds.read_bytes() == before, "known draws are not rebuilt again"
+    [cell] = cell_statistics([summarise(run, "out")])
+    assert cell.normalised.mean == grade.normalised
+    assert any("rebuilt on 2 fresh draws" in mark for mark in cell.marks)
+
+
+def test_what_does_not_run_on_fresh_data_counts_as_the_floor(ran: Ran) -> None:
+    only_here = 'grep -q "$(head -c 40 test.csv | md5sum)" known.txt || exit 4\npython solve.py\n'
+    files = {"solve.py": SOLUTION, "known.sh": "head -c 40 test.csv | md5sum > known.txt"}
+    run = ran({**files, "reproduce.sh": only_here}, "known.sh")
+    grade = graded(run)
+    assert not grade.valid and grade.score is None and grade.success is False
+    reason = "not reproduced on any of 2 fresh draws: `bash reproduce.sh` failed: exit status 4"
+    assert (grade.reason or "").startswith(reason)
+    assert grade.rebuilt is not None and grade.rebuilt.given.score is not None
+    assert grade.rebuilt.mean == 0.0
+
+
+def test_a_run_that_left_no_program_is_rebuilt_by_what_its_journal_suggests(
+    ran: Ran, tmp_path: Path
+) -> None:
+    files = {"solve.py": SOLUTION, "late.py": "while time.time() < end:\n    pass"}
+    run = ran(files, "solve.py", protocol="standard")
+    with run.hold() as held:
+        grade = asyncio.run(grade_run(held))
+    result = CliRunner().invoke(app, ["runs", "rebuild", str(run.path), "--draws", "1"])
+    assert result.exit_code == 0, result.output
+    assert "python solve.py (proposed: the agent did not leave it)" in result.output
+    assert "public~1" in result.output and "transfer gap:" in result.output
+    assert "late.py, line 1: a loop ends by the clock" in result.output
+    rebuilt = read_run(run).rebuilt
+    assert rebuilt is not None and rebuilt.proposed and rebuilt.success
+    assert rebuilt.submitted_score == grade.score
+    assert read_grades(run) == [grade], "the grade of a run under another protocol stays"
+    shown = CliRunner().invoke(app, ["runs", "show", str(run.path)])
+    assert "rebuilt on 1 fresh draw:" in shown.output
+    site = tmp_path / "site"
+    CliRunner().invoke(app, ["report", str(run.out), "--to", str(site), "--csv"])
+    [page] = (site / "runs").glob("*.html")
+    assert "Rebuilt on 1 fresh draw" in page.read_text()
+    [row] = csv.DictReader((site / "tables" / "runs.csv").open())
+    assert float(row["transfer_gap"]) == rebuilt.transfer_gap and row["rebuild_draws"] == "1"
+    [other] = rebuild_runs([run.path], 1, "python train.py", lambda _: None)
+    assert other.rebuilt is not None and other.rebuilt.command == "python train.py"
+    assert other.rebuilt.mean < 0.2
+
+
+def test_rebuilding_continues_after_a_kill(ran: Ran) -> None:
+    slow = f"sleep 0.5\n{RUN('solve.py')}"
+    run = ran({"solve.py": SOLUTION, "reproduce.sh": slow}, "solve.py")
+    command = [str(COMMAND), "runs", "regrade", str(run.path)]
+    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 120
+    while not (run.rebuilds.exists() and run.rebuilds.read_bytes().count(b"\n") >= 2):
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    before = run.rebuilds.read_bytes()
+    assert newest_rebuilt(run.rebuilds) is None and read_grades(run) == []
+    [regraded] = score_runs([run.path], "last", lambda _: None, grade_step)
+    assert regraded.failure is None and regraded.grades[0].success
+    assert run.rebuilds.read_bytes().startswith(before) and faults(run) == []
+    lines = list(read_rebuilds(run.rebuilds))
+    draws = [line.result.draw for line in lines if isinstance(line, DrawLine)]
+    assert draws == ["public", "public~1", "public~2"] and isinstance(lines[-1], SummaryLine)
+
+
+def test_the_reference_agents_leave_their_program(task: Task, tmp_path: Path) -> None:
+    request = SuiteRequest.read(
+        tasks=str(task.folder),
+        agents="oracle,baseline,nop",
+        out=tmp_path / "suite",
+        protocol="rebuild",
+        rebuild_draws=1,
+    )
+    outcome = run_suite(request, Terminal(file=StringIO()))
+    grades = {one.record.disclosure.agent: one.grade for one in outcome.results}
+    oracle, baseline, nop = (grades[name] for name in ("oracle", "baseline", "nop"))
+    assert oracle is not None and oracle.success and oracle.rebuilt is not None
+    assert baseline is not None and baseline.valid and not baseline.success
+    assert nop is not None and nop.reason is not None and not nop.valid
+    assert "reproduce.sh not found" in nop.reason
+    run = find_run(tmp_path / "suite" / outcome.results[0].path)
+    assert read_record(run).disclosure.rebuild_draws == 1
+
+
+def test_splits_of_full_data_are_required_before_a_run(tmp_path: Path, task: Task) -> None:
+    options: dict[str, Any] = {
+        "tasks": str(task.folder),
+        "agents": "oracle",
+        "out": tmp_path / "out",
+    }
+    request = SuiteRequest.read(**options, tier="full", protocol="rebuild")
+    with pytest.raises(UsageError, match=r"tasks prepare .*numbers --tier full --splits 3"):
+        check_requirements(request, Terminal(file=StringIO()))
+    with pytest.raises(UsageError, match=r"--rebuild-draws 2: .* needs --protocol rebuild"):
+        SuiteRequest.read(**options, rebuild_draws=2)
+
+
+def test_the_bar_of_a_mean_is_above_the_noise_of_a_mean() -> None:
+    def draw(noise: float) -> RebuiltDraw:
+        return RebuiltDraw(
+            draw="1", data_hash="-", floor=0.0, reference=1.0, noise=noise, noise_degrees=31,
+            starter_runs=3,
+        )  # fmt: skip
+
+    assert mean_bar([draw(0.01)] * 3) == 0.5
+    one, four = mean_bar([draw(0.4)]), mean_bar([draw(0.4)] * 4)
+    assert one == pytest.approx(2.906 * 0.4 * (4 / 3) ** 0.5, rel=1e-3)
+    assert four == pytest.approx(one / 2)

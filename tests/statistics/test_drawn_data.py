@@ -1,0 +1,96 @@
+"""Runs on a range of draws: one cell, clusters by draw, agents compared draw by draw."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from made_runs import graded, row, run
+
+from mlagentbench.analysis.run_summary import RunSummary
+from mlagentbench.numeric.intervals import wilson_interval
+from mlagentbench.statistics.cells import cell_statistics
+from mlagentbench.statistics.comparison import compare
+from mlagentbench.statistics.leaderboard import leaderboards
+from mlagentbench.tasks.draws import draw_of
+
+MINI: dict[str, Any] = {"tier": "mini", "draw_policy": "100..103", "generator": "9e4e"}
+
+
+def drawn(
+    agent: str, scores: Sequence[float], measured: Mapping[str, float] | None = None, **facts: Any
+) -> list[RunSummary]:
+    """Runs of an agent on a range of draws, in turn; each draw may have a reference of its own."""
+    found = []
+    settings = MINI | facts
+    for epoch, score in enumerate(scores, start=1):
+        draw = draw_of(settings["draw_policy"], epoch)
+        grade = graded(score)
+        if measured is not None:
+            grade = grade.model_copy(update={"reference": measured[draw]})
+        found.append(
+            run(
+                epoch,
+                grade,
+                task="a",
+                agent=agent,
+                draw=draw,
+                data_hash=f"data of {draw}",
+                **settings,
+            )
+        )
+    return found
+
+
+def test_a_range_is_one_cell_whose_draws_count_once() -> None:
+    references = {"100": 1.0, "101": 2.0, "102": 3.0, "103": 6.0}
+    [cell] = cell_statistics(drawn("react", [0.9, 0.9, 0.2, 0.2, 0.9, 0.2, 0.2, 0.2], references))
+    assert (cell.runs, cell.success.n, cell.success.successes) == (8, 8, 3)
+    assert cell.success.rate == pytest.approx((1 + 0.5 + 0 + 0) / 4)
+    assert cell.success.interval == wilson_interval(1.5, 4)
+    assert cell.normalised.n == 4 and len(cell.clusters) == 4
+    assert cell.reference == pytest.approx(3.0)
+    assert [one.reference for one in cell.draws] == [1.0, 2.0, 3.0, 6.0]
+    assert cell.pass_at == {} and cell.best_of == ()
+    assert "8 runs on 4 draws: each counts once" in cell.marks
+    [single] = cell_statistics(drawn("react", [0.9, 0.9, 0.2, 0.2]))
+    assert single.pass_at[1] == pytest.approx(0.5) and single.best_of == ()
+    assert single.data_description == "mini, draws 100..103"
+
+
+def test_agents_are_compared_on_common_draws_only_and_paired() -> None:
+    react = drawn("react", [0.5, 0.6, 0.7, 0.8])
+    tree = drawn("tree", [0.4, 0.5, 0.6])
+    [leaderboard] = leaderboards(cell_statistics([*react, *tree]))
+    assert leaderboard.name.startswith("mini, draws 100..103, ")
+    [mark] = [one for one in leaderboard.marks if "different draws" in one]
+    assert mark.endswith("100..103 (react with openai/small); 100..102 (tree with openai/small)")
+    found = compare(row(leaderboard, "react"), row(leaderboard, "tree"), "normalised")
+    assert found is not None and found.clusters == (3, 3)
+    assert found.difference == pytest.approx(0.1)
+    assert found.p == pytest.approx(2 / 2**3)
+    # all differences are equal: paired, there is no spread
+    assert found.interval is None or found.interval.high - found.interval.low < 1e-6
+
+
+def test_other_draws_are_another_leaderboard_and_none_are_compared() -> None:
+    others = drawn("tree", [0.5, 0.5], draw_policy="200..203")
+    boards = leaderboards(cell_statistics([*drawn("react", [0.5, 0.5]), *others]))
+    assert len(boards) == 2
+    apart = [
+        one
+        for one in drawn("tree", [0.5, 0.5, 0.5, 0.5])
+        if one.result.record.disclosure.draw in ("102", "103")
+    ]
+    [board] = leaderboards(cell_statistics([*drawn("react", [0.5, 0.5]), *apart]))
+    assert compare(row(board, "react"), row(board, "tree"), "success") is None
+
+
+def test_the_same_name_with_other_data_is_no_pair() -> None:
+    react = drawn("react", [0.5, 0.6])
+    other = [
+        run(1, graded(0.4), task="a", agent="tree", draw="100", data_hash="made elsewhere", **MINI),
+        *drawn("tree", [0.4, 0.4])[1:],
+    ]
+    [board] = leaderboards(cell_statistics([*react, *other]))
+    found = compare(row(board, "react"), row(board, "tree"), "normalised")
+    assert found is not None and found.clusters == (1, 1)

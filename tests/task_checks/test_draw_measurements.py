@@ -1,0 +1,50 @@
+"""A draw is measured once, when its measurements are first needed."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from folders import SEED_TASK, write_folder
+
+from mlagentbench.errors import RunFailed
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.task_checks.draw_measurements import ensure_measured
+from mlagentbench.tasks.make_ready import Ready, ensure_ready
+from mlagentbench.tasks.stored_measurements import home_file
+from mlagentbench.tasks.task import Task
+
+pytestmark = [pytest.mark.usefixtures("with_shared_home"), pytest.mark.slow]
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Task:
+    return write_folder(tmp_path / "drawn-seeds", SEED_TASK, submission="score.txt")
+
+
+@pytest.fixture
+def ready(task: Task) -> Ready:
+    return ensure_ready(task, "mini", "7", call=call_task)
+
+
+def test_two_that_need_it_measure_it_once(task: Task, ready: Ready) -> None:
+    said: list[str] = []
+
+    async def both() -> None:
+        await asyncio.gather(*(ensure_measured(task, *ready, None, said.append) for _ in range(2)))
+
+    asyncio.run(both())
+    assert said[0] == "drawn-seeds, draw 7: measuring floor, reference and bar"
+    assert "drawn-seeds, draw 7: another process is measuring it; waiting" in said
+    assert sum("starter 3/3" in text for text in said) == 1
+    assert sum("solution 1/1" in text for text in said) == 1
+    again = asyncio.run(ensure_measured(task, *ready, None, pytest.fail))
+    assert again.data == ready.data.hash
+    assert (again.starter.runs, again.reference.runs, again.ceiling) == (3, 1, 5.0)
+
+
+def test_a_draw_that_the_reference_does_not_solve_is_an_error(task: Task, ready: Ready) -> None:
+    (task.solution / "solution.py").write_text("open('score.txt', 'w').write('0.2')")
+    home_file(task, "mini", ready.data.hash).unlink(missing_ok=True)
+    with pytest.raises(RunFailed, match=r"draw 7 cannot be measured, .*not better than the floor"):
+        asyncio.run(ensure_measured(task, *ready, None, print))
+    assert not home_file(task, "mini", ready.data.hash).exists()

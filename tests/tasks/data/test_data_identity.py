@@ -1,0 +1,158 @@
+"""Full data are identified by their source files: the same, others, older ones, and --again."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from small_tasks import PREPARE, WriteTask, plain_call
+
+from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.tasks.data.preparation import PreparedData, find_prepared, prepare
+from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.task import Task
+
+SOURCE = '[[sources]]\nkind = "kaggle"\nref = "small"\nfiles = [{ path = "train.csv" }]\n'
+CHECKED = f"""{PREPARE}
+
+def check_raw(raw):
+    rows = len((raw / "train.csv").read_text().split()) - 1
+    return [] if rows >= 12 else [f"rows: {{rows}}, expected 12", "classes: 1, expected 2"]
+"""
+
+
+class Heard:
+    """A Progress that remembers."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    def transfer(self, name: str, done: int, total: int | None) -> None: ...
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+class Preparing:
+    """Prepares a task from directories, and remembers what was said of the last one."""
+
+    def __init__(self, task: Task, env: PythonEnv) -> None:
+        self.task = task
+        self.env = env
+        self.heard = Heard()
+
+    def __call__(
+        self, directory: Path | None, *, again: bool = False, accept: bool = False
+    ) -> PreparedData:
+        self.heard = Heard()
+        return asyncio.run(
+            prepare(
+                self.task,
+                "full",
+                call=plain_call,
+                python_env=self.env,
+                from_dir=directory,
+                again=again,
+                accept_unverified=accept,
+                progress=self.heard,
+            )
+        )
+
+    @property
+    def split(self) -> bool:
+        """Whether the task's prepare() was called."""
+        return "splitting into public and private" in self.heard.text
+
+
+@pytest.fixture
+def preparing(write_task: WriteTask, this_env: PythonEnv) -> Preparing:
+    return Preparing(write_task(sources=SOURCE, prepare_py=CHECKED), this_env)
+
+
+def files(directory: Path, rows: int) -> Path:
+    directory.mkdir(exist_ok=True)
+    lines = ["id,y", *(f"{k},{k * k}" for k in range(rows))]
+    (directory / "train.csv").write_text("\n".join(lines) + "\n")
+    return directory
+
+
+def test_the_same_files_are_prepared_once(preparing: Preparing, tmp_path: Path) -> None:
+    first = preparing(files(tmp_path / "one", 20))
+    assert preparing.split and len(first.sources) == 64
+    assert preparing(files(tmp_path / "copy", 20)) == first
+    assert not preparing.split
+    said = preparing.heard.text
+    assert "prepared already from the same files" in said
+    assert str(first.directory) in said and first.when in said
+
+
+def test_other_files_are_other_data_and_older_ones_can_be_chosen_again(
+    preparing: Preparing, tmp_path: Path
+) -> None:
+    few = preparing(files(tmp_path / "own", 15))
+    many = preparing(files(tmp_path / "own", 20))
+    assert preparing.split and many.directory != few.directory and many.hash != few.hash
+    assert "other files than those prepared on" in preparing.heard.text
+    assert str(few.directory) in preparing.heard.text and few.public.is_dir()
+    assert find_prepared(preparing.task, "full") == many
+    older = preparing(files(tmp_path / "own", 15))
+    assert not preparing.split and older.created == few.created and older.hash == few.hash
+    assert "runs use these data again" in preparing.heard.text
+    assert find_prepared(preparing.task, "full") == older
+    assert preparing(files(tmp_path / "own", 20)).created == many.created
+
+
+def test_without_files_what_is_used_is_said(preparing: Preparing, tmp_path: Path) -> None:
+    own = files(tmp_path / "own", 20)
+    data = preparing(own)
+    assert preparing(None) == data and not preparing.split
+    assert f"prepared already, on {data.when}, from {own}: {data.directory}" in preparing.heard.text
+
+
+def test_again_prepares_anew_in_the_same_place(preparing: Preparing, tmp_path: Path) -> None:
+    first = preparing(files(tmp_path / "own", 20))
+    (first.public / "train.csv").write_text("spoilt")
+    second = preparing(tmp_path / "own", again=True)
+    assert preparing.split and second.directory == first.directory and second.hash == first.hash
+    assert second.created > first.created
+    assert (second.public / "train.csv").read_text() != "spoilt"
+    assert [path.name for path in first.directory.parent.iterdir()] == [first.directory.name]
+
+
+def test_a_failed_second_preparation_leaves_the_first(
+    write_task: WriteTask, this_env: PythonEnv, tmp_path: Path
+) -> None:
+    stop = tmp_path / "stop"
+    broken = PREPARE.replace(
+        "rng):\n",
+        f"rng):\n    from pathlib import Path\n    assert not Path({str(stop)!r}).exists()\n",
+    )
+    preparing = Preparing(write_task(sources=SOURCE, prepare_py=broken), this_env)
+    data = preparing(files(tmp_path / "own", 20))
+    stop.touch()
+    with pytest.raises(RunFailed):
+        preparing(tmp_path / "own", again=True)
+    assert find_prepared(preparing.task, "full") == data
+    assert (data.public / "train.csv").is_file()
+
+
+def test_implausible_files_are_refused_with_every_difference(
+    preparing: Preparing, tmp_path: Path
+) -> None:
+    own = files(tmp_path / "own", 7)
+    with pytest.raises(UsageError) as raised:
+        preparing(own)
+    assert str(raised.value) == (
+        "small-task: these are not the files of Kaggle's small:\n  rows: 7, expected 12\n"
+        "  classes: 1, expected 2\nGet the official files, or continue with --accept-unverified: "
+        "every result will then name these differences"
+    )
+    assert find_prepared(preparing.task, "full") is None
+    data = preparing(own, accept=True)
+    assert data.accepted == ("rows: 7, expected 12", "classes: 1, expected 2")
+    assert preparing(own, accept=True) == data and not preparing.split
+    with pytest.raises(UsageError, match="rows: 7, expected 12"):
+        preparing(own)

@@ -1,0 +1,92 @@
+"""Which draws `--draw` asks for, and the seeds that they have."""
+
+import pytest
+
+from mlagentbench.errors import UsageError
+from mlagentbench.launch.request import read_settings
+from mlagentbench.tasks.draws import (
+    all_draws,
+    disclosed_secret,
+    draw_list_text,
+    draw_of,
+    draw_seed,
+    draws_text,
+    fresh_draws,
+    is_sample,
+    is_secret,
+    read_policy,
+    table_text,
+)
+from mlagentbench.tasks.task import load_task
+
+
+def test_a_range_gives_each_run_its_own_draw_and_begins_again() -> None:
+    policy = read_policy("100..103", "mini")
+    assert [draw_of(policy, epoch) for epoch in range(1, 7)] == [
+        "100", "101", "102", "103", "100", "101",
+    ]  # fmt: skip
+    assert all_draws(policy) == ["100", "101", "102", "103"]
+    assert all_draws("beacon-7") == ["beacon-7"] and draw_of("beacon-7", 3) == "beacon-7"
+    assert is_sample(policy) and not is_sample("5..5") and not is_sample("100")
+    assert read_policy("007..9", "mini") == "7..9"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "a label of letters"),
+        ("a b", "a label of letters"),
+        ("../x", "two numbers"),
+        ("1..", "two numbers"),
+        ("9..1", "the smaller number first"),
+        ("0..99999", "1 to 10,000 draws"),
+        ("public~1", "a label of letters"),
+    ],
+)
+def test_wrong_policies_are_refused_with_their_name(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as raised:
+        read_policy(text, "mini")
+    assert str(raised.value).startswith(f"--draw {text}: ")
+
+
+def test_the_full_tier_has_no_draws() -> None:
+    assert read_policy("public", "full") == "public"
+    with pytest.raises(UsageError, match="the full tier has one data set"):
+        read_settings({"tier": "full", "draw": "100..103"}, lambda name: f"-T {name}")
+    assert read_settings({"draw": 100}, lambda name: f"-T {name}").draw == "100"
+
+
+def test_seeds_differ_between_tasks_tiers_and_draws() -> None:
+    house, ship = load_task("house-price"), load_task("spaceship-titanic")
+    seeds = [
+        draw_seed(house, "mini", "public"),
+        draw_seed(house, "mini", "100"),
+        draw_seed(house, "mini", "101"),
+        draw_seed(house, "mini", "100~1"),
+        draw_seed(ship, "mini", "100"),
+        draw_seed(house, "mini", "secret", secret=7),
+        draw_seed(house, "mini", "secret~1", secret=7),
+    ]
+    assert len(set(seeds)) == len(seeds) and max(seeds) < 2**128
+    assert seeds == [
+        draw_seed(house, "mini", "public"),
+        draw_seed(house, "mini", "100"),
+        draw_seed(house, "mini", "101"),
+        *fresh_seeds(),
+        draw_seed(ship, "mini", "100"),
+        7,
+        draw_seed(house, "mini", "secret~1", secret=7),
+    ]
+
+
+def fresh_seeds() -> list[int]:
+    return [draw_seed(load_task("house-price"), "mini", draw) for draw in fresh_draws("100", 1)]
+
+
+def test_names_for_people() -> None:
+    hidden = disclosed_secret(7, "secret~2")
+    assert is_secret(hidden) and hidden != "7" and hidden.endswith("~2")
+    assert table_text("public") == "public draw: for development"
+    assert table_text(hidden) == "secret draw" and table_text("1..4") == "draws 1..4"
+    assert draws_text("x") == "draw x"
+    assert draw_list_text(["7", "8", "9", "12", "x"]) == "7..9, 12, x"
