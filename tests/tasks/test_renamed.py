@@ -74,6 +74,10 @@ def test_numbers_are_changed_affinely_and_exactly(tmp_path: Path) -> None:
     assert [first[2], second[2], third[2]] == [str(3 + shift), str(shift - 1), ""]
 
 
+def test_many_ids_stay_different() -> None:
+    assert len({RENAMING.id(str(number)) for number in range(25_000)}) == 25_000
+
+
 def test_phrases_are_whole_words_and_do_not_touch_names() -> None:
     phrases = {"Id": "number", " of houses": "", "house": "thing"}
     text = "house_id, housed, a house (Ids) of houses"
