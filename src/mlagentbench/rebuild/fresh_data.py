@@ -4,13 +4,15 @@ from mlagentbench.errors import UsageError
 from mlagentbench.records import Tier
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import PreparedData, find_prepared
-from mlagentbench.tasks.draws import fresh_draws
+from mlagentbench.tasks.draws import FRESH_MARK, fresh_draws
 from mlagentbench.tasks.make_ready import make_ready
 from mlagentbench.tasks.python_env.env import PythonEnvs
 from mlagentbench.tasks.task import Task
 
 FRESH_DRAWS = 3
 """The fresh draws of a rebuilding, unless another number is asked for."""
+SPARE_DRAWS = 5
+"""So many more are tried at most, in place of fresh draws that cannot be measured."""
 
 
 def require_fresh_data(task: Task, tier: Tier, draw: str, count: int) -> None:
@@ -26,19 +28,20 @@ def require_fresh_data(task: Task, tier: Tier, draw: str, count: int) -> None:
         )
 
 
-async def fresh_data(
-    task: Task, given: PreparedData, count: int, envs: PythonEnvs
-) -> list[PreparedData]:
-    """The data of the fresh draws of a draw, generated if necessary."""
-    require_fresh_data(task, given.tier, given.draw, count)
-    found = []
-    for one in fresh_draws(given.draw, count):
-        ready = await make_ready(task, given.tier, one, call=call_task, envs=envs)
-        if ready.data.sources != given.sources:
-            raise UsageError(
-                f"{task.id}: the splits that are prepared are of other files than the run's data "
-                f"({given.origin}); prepare those again: mlagentbench tasks prepare "
-                f"{task.address} --tier full --splits {count} --from DIR"
-            )
-        found.append(ready.data)
-    return found
+def fresh_numbers(given: PreparedData, count: int) -> list[str]:
+    """The fresh draws in the order in which they are tried: a few more than are needed."""
+    return fresh_draws(given.draw, count + SPARE_DRAWS)
+
+
+async def fresh_data(task: Task, given: PreparedData, draw: str, envs: PythonEnvs) -> PreparedData:
+    """The data of a fresh draw of a draw, generated if necessary."""
+    number = int(draw.rpartition(FRESH_MARK)[2])
+    require_fresh_data(task, given.tier, given.draw, number)
+    data = (await make_ready(task, given.tier, draw, call=call_task, envs=envs)).data
+    if data.sources != given.sources:
+        raise UsageError(
+            f"{task.id}: the splits that are prepared are of other files than the run's data "
+            f"({given.origin}); prepare those again: mlagentbench tasks prepare "
+            f"{task.address} --tier full --splits {number} --from DIR"
+        )
+    return data

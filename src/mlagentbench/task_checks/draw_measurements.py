@@ -6,7 +6,7 @@ measurements meanwhile waits for it. They are stored in the home by the hash of 
 
 from collections.abc import Callable
 
-from mlagentbench.errors import RunFailed
+from mlagentbench.errors import RunFailed, UnusableDraw
 from mlagentbench.home import holding
 from mlagentbench.task_checks.measure import DRAW_REFERENCE_RUNS, DRAW_STARTER_RUNS, measure
 from mlagentbench.tasks.data.preparation import PreparedData
@@ -24,8 +24,8 @@ async def ensure_measured(
 ) -> Measured:
     """The stored measurements of these data, which are made if there are none.
 
-    RunFailed("task") if they cannot be made, for example because the reference solution does not
-    beat the floor on this draw.
+    UnusableDraw if floor and reference are too close together on this draw; RunFailed if they
+    cannot be made for another reason.
     """
     found = stored_measurements(task, data.tier, data.hash, tool)
     if found is not None:
@@ -45,6 +45,8 @@ async def ensure_measured(
             measured = await measure(
                 task, data, python_env, DRAW_STARTER_RUNS, DRAW_REFERENCE_RUNS, tell, tool
             )
+        except UnusableDraw as unusable:
+            raise UnusableDraw(f"{task.id} cannot be measured on {unusable.detail}") from unusable
         except RunFailed as failed:
             detail = f"{which} cannot be measured, so runs on it have no bar: {failed.detail}"
             raise RunFailed(failed.cause, detail) from failed

@@ -139,6 +139,7 @@ async def measure(
         trials.tool,
         data.bytes,
         None if is_public(data.draw) else shipped_measurements(task, data.tier, trials.tool),
+        data.draw,
     )
 
 
