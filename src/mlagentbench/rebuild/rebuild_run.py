@@ -80,8 +80,10 @@ async def grade_step(run: HeldRun, step: int | None, announce: Announce) -> Grad
     if facts.protocol != REBUILD or step not in (None, last):
         return await grade_run(run, step, announce)
     started = time.monotonic()
-    submitted = await score_run(run, step, announce)
     rebuilding = _rebuilding(run, None, announce)
+    # The submitted file is compared with the measurements, so they come first.
+    await rebuilding.measure(data_of(run, rebuilding.record, rebuilding.task))
+    submitted = await score_run(run, step, announce)
     rebuilt = await _rebuild(rebuilding, facts.rebuild_draws or FRESH_DRAWS, submitted)
     measured = stored_measurements(
         rebuilding.task, facts.tier, rebuilt.given.data_hash, rebuilding.tool
@@ -141,7 +143,7 @@ async def _rebuild(rebuilding: Rebuilding, draws: int, submitted: GradeRecord | 
     """Rebuild on the draws that are not known yet, and summarise them all."""
     run, record, task = rebuilding.run, rebuilding.record, rebuilding.task
     data = data_of(run, record, task)
-    require_fresh_data(task, data.tier, data.draw, draws)
+    require_fresh_data(task, data.tier, data.draw, draws, data)
     given = await _known_or_new(rebuilding, data, is_given=True)
     fresh, skipped = await _on_fresh_draws(rebuilding, data, draws)
     rebuilt = rebuilt_of(given, fresh, submitted, proposed=rebuilding.proposed, skipped=skipped)
