@@ -72,7 +72,7 @@ class Rebuilding:
         facts = self.record.disclosure
         who = f"rebuilding on draw {data.draw} of {self.run.shown_name}"
         async with slot_for(self.task.spec.resources.need(facts.gpus), who, self.announce) as slot:
-            require_gpus(slot, self.task.gpus_of_profile())
+            require_gpus(slot, self.task.gpus_asked(facts.gpus))
             yield
 
     async def _measured(self, data: PreparedData) -> Measured:
