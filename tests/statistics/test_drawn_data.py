@@ -1,6 +1,7 @@
 """Runs on a range of draws: one cell, clusters by draw, agents compared draw by draw."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from mlagentbench.statistics.comparison import compare
 from mlagentbench.statistics.leaderboard import leaderboards
 from mlagentbench.statistics.variants import variant_differences
 from mlagentbench.tasks.draws import draw_of
+from mlagentbench.tasks.stored_measurements import store_in_home
 from mlagentbench.tasks.task import load_task
 
 MINI: dict[str, Any] = {"tier": "mini", "draw_policy": "100..103", "generator": "9e4e"}
@@ -115,15 +117,14 @@ def test_variants_are_compared_draw_by_draw() -> None:
 
 
 def test_a_draw_that_cannot_be_measured_does_not_cost_the_reference_rows(
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = load_task("house-price").spec
-    monkeypatch.setattr(
-        "mlagentbench.statistics.reference_rows.stored_measurements",
-        lambda _task, _tier, data_hash, _tool: (
-            None if data_hash == "data of 102" else spec.measured["mini"]
-        ),
-    )
+    monkeypatch.setenv("MLAGENTBENCH_HOME", str(tmp_path))
+    task = load_task("house-price")
+    spec = task.spec
+    for draw in ("100", "101"):
+        own = spec.measured["mini"].model_copy(update={"data": f"data of {draw}"})
+        store_in_home(task, "mini", own)
     settings = MINI | {"task": "house-price", "agent": "react", "task_version": spec.version}
     runs = [
         run(epoch, graded(0.5), draw=draw, data_hash=f"data of {draw}", **settings)
