@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mlagentbench.numeric.number_format import counted, duration_text, fixed, signed
+from mlagentbench.numeric.number_format import counted, duration_text, fixed, spread_text
 from mlagentbench.records import Rebuilt, RebuiltDraw
 
 
@@ -13,7 +13,7 @@ def fresh_text(count: int) -> str:
 
 def with_error(value: float, error: float | None) -> str:
     """A normalised score, with its standard error if that is known."""
-    return signed(value, 2) + ("" if error is None else f" ± {fixed(error, 2)}")
+    return spread_text(value, error, "SE", 2)
 
 
 def draw_result(one: RebuiltDraw) -> str:
@@ -42,7 +42,7 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Iterator[tuple[str, str]]:
     gap = with_error(rebuilt.transfer_gap, rebuilt.gap_error)
     yield "transfer gap", f"{gap} (given draw minus fresh draws)"
     if rebuilt.submitted_normalised is not None:
-        yield "as submitted", signed(rebuilt.submitted_normalised, 2)
+        yield "as submitted", fixed(rebuilt.submitted_normalised, 2)
     yield "command", command_text(rebuilt)
     cpu = duration_text(rebuilt.cpu_seconds)
     yield "time", f"{duration_text(rebuilt.seconds)}, {cpu} of CPU time"
