@@ -54,6 +54,7 @@ GENERATOR = "a generator"
 """The origin of generated data."""
 PARTS = ("public", "private")
 RESPLIT = "prepare.resplit"
+"""Other splits, of tasks with real data: no label that the agent was given is asked for there."""
 _FACTS = "data.json"
 _STAGING = ".tmp-"
 _TIMEOUTS: dict[Tier, float] = {"mini": 600.0, "full": 4 * 3600.0}
@@ -221,6 +222,8 @@ async def prepare(
         accept_unverified=accept_unverified,
         again=again,
     )
+    if tier == "full" and is_fresh(draw) and not task.generated:
+        return require_prepared(task, tier, draw)  # splits are made with the data that they are of
     place = data_dir(task.id, task.spec.version, tier)
     place.mkdir(parents=True, exist_ok=True)
     waiting = f"{task.id}: another process is preparing it; waiting"
@@ -289,7 +292,8 @@ class _Preparation:
             data = await self._split(raw, seed, draw, gathered, origin)
             self._say_if_other_files(data, current)
         for split in wanted.missing_splits(self.task, data):
-            await self._split(raw, draw_seed(self.task, self.tier, split), split, gathered, origin)
+            seed = draw_seed(self.task, self.tier, split)
+            await self._split(raw, seed, split, gathered, origin, given=data)
         return data
 
     def _say_if_other_files(self, data: PreparedData, current: PreparedData | None) -> None:
@@ -313,17 +317,30 @@ class _Preparation:
         return data
 
     async def _split(
-        self, raw: Path, seed: int, draw: str, gathered: Gathered, origin: str
+        self,
+        raw: Path,
+        seed: int,
+        draw: str,
+        gathered: Gathered,
+        origin: str,
+        given: PreparedData | None = None,
     ) -> PreparedData:
-        """Prepare data from the raw files, and move them to their place."""
+        """Prepare data from the raw files, and move them to their place.
+
+        With `given`, they are another split of those data.
+        """
         number = draw.partition(FRESH_MARK)[2]
         split = f", split {number}" if self.tier == "full" and number else ""
         self.progress.say(f"{self.task.id}: splitting into public and private{split}")
         made = self._directory(f"made{number}")
         made_public, made_private = (self._directory(f"{made.name}/{part}") for part in PARTS)
+        read = {"raw": raw}
+        is_resplit = given is not None and self.task.defines(RESPLIT)
+        if given is not None and is_resplit:
+            read |= {"given_public": given.public, "given_private": given.private}
         await self._call(
-            self._split_function(draw),
-            read={"raw": raw},
+            RESPLIT if is_resplit else "prepare.prepare",
+            read=read,
             write={"public": made_public, "private": made_private},
             seed=_derived(seed, "prepare"),
         )
@@ -357,11 +374,6 @@ class _Preparation:
         )
         _publish(final, data)
         return data
-
-    def _split_function(self, draw: str) -> str:
-        """The official split, or another one; only tasks whose official one is fixed differ."""
-        is_other = self.tier == "full" and is_fresh(draw)
-        return RESPLIT if is_other and self.task.defines(RESPLIT) else "prepare.prepare"
 
     def _secret_seed(self, draw: str) -> int | None:
         """A new one for the secret draw, that draw's for its fresh ones, none for others."""
