@@ -71,7 +71,7 @@ def _test_patients(public: Path, private: Path) -> tuple[pd.DataFrame, pd.DataFr
     patient = dict(zip(asked[VISIT], asked[PATIENT], strict=True))
     visits = _read(public / "test_visits.csv")
     month = dict(zip(visits[VISIT], visits[MONTH], strict=True))
-    names = {visit: f"{patient[visit]}_{month[visit]}" for visit in patient}
+    names = {visit: patient[visit] + "_" + month[visit] for visit in patient}
     ratings = asked.pivot(index=VISIT, columns="updrs_test", values=RATING).reset_index()
     ratings = ratings.assign(
         **{PATIENT: ratings[VISIT].map(patient), MONTH: ratings[VISIT].map(month)}
