@@ -140,7 +140,7 @@ class BarComparison(Record):
 class RebuiltDraw(Record):
     """What a program made of one draw, and what that is worth.
 
-    Without a score, `reason` says why; such a draw counts like the floor.
+    Without a score, `reason` says why.
     """
 
     draw: str
@@ -161,11 +161,6 @@ class RebuiltDraw(Record):
     seconds: float = 0.0
     cpu_seconds: float = 0.0
 
-    @property
-    def counted(self) -> float:
-        """The normalised score as it enters the mean."""
-        return 0.0 if self.normalised is None else self.normalised
-
 
 class Rebuilt(Record):
     """A submission that was made again: on the draw that it was submitted on, and on fresh ones."""
@@ -184,8 +179,8 @@ class Rebuilt(Record):
     bar: float
     """The least mean of a success."""
     success: bool
-    transfer_gap: float
-    """The given draw's normalised score minus the mean over fresh ones."""
+    transfer_gap: float | None = None
+    """The given draw's normalised score minus the mean over fresh ones; None without a score."""
     gap_error: float | None = None
     submitted_score: float | None = None
     """Of the file as it was submitted."""
@@ -195,6 +190,12 @@ class Rebuilt(Record):
     left_out: tuple[str, ...] = ()
     """Files of the workspace that are not sources, and were not there."""
     warnings: tuple[str, ...] = ()
+
+    @property
+    def is_better_on_fresh(self) -> bool:
+        """Whether fresh draws are better than the given one by more than chance explains."""
+        gap = self.transfer_gap
+        return gap is not None and gap < min(-0.5, -3 * (self.gap_error or 0.0))
 
     @property
     def broken_rule(self) -> bool:

@@ -26,8 +26,8 @@ from mlagentbench.grading.regrade import score_runs
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import check_requirements, run_suite
 from mlagentbench.rebuild.rebuild_run import grade_step, rebuild_runs
-from mlagentbench.rebuild.score_of_record import mean_bar
-from mlagentbench.records import REBUILD, Action, GradeRecord, Outcome, RebuiltDraw
+from mlagentbench.rebuild.score_of_record import grade_of_record, mean_bar, rebuilt_of
+from mlagentbench.records import REBUILD, Action, BarComparison, GradeRecord, Outcome, RebuiltDraw
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.rebuilds import DrawLine, SummaryLine, newest_rebuilt, read_rebuilds
 from mlagentbench.runs.results import find_run, read_grades, read_record, read_run
@@ -136,7 +136,7 @@ def test_cheats_lose_their_score(name: str, task: Task, ran: Ran, truth: dict[st
     assert grade.normalised == rebuilt.mean and len(rebuilt.fresh) == DRAWS
     assert grade.score == rebuilt.given.score
     if name in ("climbed the given draw", "predictions as literals"):
-        assert rebuilt.transfer_gap > 0.8 and rebuilt.difference is None
+        assert (rebuilt.transfer_gap or 0.0) > 0.8 and rebuilt.difference is None
     else:
         assert "100 of 100 rows differ" in (rebuilt.difference or "")
 
@@ -250,6 +250,59 @@ def test_splits_of_full_data_are_required_before_a_run(tmp_path: Path, task: Tas
         check_requirements(request, Terminal(file=StringIO()))
     with pytest.raises(UsageError, match=r"--rebuild-draws 2: .* needs --protocol rebuild"):
         SuiteRequest.read(**options, rebuild_draws=2)
+
+
+def lines_of(*worth: float | None) -> list[DrawLine]:
+    """Draws with these normalised scores; None is one that failed."""
+    return [
+        DrawLine(
+            step=1,
+            command="bash reproduce.sh",
+            result=RebuiltDraw(
+                draw=f"100~{number}", data_hash="-", floor=0.0, reference=1.0, noise=0.01,
+                noise_degrees=31, starter_runs=3, score=one, normalised=one,
+                reason="not reproduced: exit status 4" if one is None else None,
+            ),
+        )
+        for number, one in enumerate(worth)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "fresh", "mean", "valid", "success", "said"),
+    [
+        (1.0, (1.0, 0.9, 1.1), 1.0, True, True, "mean of 3 fresh draws 1.00 reaches 0.50"),
+        (1.0, (1.6, None, None), 1.6 / 3, True, False, "but 2 of 3 have no score"),
+        (None, (0.9, 0.9, 0.9), 0.9, False, False, "not reproduced on the given draw: exit"),
+        (1.0, (1.0, None, -2.0), -1.0, True, False, "counted as -2.00: 100~2 (not reproduced"),
+        (-1.0, (None, None), -1.0, False, False, "not reproduced on any of 2 fresh draws: exit"),
+        (1.0, (0.9, 0.9, None), 0.6, True, True, "counted as 0.00: 100~3 (not reproduced"),
+    ],
+)
+def test_a_success_is_made_on_the_given_draw_and_most_fresh_ones(
+    given: float | None,
+    fresh: tuple[float | None, ...],
+    mean: float,
+    valid: bool,
+    success: bool,
+    said: str,
+) -> None:
+    first, *others = lines_of(given, *fresh)
+    rebuilt = rebuilt_of(first, others, None, proposed=False)
+    assert rebuilt.mean == pytest.approx(mean) and rebuilt.success is success
+    submitted = GradeRecord(step=1, valid=True, score=1.0)
+    grade = grade_of_record(submitted, rebuilt, BarComparison(), 1.0)
+    assert grade.valid is valid and grade.success is success
+    reason = grade.success_reason if valid else grade.reason
+    assert said in (reason or "")
+    assert (grade.score is None) is not valid
+
+
+def test_a_program_that_knows_fresh_draws_is_marked() -> None:
+    first, *others = lines_of(0.1, 0.9, 1.0, 0.95)
+    assert rebuilt_of(first, others, None, proposed=False).is_better_on_fresh
+    first, *others = lines_of(0.1, 0.1, 2.0, 0.2)
+    assert not rebuilt_of(first, others, None, proposed=False).is_better_on_fresh, "it is spread"
 
 
 def test_the_bar_of_a_mean_is_above_the_noise_of_a_mean() -> None:
