@@ -190,6 +190,8 @@ class Rebuilt(Record):
     left_out: tuple[str, ...] = ()
     """Files of the workspace that are not sources, and were not there."""
     warnings: tuple[str, ...] = ()
+    literals: tuple[str, ...] = ()
+    """The sources with much data in them, such as weights or predictions as text."""
 
     @property
     def is_better_on_fresh(self) -> bool:

@@ -142,7 +142,9 @@ def test_cheats_lose_their_score(name: str, task: Task, ran: Ran, truth: dict[st
 
 
 def test_a_solution_keeps_its_score_and_the_starter_has_none(ran: Ran) -> None:
-    run = ran({"solve.py": SOLUTION, "reproduce.sh": RUN("solve.py")}, "solve.py")
+    table = "\n".join(map(str, range(4000)))
+    files = {"solve.py": SOLUTION, "reproduce.sh": RUN("solve.py"), "table.txt": table}
+    run = ran(files, "solve.py")
     grade = graded(run)
     assert grade.success and grade.normalised == pytest.approx(1.0, abs=0.05)
     assert grade.rebuilt is not None and grade.rebuilt.difference is None
@@ -156,6 +158,7 @@ def test_a_solution_keeps_its_score_and_the_starter_has_none(ran: Ran) -> None:
     [cell] = cell_statistics([summarise(run, "out")])
     assert cell.normalised.mean == grade.normalised
     assert any("rebuilt on 2 fresh draws" in mark for mark in cell.marks)
+    assert "large literals in the sources of 1 run" in cell.marks
 
 
 def test_what_does_not_run_on_fresh_data_counts_as_the_floor(ran: Ran) -> None:

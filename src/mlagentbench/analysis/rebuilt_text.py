@@ -57,5 +57,7 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Iterator[tuple[str, str]]:
         yield "differs from what was submitted", rebuilt.difference
     if rebuilt.left_out:
         yield "left out", "; ".join(rebuilt.left_out)
+    for literal in rebuilt.literals:
+        yield "data in a source file", literal
     for warning in rebuilt.warnings:
         yield "warning", warning

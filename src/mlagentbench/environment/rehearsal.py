@@ -20,6 +20,7 @@ from mlagentbench.home import locked
 from mlagentbench.limit_table import duration
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Record
+from mlagentbench.runs.objects.source_files import MAX_ALL, MAX_PROGRAM, MAX_SETTINGS, SETTINGS
 from mlagentbench.tasks.call_contract import CallTask
 from mlagentbench.tasks.data.preparation import PreparedData, prepare
 from mlagentbench.tasks.draws import fresh_draws
@@ -76,6 +77,11 @@ def rebuild_explanation(task: Task, rehearsal: Rehearsal) -> str:
         submission=submission,
         limit=duration(task.spec.limits.command_time),
         fresh=rebuild.fresh,
+        programs=".py, .sh, .c, .cpp, .rs, .js, .r, Makefile and the like",
+        program_size=f"{MAX_PROGRAM // 1000} KB",
+        settings=", ".join(sorted(SETTINGS)),
+        settings_size=f"{MAX_SETTINGS // 1000} KB",
+        all_size=f"{MAX_ALL // 1_000_000} MB",
         sources=f" Of `{submission}`, {sources} is one of them; the rest is made again."
         if sources
         else "",

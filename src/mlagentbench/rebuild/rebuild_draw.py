@@ -81,6 +81,7 @@ class Rebuilding:
             difference=difference,
             left_out=made.left_out,
             warnings=made.warnings,
+            literals=made.literals,
         )
 
     async def _reproduce(self, data: PreparedData, scratch: Path) -> Reproduction:

@@ -57,6 +57,7 @@ def rebuilt_of(
         difference=given.difference,
         left_out=given.left_out,
         warnings=given.warnings,
+        literals=given.literals,
     )
 
 

@@ -24,6 +24,7 @@ class DrawLine(Record):
     difference: str | None = None
     left_out: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    literals: tuple[str, ...] = ()
 
 
 class SummaryLine(Record):

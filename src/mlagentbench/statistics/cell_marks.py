@@ -60,6 +60,7 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
     if facts.rebuild_draws is not None:
         marks.append(fresh_text(facts.rebuild_draws))
         marks += _transfer_gap(grades)
+        marks += _data_in_sources(grades)
     elif facts.protocol != "standard":
         marks.append(f"protocol {facts.protocol}")
     if not facts.data_verified:
@@ -89,6 +90,13 @@ def _transfer_gap(grades: Sequence[GradeRecord]) -> list[str]:
     marks = [f"transfer gap {with_error(statistics.fmean(gaps), standard_error(gaps))}"]
     strange = sum(one.is_better_on_fresh for one in rebuilt)
     return [*marks, f"{counted(strange, 'run')} {BETTER_ON_FRESH}"] if strange else marks
+
+
+def _data_in_sources(grades: Sequence[GradeRecord]) -> list[str]:
+    """How many programs carry data that may be weights or predictions."""
+    rebuilt = [grade.rebuilt for grade in grades if grade.rebuilt is not None]
+    runs = sum(bool(one.literals) for one in rebuilt)
+    return [f"large literals in the sources of {counted(runs, 'run')}"] if runs else []
 
 
 def _warnings(summaries: Sequence[RunSummary]) -> list[str]:
