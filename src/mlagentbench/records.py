@@ -162,6 +162,14 @@ class RebuiltDraw(Record):
     cpu_seconds: float = 0.0
 
 
+class SkippedDraw(Record):
+    """A fresh draw that has no scale, and why; the next one is used instead."""
+
+    draw: str
+    data_hash: str
+    reason: str
+
+
 class Rebuilt(Record):
     """A submission that was made again: on the draw that it was submitted on, and on fresh ones."""
 
@@ -172,6 +180,8 @@ class Rebuilt(Record):
     """Whether the agent left no program that makes its submission, and the command is a guess."""
     given: RebuiltDraw
     fresh: tuple[RebuiltDraw, ...]
+    skipped: tuple[SkippedDraw, ...] = ()
+    """Fresh draws that could not be measured."""
     mean: float
     """Over the fresh draws, of the normalised scores: the score of record."""
     standard_error: float | None = None

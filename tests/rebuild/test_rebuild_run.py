@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from chains import change_record, faults
 from command_line import COMMAND
-from number_task import SOLUTION, STARTER, write_number_task
+from number_task import MAKE, SOLUTION, STARTER, write_number_task
 from typer.testing import CliRunner
 
 from mlagentbench.analysis.analyse import summarise
+from mlagentbench.analysis.rebuilt_text import rebuilt_facts
 from mlagentbench.cli import app
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import UsageError
@@ -56,7 +57,8 @@ def home(kept_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def task(tmp_path: Path) -> Task:
-    return load_folder(write_number_task(tmp_path))
+    calm = STARTER.replace("random.gauss(0, 0.02)", "0")  # measured with few runs
+    return load_folder(write_number_task(tmp_path, starter=calm))
 
 
 @pytest.fixture
@@ -221,6 +223,23 @@ def test_rebuilding_continues_after_a_kill(ran: Ran) -> None:
     lines = list(read_rebuilds(run.rebuilds))
     draws = [line.result.draw for line in lines if isinstance(line, DrawLine)]
     assert draws == ["public", "public~1", "public~2"] and isinstance(lines[-1], SummaryLine)
+
+
+def test_a_fresh_draw_without_a_scale_is_skipped_for_the_next(task: Task, ran: Ran) -> None:
+    # On public~1 the starter's rule is right and the solution's is not.
+    make = MAKE.replace("x = rng", "slope = 1 if rng.random() < 0.3 else 3\n    x = rng")
+    (task.folder / "mini.py").write_text(make.replace("3 * x", "slope * x"))
+    run = ran({"solve.py": SOLUTION, "reproduce.sh": RUN("solve.py")}, "solve.py")
+    grade = graded(run)
+    assert grade.success and grade.rebuilt is not None
+    assert [one.draw for one in grade.rebuilt.fresh] == ["public~2", "public~3"]
+    [skipped] = grade.rebuilt.skipped
+    assert skipped.draw == "public~1" and "not better than the floor" in skipped.reason
+    facts = dict(rebuilt_facts(grade.rebuilt))
+    assert facts["skipped draw public~1"] == skipped.reason
+    graded(run)
+    lines = [line for line in read_rebuilds(run.rebuilds) if not isinstance(line, SummaryLine)]
+    assert len(lines) == 4, "what was skipped is not tried again"
 
 
 def test_the_reference_agents_leave_their_program(task: Task, tmp_path: Path) -> None:

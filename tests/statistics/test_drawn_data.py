@@ -11,7 +11,9 @@ from mlagentbench.numeric.intervals import wilson_interval
 from mlagentbench.statistics.cells import cell_statistics
 from mlagentbench.statistics.comparison import compare
 from mlagentbench.statistics.leaderboard import leaderboards
+from mlagentbench.statistics.variants import variant_differences
 from mlagentbench.tasks.draws import draw_of
+from mlagentbench.tasks.task import load_task
 
 MINI: dict[str, Any] = {"tier": "mini", "draw_policy": "100..103", "generator": "9e4e"}
 
@@ -94,3 +96,40 @@ def test_the_same_name_with_other_data_is_no_pair() -> None:
     [board] = leaderboards(cell_statistics([*react, *other]))
     found = compare(row(board, "react"), row(board, "tree"), "normalised")
     assert found is not None and found.clusters == (1, 1)
+
+
+def test_variants_are_compared_draw_by_draw() -> None:
+    range_of_two = {"draw_policy": "100..101"}
+    original = drawn("react", [0.8, 0.4, 0.8, 0.4, 0.8], **range_of_two)
+    renamed = drawn("react", [0.6, 0.4, 0.6, 0.4, 0.6], **range_of_two, variant="renamed")
+    [found] = variant_differences([one.result for one in [*original, *renamed]])
+    assert (found.pairs, found.draws) == (5, 2)
+    assert found.difference == pytest.approx((-0.2 + 0.0) / 2), "each draw counts once"
+    assert found.standard_error == pytest.approx(0.1)
+    secret = {"draw_policy": "secret:aa", "draw": "secret:aa"}
+    one = run(1, graded(0.5), task="a", **MINI | secret)
+    same = run(1, graded(0.4), task="a", variant="renamed", **MINI | secret)
+    other = run(1, graded(0.4), task="a", variant="renamed", **MINI | {"draw_policy": "secret:bb"})
+    assert len(variant_differences([one.result, same.result])) == 1
+    assert variant_differences([one.result, other.result]) == [], "other data are no pair"
+
+
+def test_a_draw_that_cannot_be_measured_does_not_cost_the_reference_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = load_task("house-price").spec
+    monkeypatch.setattr(
+        "mlagentbench.statistics.reference_rows.stored_measurements",
+        lambda _task, _tier, data_hash, _tool: (
+            None if data_hash == "data of 102" else spec.measured["mini"]
+        ),
+    )
+    settings = MINI | {"task": "house-price", "agent": "react", "task_version": spec.version}
+    runs = [
+        run(epoch, graded(0.5), draw=draw, data_hash=f"data of {draw}", **settings)
+        for epoch, draw in enumerate(("100", "101"), start=1)
+    ]
+    failed = run(3, None, draw="102", data_hash="data of 102", outcome=None, **settings)
+    [board] = leaderboards(cell_statistics([*runs, failed]))
+    assert "nop and baseline without draws on which no run counts: 102" in board.marks
+    assert row(board, "baseline").cells[0].normalised.n == 2

@@ -1,9 +1,12 @@
 """Which draws `--draw` asks for, and the seeds that they have."""
 
+from datetime import UTC, date, datetime
+from pathlib import Path
+
 import pytest
 
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.request import read_settings
+from mlagentbench.launch.request import SuiteRequest, read_settings
 from mlagentbench.tasks.draws import (
     all_draws,
     disclosed_secret,
@@ -29,6 +32,7 @@ def test_a_range_gives_each_run_its_own_draw_and_begins_again() -> None:
     assert all_draws("beacon-7") == ["beacon-7"] and draw_of("beacon-7", 3) == "beacon-7"
     assert is_sample(policy) and not is_sample("5..5") and not is_sample("100")
     assert read_policy("007..9", "mini") == "7..9"
+    assert read_policy("100..100", "mini") == "100"
 
 
 @pytest.mark.parametrize(
@@ -41,6 +45,8 @@ def test_a_range_gives_each_run_its_own_draw_and_begins_again() -> None:
         ("9..1", "the smaller number first"),
         ("0..99999", "1 to 10,000 draws"),
         ("public~1", "a label of letters"),
+        ("Secret", "secret is a reserved word"),
+        ("PUBLIC", "public is a reserved word"),
     ],
 )
 def test_wrong_policies_are_refused_with_their_name(text: str, said: str) -> None:
@@ -51,9 +57,24 @@ def test_wrong_policies_are_refused_with_their_name(text: str, said: str) -> Non
 
 def test_the_full_tier_has_no_draws() -> None:
     assert read_policy("public", "full") == "public"
-    with pytest.raises(UsageError, match="the full tier has one data set"):
+    with pytest.raises(UsageError, match=r"the full tier has one data set.*; leave out -T draw"):
         read_settings({"tier": "full", "draw": "100..103"}, lambda name: f"-T {name}")
     assert read_settings({"draw": 100}, lambda name: f"-T {name}").draw == "100"
+
+
+def test_what_inspect_reads_as_something_else_than_text() -> None:
+    def read(value: object) -> str:
+        return read_settings({"draw": value}, lambda name: f"-T {name}").draw  # type: ignore[dict-item]
+
+    assert read(date(2026, 11, 17)) == "2026-11-17"
+    for value in (1.5, True, datetime(2026, 11, 17, tzinfo=UTC)):
+        with pytest.raises(UsageError, match="quote it twice, such as -T 'draw="):
+            read(value)
+
+
+def test_an_empty_draw_is_not_the_public_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--draw: is empty; expected public"):
+        SuiteRequest.read(tasks="house-price", agents="nop", out=tmp_path, draw="")
 
 
 def test_seeds_differ_between_tasks_tiers_and_draws() -> None:

@@ -53,6 +53,8 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Iterator[tuple[str, str]]:
     yield "command", command_text(rebuilt)
     cpu = duration_text(rebuilt.cpu_seconds)
     yield "time", f"{duration_text(rebuilt.seconds)}, {cpu} of CPU time"
+    for one in rebuilt.skipped:
+        yield f"skipped draw {one.draw}", one.reason
     if rebuilt.difference is not None:
         yield "differs from what was submitted", rebuilt.difference
     if rebuilt.left_out:

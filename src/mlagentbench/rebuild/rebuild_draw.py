@@ -1,11 +1,14 @@
 """Make a submission again on one draw, and grade it with the measurements of that draw."""
 
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.reproduction import Reproduction, reproduce
+from mlagentbench.environment.run_slot import require_gpus
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import scratch_directory
 from mlagentbench.grading.grade import Announce, Scored, score_submission
@@ -50,18 +53,30 @@ class Rebuilding:
     tool: str | None
     announce: Announce
 
+    async def measure(self, data: PreparedData) -> None:
+        """Measure a draw, unless that was done before."""
+        async with self._slot(data):
+            await self._measured(data)
+
     async def on(self, data: PreparedData, *, is_given: bool) -> DrawLine:
         """Rebuild on one draw. RunFailed when the infrastructure or the task fails."""
-        what = f"rebuilding on draw {data.draw}"
-        self.announce(what)
-        need = self.task.spec.resources.need(self.record.disclosure.gpus)
-        who = f"{what} of {self.run.shown_name}"
-        async with slot_for(need, who, self.announce):
-            measured = await ensure_measured(
-                self.task, data, self.task_env, self.tool, self.announce
-            )
+        self.announce(f"rebuilding on draw {data.draw}")
+        async with self._slot(data):
+            measured = await self._measured(data)
             with scratch_directory("rebuild") as scratch:
                 return await self._made_and_graded(data, measured, scratch, is_given)
+
+    @asynccontextmanager
+    async def _slot(self, data: PreparedData) -> AsyncIterator[None]:
+        """The cores, memory and GPUs of the run, in which everything is done again."""
+        facts = self.record.disclosure
+        who = f"rebuilding on draw {data.draw} of {self.run.shown_name}"
+        async with slot_for(self.task.spec.resources.need(facts.gpus), who, self.announce) as slot:
+            require_gpus(slot, self.task.gpus_asked(facts.gpus))
+            yield
+
+    async def _measured(self, data: PreparedData) -> Measured:
+        return await ensure_measured(self.task, data, self.task_env, self.tool, self.announce)
 
     async def _made_and_graded(
         self, data: PreparedData, measured: Measured, scratch: Path, is_given: bool

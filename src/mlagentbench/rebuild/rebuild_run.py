@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.errors import RunFailed, UnusableDraw, UsageError
 from mlagentbench.grading.grade import (
     Announce,
     append_grade,
@@ -24,18 +24,38 @@ from mlagentbench.grading.grade import (
 )
 from mlagentbench.grading.success import compare_with_bar
 from mlagentbench.program_services.services import tool_model_name
-from mlagentbench.rebuild.fresh_data import FRESH_DRAWS, fresh_data
+from mlagentbench.rebuild.fresh_data import (
+    FRESH_DRAWS,
+    fresh_data,
+    fresh_numbers,
+    require_fresh_data,
+)
 from mlagentbench.rebuild.proposed_command import proposed_command
 from mlagentbench.rebuild.rebuild_draw import Rebuilding, elapsed
 from mlagentbench.rebuild.score_of_record import grade_of_record, rebuilt_of
-from mlagentbench.records import REBUILD, Disclosure, GradeRecord, Rebuilt, Record, RunRecord
+from mlagentbench.records import (
+    REBUILD,
+    Disclosure,
+    GradeRecord,
+    Rebuilt,
+    Record,
+    RunRecord,
+    SkippedDraw,
+)
 from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.hash_chain import append_line, require_chain
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.lease import RunHeld
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import entry_at
-from mlagentbench.runs.rebuilds import DrawLine, SummaryLine, newest_rebuilt, read_rebuilds
+from mlagentbench.runs.rebuilds import (
+    DrawLine,
+    RebuildLine,
+    SkippedLine,
+    SummaryLine,
+    newest_rebuilt,
+    read_rebuilds,
+)
 from mlagentbench.runs.results import final_grade, find_run, read_record
 from mlagentbench.sandbox.sandbox_registry import tasks_sandbox
 from mlagentbench.tasks.data.preparation import PreparedData
@@ -60,8 +80,10 @@ async def grade_step(run: HeldRun, step: int | None, announce: Announce) -> Grad
     if facts.protocol != REBUILD or step not in (None, last):
         return await grade_run(run, step, announce)
     started = time.monotonic()
-    submitted = await score_run(run, step, announce)
     rebuilding = _rebuilding(run, None, announce)
+    # The submitted file is compared with the measurements, so they come first.
+    await rebuilding.measure(data_of(run, rebuilding.record, rebuilding.task))
+    submitted = await score_run(run, step, announce)
     rebuilt = await _rebuild(rebuilding, facts.rebuild_draws or FRESH_DRAWS, submitted)
     measured = stored_measurements(
         rebuilding.task, facts.tier, rebuilt.given.data_hash, rebuilding.tool
@@ -121,15 +143,51 @@ async def _rebuild(rebuilding: Rebuilding, draws: int, submitted: GradeRecord | 
     """Rebuild on the draws that are not known yet, and summarise them all."""
     run, record, task = rebuilding.run, rebuilding.record, rebuilding.task
     data = data_of(run, record, task)
-    all_fresh = await fresh_data(task, data, draws, _envs(record))
-    for one in all_fresh:
-        note_user(one, run.path)
+    require_fresh_data(task, data.tier, data.draw, draws, data)
     given = await _known_or_new(rebuilding, data, is_given=True)
-    fresh = [await _known_or_new(rebuilding, data, is_given=False) for data in all_fresh]
-    rebuilt = rebuilt_of(given, fresh, submitted, proposed=rebuilding.proposed)
+    fresh, skipped = await _on_fresh_draws(rebuilding, data, draws)
+    rebuilt = rebuilt_of(given, fresh, submitted, proposed=rebuilding.proposed, skipped=skipped)
     if newest_rebuilt(run.rebuilds) != rebuilt:
         _append(run, SummaryLine(rebuilt=rebuilt))
     return rebuilt
+
+
+async def _on_fresh_draws(
+    rebuilding: Rebuilding, given: PreparedData, count: int
+) -> tuple[list[DrawLine], list[SkippedDraw]]:
+    """The first fresh draws that can be measured, and those that were skipped for that."""
+    run, task = rebuilding.run, rebuilding.task
+    fresh: list[DrawLine] = []
+    skipped: list[SkippedDraw] = []
+    for draw in fresh_numbers(given, count):
+        data = await fresh_data(task, given, draw, _envs(rebuilding.record))
+        note_user(data, run.path)
+        known = _known_skipped(rebuilding, data)
+        if known is None:
+            try:
+                fresh.append(await _known_or_new(rebuilding, data, is_given=False))
+            except UnusableDraw as unusable:
+                known = SkippedDraw(draw=data.draw, data_hash=data.hash, reason=unusable.detail)
+                rebuilding.announce(f"draw {draw} is skipped: {unusable.detail}")
+                _append(run, SkippedLine(skipped=known))
+        if known is not None:
+            skipped.append(known)
+        if len(fresh) == count:
+            return fresh, skipped
+    tried = len(fresh) + len(skipped)
+    raise RunFailed(
+        "task",
+        f"{task.id}: only {len(fresh)} of {tried} fresh draws of {given.draw} can be measured, "
+        f"and {count} are needed; the last reason: {skipped[-1].reason}",
+    )
+
+
+def _known_skipped(rebuilding: Rebuilding, data: PreparedData) -> SkippedDraw | None:
+    """The line of a draw that was skipped before."""
+    lines = read_rebuilds(rebuilding.run.rebuilds)
+    found = (line.skipped for line in lines if isinstance(line, SkippedLine))
+    key = (data.draw, data.hash)
+    return next((one for one in found if (one.draw, one.data_hash) == key), None)
 
 
 async def _known_or_new(rebuilding: Rebuilding, data: PreparedData, *, is_given: bool) -> DrawLine:
@@ -147,7 +205,7 @@ def _key(line: DrawLine) -> tuple[int, str | None, str, str]:
     return line.step, line.command, line.result.draw, line.result.data_hash
 
 
-def _append(run: HeldRun, line: DrawLine | SummaryLine) -> None:
+def _append(run: HeldRun, line: RebuildLine) -> None:
     append_line(run.rebuilds, line.model_dump_json().encode(), run.journal, run.lease)
 
 

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from mlagentbench.grading.success import SUCCESS_AT, TOLERANCE
 from mlagentbench.numeric.intervals import standard_error, t_quantile
 from mlagentbench.numeric.number_format import fixed
-from mlagentbench.records import BarComparison, GradeRecord, Rebuilt, RebuiltDraw
+from mlagentbench.records import BarComparison, GradeRecord, Rebuilt, RebuiltDraw, SkippedDraw
 from mlagentbench.runs.rebuilds import DrawLine
 
 NOT_REPRODUCED = "not reproduced"
@@ -31,7 +31,12 @@ FALSE_ALARM = 1 / 300
 
 
 def rebuilt_of(
-    given: DrawLine, fresh: Sequence[DrawLine], submitted: GradeRecord | None, *, proposed: bool
+    given: DrawLine,
+    fresh: Sequence[DrawLine],
+    submitted: GradeRecord | None,
+    *,
+    proposed: bool,
+    skipped: Sequence[SkippedDraw] = (),
 ) -> Rebuilt:
     """The summary of all draws, at least one of them fresh."""
     draws = tuple(line.result for line in fresh)
@@ -45,6 +50,7 @@ def rebuilt_of(
         proposed=proposed,
         given=given.result,
         fresh=draws,
+        skipped=tuple(skipped),
         mean=mean,
         standard_error=standard_error(worth),
         bar=bar,

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from mlagentbench.records import Rebuilt, RebuiltDraw, Record
+from mlagentbench.records import Rebuilt, RebuiltDraw, Record, SkippedDraw
 from mlagentbench.runs.hash_chain import payloads
 
 
@@ -27,6 +27,13 @@ class DrawLine(Record):
     literals: tuple[str, ...] = ()
 
 
+class SkippedLine(Record):
+    """A fresh draw that cannot be measured."""
+
+    kind: Literal["skipped"] = "skipped"
+    skipped: SkippedDraw
+
+
 class SummaryLine(Record):
     """All draws of one step and command."""
 
@@ -34,12 +41,11 @@ class SummaryLine(Record):
     rebuilt: Rebuilt
 
 
-_LINE: TypeAdapter[DrawLine | SummaryLine] = TypeAdapter(
-    Annotated[DrawLine | SummaryLine, Field(discriminator="kind")]
-)
+RebuildLine = DrawLine | SkippedLine | SummaryLine
+_LINE: TypeAdapter[RebuildLine] = TypeAdapter(Annotated[RebuildLine, Field(discriminator="kind")])
 
 
-def read_rebuilds(path: Path) -> Iterator[DrawLine | SummaryLine]:
+def read_rebuilds(path: Path) -> Iterator[RebuildLine]:
     """The lines of a rebuilds.jsonl; damaged ones are left out."""
     for payload in payloads(path):
         try:

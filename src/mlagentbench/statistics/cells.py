@@ -306,7 +306,7 @@ def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
     missing = [one for one, cause in causes if cause.verdict == "missing"]
     reasons = Counter(cause.reason for _, cause in causes if cause.verdict == "missing")
     counted = _Counted([one for one, cause in causes if cause.verdict == "counts"], missing)
-    draws, sampled = draws_of(summaries), has_draws(facts)
+    draws, sampled = draws_of(summaries, counted.runs), has_draws(facts)
     success = counted.rate(_success)
     total_tokens, total_cost = counted.total(_tokens), counted.total(_cost)
     graded_often = _Counted([run for run in counted.runs if _has_graded_steps(run)])

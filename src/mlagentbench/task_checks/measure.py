@@ -11,7 +11,7 @@ from mlagentbench.grading.grade import Scored, outputs_of
 from mlagentbench.grading.measurements import MeasuredTask, measurements_from
 from mlagentbench.models.model_choice import tool_role
 from mlagentbench.numeric.number_format import counted, duration_text
-from mlagentbench.records import Profile, Tier
+from mlagentbench.records import Profile, Record, Tier
 from mlagentbench.sandbox.sandbox_registry import default_envs
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.kept_trials import KeptTrial, KeptTrials, files_hash
@@ -40,6 +40,20 @@ DRAW_STARTER_RUNS = 3
 DRAW_REFERENCE_RUNS = 1
 
 Announce = Callable[[str], None]
+
+
+class TrialCounts(Record):
+    """How often starter and solution are run."""
+
+    starter: int
+    reference: int
+
+
+def runs_on(tier: Tier, draw: str) -> TrialCounts:
+    """The runs on a draw, unless other numbers are asked for."""
+    if is_public(draw):
+        return TrialCounts(starter=STARTER_RUNS[tier], reference=REFERENCE_RUNS)
+    return TrialCounts(starter=DRAW_STARTER_RUNS, reference=DRAW_REFERENCE_RUNS)
 
 
 def measure_tasks(
@@ -73,13 +87,13 @@ def measure_tasks(
             data, python_env = ensure_ready(
                 task, tier, one, call=call_task, envs=default_envs(), progress=progress
             )
-            public = is_public(one)
+            default = runs_on(tier, one)
             work = measure(
                 task,
                 data,
                 python_env,
-                runs or (STARTER_RUNS[tier] if public else DRAW_STARTER_RUNS),
-                reference_runs or (REFERENCE_RUNS if public else DRAW_REFERENCE_RUNS),
+                runs or default.starter,
+                reference_runs or default.reference,
                 progress.say,
                 tool,
                 again=again,
@@ -139,6 +153,7 @@ async def measure(
         trials.tool,
         data.bytes,
         None if is_public(data.draw) else shipped_measurements(task, data.tier, trials.tool),
+        data.draw,
     )
 
 

@@ -13,6 +13,7 @@ DRAW~1, DRAW~2, ... are the fresh draws of a draw: what is submitted on it is re
 import hashlib
 import re
 from collections.abc import Sequence
+from datetime import date
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
@@ -29,6 +30,7 @@ FRESH_MARK = "~"
 MOST_DRAWS = 10_000
 """The most draws of one range."""
 
+_WORDS = (PUBLIC, SECRET)
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=-]{0,127}")
 _RANGE = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
 
@@ -40,6 +42,8 @@ def _policy(text: str) -> str:
                 "expected public, secret, a range such as 100..107, or a label of letters, digits "
                 "and . _ + = -"
             )
+        if text not in _WORDS and text.lower() in _WORDS:
+            raise ValueError(f"{text.lower()} is a reserved word; write it in lower case")
         return text
     match = _RANGE.fullmatch(text)
     if match is None:
@@ -47,12 +51,18 @@ def _policy(text: str) -> str:
     first, last = int(match[1]), int(match[2])
     if not first <= last < first + MOST_DRAWS:
         raise ValueError(f"expected a range of 1 to {MOST_DRAWS:,} draws, the smaller number first")
-    return f"{first}..{last}"
+    return str(first) if first == last else f"{first}..{last}"
 
 
 def _as_text(value: object) -> object:
-    """A number that Inspect's command line has read as one is a label too."""
-    return str(value) if type(value) is int else value
+    """The text of a label that Inspect's command line has read as a number or date."""
+    if type(value) is date:
+        return value.isoformat()
+    if isinstance(value, float | bool | date):
+        raise ValueError(
+            f"was read as {value!r}, not as text; quote it twice, such as -T 'draw=\"1.50\"'"
+        )
+    return str(value) if isinstance(value, int) else value
 
 
 DrawPolicy = Annotated[str, BeforeValidator(_as_text), AfterValidator(_policy)]
@@ -68,7 +78,7 @@ def read_policy(text: str, tier: Tier, option: str = "--draw") -> str:
     if tier == "full" and policy != PUBLIC:
         raise UsageError(
             f"{option} {text}: is for generated data; the full tier has one data set, with its "
-            "official split"
+            f"official split; leave out {option}"
         )
     return policy
 

@@ -137,6 +137,21 @@ class Task:
             )
         return Task(self.folder, self.spec.on_profile(profile), profile)
 
+    def gpus_asked(self, count: int | None) -> GpusAsked | None:
+        """The GPUs that a run must not go without: so many, or else those of the profile.
+
+        A UsageError if these are fewer than the profile has.
+        """
+        of_profile = self.gpus_of_profile()
+        if count is None:
+            return of_profile
+        if of_profile is not None and count < of_profile.count:
+            raise UsageError(
+                f"--gpus {count} with --profile gpu: {self.id} has {of_profile.count} on this "
+                "profile; leave out --gpus, or use --profile cpu"
+            )
+        return GpusAsked(count=count, option=f"--gpus {count}", instead="ask for fewer")
+
     def gpus_of_profile(self) -> GpusAsked | None:
         """The GPUs without which the profile is not what it says."""
         if self.profile != "gpu":

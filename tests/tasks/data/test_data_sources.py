@@ -190,6 +190,22 @@ def test_an_unpacked_archive_does_instead_of_it(
     assert data.unverified == ("photos/train", "photos/names.txt", "config.json")
 
 
+def test_files_of_file_managers_are_not_counted_and_others_are_named(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    unpacked(own)
+    (own / "photos/train/.DS_Store").write_bytes(b"x")
+    (own / "photos/train/.thumbnails").mkdir()
+    (own / "photos/train/.thumbnails/1.png").write_bytes(b"x")
+    task = write_task(sources=ARCHIVE_SOURCE, prepare_py=COPY_ALL)
+    data = make(task, this_env, own)
+    assert [path.name for path in (data.public / "photos/train").iterdir()] == ["deep"]
+    for name in ("a.png", "b.png", "notes.txt"):
+        (own / "photos/train" / name).write_bytes(b"x")
+    with pytest.raises(UsageError, match=r"4 files, expected 1; one too many may be notes\.txt"):
+        make(task, this_env, own)
+
+
 def test_the_top_folder_of_an_archive_can_be_named_itself(
     write_task: WriteTask, this_env: PythonEnv, own: Path
 ) -> None:

@@ -8,7 +8,14 @@ import pytest
 from small_tasks import WriteTask, plain_call
 
 from mlagentbench.cli.runs.gc import free_space, print_freed
-from mlagentbench.tasks.data.preparation import PreparedData, find_prepared, prepare
+from mlagentbench.errors import UsageError
+from mlagentbench.tasks.data.preparation import (
+    PreparedData,
+    find_prepared,
+    prepare,
+    prepared_with_hash,
+    require_prepared,
+)
 from mlagentbench.tasks.data.unused_draws import UNUSED_AFTER, note_user, unused_draws
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -84,3 +91,26 @@ def test_what_was_asked_for_today_stays(
     asyncio.run(prepare(task, "mini", call=plain_call, python_env=this_env, draw="100"))
     assert {data.draw for data in unused_draws({drawn["101"].hash})}.isdisjoint({"100", "101"})
     assert find_prepared(task, "mini", "100") == drawn["100"]
+
+
+def test_preparing_again_keeps_which_runs_have_the_data(
+    task: Task, this_env: PythonEnv, drawn: dict[str, PreparedData], tmp_path: Path
+) -> None:
+    note_user(drawn["100"], new_run(tmp_path / "mine"))
+    again = asyncio.run(
+        prepare(task, "mini", call=plain_call, python_env=this_env, draw="100", again=True)
+    )
+    assert again.created != drawn["100"].created
+    age(again)
+    assert "100" not in {data.draw for data in unused_draws(set())}
+
+
+def test_a_secret_draw_of_another_home_cannot_be_made_again(task: Task) -> None:
+    with pytest.raises(UsageError) as raised:
+        prepared_with_hash(task, "mini", "0" * 64, "secret:abc~1")
+    said = "draw secret:abc~1 exists only in the user data directory that drew it: set MLAGENTB"
+    assert said in str(raised.value)
+    with pytest.raises(UsageError, match=r"only in the user .* --draw secret$"):
+        require_prepared(task, "mini", "secret")
+    with pytest.raises(UsageError, match=r"tasks prepare \S+ --tier mini --draw 100$"):
+        prepared_with_hash(task, "mini", "0" * 64, "100~1")

@@ -15,12 +15,12 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from shutil import disk_usage, rmtree
+from shutil import copytree, disk_usage, rmtree
 
 from pydantic import ValidationError
 
@@ -53,6 +53,8 @@ from mlagentbench.tasks.task import Task
 GENERATOR = "a generator"
 """The origin of generated data."""
 PARTS = ("public", "private")
+USERS = "users"
+"""Where unused_draws.py notes which runs have the data."""
 RESPLIT = "prepare.resplit"
 """Other splits, of tasks with real data: no label that the agent was given is asked for there."""
 _FACTS = "data.json"
@@ -115,7 +117,28 @@ def find_prepared(task: Task, tier: Tier, draw: str = PUBLIC) -> PreparedData | 
     if tier == "full" and is_fresh(draw):
         given = find_prepared(task, tier, given_draw(draw))
         found = [data for data in found if given is not None and data.sources == given.sources]
+    return _chosen_last(found)
+
+
+def find_split(task: Task, given: PreparedData, draw: str) -> PreparedData | None:
+    """Another split of the files of these data.
+
+    An archive and its unpacked folder are other files, and give the same data: a split of either
+    will do.
+    """
+    sources = {one.sources for one in _with_hash(task, given.tier, given.hash)}
+    splits = _all_prepared(task, given.tier, draw)
+    return _chosen_last(split for split in splits if split.sources in sources)
+
+
+def _chosen_last(found: Iterable[PreparedData]) -> PreparedData | None:
     return max(found, key=lambda data: data.current_since, default=None)
+
+
+def _with_hash(task: Task, tier: Tier, data_hash: str) -> list[PreparedData]:
+    """The directories with these data; several if they were made from other files."""
+    place = data_dir(task.id, task.spec.version, tier)
+    return [data for data in prepared_in(place) if data.hash == data_hash]
 
 
 def _all_prepared(task: Task, tier: Tier, draw: str) -> list[PreparedData]:
@@ -146,13 +169,26 @@ def require_prepared(task: Task, tier: Tier, draw: str = PUBLIC) -> PreparedData
     data = find_prepared(task, tier, draw)
     if data is None:
         command = _command(task, tier, draw)
-        raise UsageError(f"{task.id}: the {tier} tier is not prepared; run: {command}")
+        raise UsageError(
+            f"{task.id}: the {tier} tier is not prepared{_only_at_home(draw)}; run: {command}"
+        )
     return data
+
+
+def _only_at_home(draw: str) -> str:
+    """What to know of a secret draw before another one is drawn in its place."""
+    if not is_secret(draw):
+        return ""
+    return (
+        f", and the draw {draw} exists only in the user data directory that drew it: set "
+        "MLAGENTBENCH_HOME to that one, or use a label as draw, which is the same everywhere; for "
+        "a new secret draw"
+    )
 
 
 def _command(task: Task, tier: Tier, draw: str) -> str:
     """The command that prepares a draw."""
-    chosen = "" if draw == PUBLIC else f" --draw {policy_of(draw)}"
+    chosen = "" if draw == PUBLIC else f" --draw {policy_of(given_draw(draw))}"
     if tier == "full" and is_fresh(draw):
         chosen = f" --splits {draw.rpartition(FRESH_MARK)[2]}"
     return f"mlagentbench tasks prepare {task.address} --tier {tier}{chosen}"
@@ -241,7 +277,7 @@ async def prepare(
                 os.utime(found.directory)  # unused_draws.py looks when it was last asked for
                 return found
             for leftover in place.glob(f"{_STAGING}*"):
-                rmtree(leftover)
+                rmtree(leftover, ignore_errors=True)
             _require_space(task, tier, place)
             staging = place / f"{_STAGING}{secrets.token_hex(8)}"
             try:
@@ -429,6 +465,9 @@ def _publish(final: Path, data: PreparedData) -> None:
     """Move finished data to their place atomically; data that are there are replaced by them."""
     _write_facts(data, final)
     if data.directory.exists():
+        users = data.directory / USERS
+        if users.is_dir():  # runs on the same data still have them
+            copytree(users, final / USERS)
         exchange(final, data.directory)
     else:
         final.rename(data.directory)
@@ -509,10 +548,10 @@ def prepared_with_hash(
     task: Task, tier: Tier, data_hash: str, draw: str | None = None
 ) -> PreparedData:
     """The data that an earlier run used; a UsageError when they do not exist here."""
-    for data in prepared_in(data_dir(task.id, task.spec.version, tier)):
-        if data.hash == data_hash:
-            return data
-    raise UsageError(
-        f"{task.id}: the {tier} data of that run (hash {data_hash[:12]}) are not here; "
-        f"run: {_command(task, tier, draw or PUBLIC)}"
-    )
+    data = _chosen_last(_with_hash(task, tier, data_hash))
+    if data is None:
+        raise UsageError(
+            f"{task.id}: the {tier} data of that run (hash {data_hash[:12]}) are not here"
+            f"{_only_at_home(draw or PUBLIC)}; run: {_command(task, tier, draw or PUBLIC)}"
+        )
+    return data
