@@ -145,6 +145,8 @@ class RebuiltDraw(Record):
 
     draw: str
     data_hash: str
+    seed: str | None = None
+    """The seed of a fresh draw that is generated, which was secret until now."""
     score: float | None = None
     normalised: float | None = None
     standard_error: float | None = None
@@ -320,6 +322,8 @@ class Disclosure(Record):
     protocol: str = "standard"
     rebuild_draws: int | None = None
     """The fresh draws that the submission is rebuilt on; None unless the protocol is rebuild."""
+    fresh_key: str | None = None
+    """The hash of the key that fresh draws follow from, fixed before the run began."""
     interactive: bool = False
     """Whether the agent could ask a person for help."""
     primary: Pair | None = None

@@ -22,6 +22,7 @@ from mlagentbench.analysis.rebuilt_text import rebuilt_facts
 from mlagentbench.cli import app
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import UsageError
+from mlagentbench.fs import create_exclusively
 from mlagentbench.grading.grade import grade_run
 from mlagentbench.grading.regrade import score_runs
 from mlagentbench.launch.request import SuiteRequest
@@ -30,10 +31,12 @@ from mlagentbench.rebuild.rebuild_run import grade_step, rebuild_runs
 from mlagentbench.rebuild.score_of_record import grade_of_record, mean_bar, rebuilt_of
 from mlagentbench.records import REBUILD, Action, BarComparison, GradeRecord, Outcome, RebuiltDraw
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.fresh_key import fresh_key
 from mlagentbench.runs.rebuilds import DrawLine, SummaryLine, newest_rebuilt, read_rebuilds
 from mlagentbench.runs.results import find_run, read_grades, read_record, read_run
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.statistics.cells import cell_statistics
+from mlagentbench.tasks.draws import FreshKey, draw_seed, fresh_draws
 from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.task import Task, load_folder
 from mlagentbench.terminal import Terminal
@@ -41,6 +44,9 @@ from mlagentbench.terminal import Terminal
 pytestmark = pytest.mark.slow
 
 DRAWS = 2
+KEY = FreshKey(value="6" * 32)
+"""The same in all tests, so that fresh draws are measured once."""
+FRESH = fresh_draws("public", 9, key=KEY)
 RUN = "python {}\n".format
 CACHED = STARTER.replace(
     "slope = 1 + random.gauss(0, 0.02)",
@@ -75,6 +81,7 @@ def ran(tmp_path: Path, task: Task) -> Ran:
 
     def run(files: Mapping[str, str], script: str = "", protocol: str = REBUILD) -> RunDirectory:
         ensure_ready(task, "mini", call=call_task)
+        create_exclusively(tmp_path / "out" / "fresh-draws.key", KEY.value.encode())
         directory = asyncio.run(_acted(task, tmp_path / "out", files, script))
         record = read_record(directory)
         changed = {"protocol": protocol, "rebuild_draws": DRAWS if protocol == REBUILD else None}
@@ -143,14 +150,18 @@ def test_cheats_lose_their_score(name: str, task: Task, ran: Ran, truth: dict[st
         assert "100 of 100 rows differ" in (rebuilt.difference or "")
 
 
-def test_a_solution_keeps_its_score_and_the_starter_has_none(ran: Ran) -> None:
+def test_a_solution_keeps_its_score_and_the_starter_has_none(task: Task, ran: Ran) -> None:
     table = "\n".join(map(str, range(4000)))
     files = {"solve.py": SOLUTION, "reproduce.sh": RUN("solve.py"), "table.txt": table}
     run = ran(files, "solve.py")
     grade = graded(run)
     assert grade.success and grade.normalised == pytest.approx(1.0, abs=0.05)
     assert grade.rebuilt is not None and grade.rebuilt.difference is None
-    assert [one.draw for one in grade.rebuilt.fresh] == ["public~1", "public~2"]
+    assert [one.draw for one in grade.rebuilt.fresh] == FRESH[:2]
+    seeds = [one.seed for one in (grade.rebuilt.given, *grade.rebuilt.fresh)]
+    assert seeds[0] is None and seeds[1:] == [
+        f"{draw_seed(load_folder(task.folder), 'mini', one, key=KEY):032x}" for one in FRESH[:2]
+    ]
     assert len({one.data_hash for one in (grade.rebuilt.given, *grade.rebuilt.fresh)}) == 3
     assert len({one.floor for one in grade.rebuilt.fresh}) == 2, "each draw has its own floor"
     before = run.rebuilds.read_bytes()
@@ -185,7 +196,7 @@ def test_a_run_that_left_no_program_is_rebuilt_by_what_its_journal_suggests(
     result = CliRunner().invoke(app, ["runs", "rebuild", str(run.path), "--draws", "1"])
     assert result.exit_code == 0, result.output
     assert "python solve.py (proposed: the agent did not leave it)" in result.output
-    assert "public~1" in result.output and "transfer gap:" in result.output
+    assert FRESH[0] in result.output and "transfer gap:" in result.output
     assert "late.py, line 1: a loop ends by the clock" in result.output
     rebuilt = read_run(run).rebuilt
     assert rebuilt is not None and rebuilt.proposed and rebuilt.success
@@ -222,21 +233,21 @@ def test_rebuilding_continues_after_a_kill(ran: Ran) -> None:
     assert run.rebuilds.read_bytes().startswith(before) and faults(run) == []
     lines = list(read_rebuilds(run.rebuilds))
     draws = [line.result.draw for line in lines if isinstance(line, DrawLine)]
-    assert draws == ["public", "public~1", "public~2"] and isinstance(lines[-1], SummaryLine)
+    assert draws == ["public", *FRESH[:2]] and isinstance(lines[-1], SummaryLine)
 
 
 def test_a_fresh_draw_without_a_scale_is_skipped_for_the_next(task: Task, ran: Ran) -> None:
-    # On public~1 the starter's rule is right and the solution's is not.
+    # On some draws the starter's rule is right and the solution's is not.
     make = MAKE.replace("x = rng", "slope = 1 if rng.random() < 0.3 else 3\n    x = rng")
     (task.folder / "mini.py").write_text(make.replace("3 * x", "slope * x"))
     run = ran({"solve.py": SOLUTION, "reproduce.sh": RUN("solve.py")}, "solve.py")
     grade = graded(run)
     assert grade.success and grade.rebuilt is not None
-    assert [one.draw for one in grade.rebuilt.fresh] == ["public~2", "public~3"]
     [skipped] = grade.rebuilt.skipped
-    assert skipped.draw == "public~1" and "not better than the floor" in skipped.reason
+    tried = [skipped.draw, *(one.draw for one in grade.rebuilt.fresh)]
+    assert sorted(tried) == FRESH[:3] and "not better than the floor" in skipped.reason
     facts = dict(rebuilt_facts(grade.rebuilt))
-    assert facts["skipped draw public~1"] == skipped.reason
+    assert facts[f"skipped draw {skipped.draw}"] == skipped.reason
     graded(run)
     lines = [line for line in read_rebuilds(run.rebuilds) if not isinstance(line, SummaryLine)]
     assert len(lines) == 4, "what was skipped is not tried again"
@@ -258,17 +269,21 @@ def test_the_reference_agents_leave_their_program(task: Task, tmp_path: Path) ->
     assert nop is not None and nop.reason is not None and not nop.valid
     assert "reproduce.sh not found" in nop.reason
     run = find_run(tmp_path / "suite" / outcome.results[0].path)
-    assert read_record(run).disclosure.rebuild_draws == 1
+    facts = read_record(run).disclosure
+    assert facts.rebuild_draws == 1 and facts.fresh_key == fresh_key(tmp_path / "suite").hash
+    key = (tmp_path / "suite" / "fresh-draws.key").read_text()
+    for file in (tmp_path / "suite" / "runs").rglob("*"):
+        assert not file.is_file() or key.strip().encode() not in file.read_bytes()
 
 
-def test_splits_of_full_data_are_required_before_a_run(tmp_path: Path, task: Task) -> None:
+def test_splits_of_full_data_are_required_before_a_run(tmp_path: Path) -> None:
     options: dict[str, Any] = {
-        "tasks": str(task.folder),
+        "tasks": "house-price",
         "agents": "oracle",
         "out": tmp_path / "out",
     }
     request = SuiteRequest.read(**options, tier="full", protocol="rebuild")
-    with pytest.raises(UsageError, match=r"tasks prepare .*numbers --tier full --splits 3"):
+    with pytest.raises(UsageError, match=r"tasks prepare house-price --tier full --splits 3"):
         check_requirements(request, Terminal(file=StringIO()))
     with pytest.raises(UsageError, match=r"--rebuild-draws 2: .* needs --protocol rebuild"):
         SuiteRequest.read(**options, rebuild_draws=2)

@@ -26,6 +26,7 @@ from mlagentbench.runs.rebuilds import DrawLine
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.draw_measurements import ensure_measured
 from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.draws import FreshKey, draw_seed, is_fresh
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import Measured, Metric
 from mlagentbench.tasks.task import Task
@@ -51,6 +52,8 @@ class Rebuilding:
     proposed: bool
     """Whether the command is not the one that the agent was asked to leave."""
     tool: str | None
+    key: FreshKey | None
+    """What the seeds of fresh draws follow from; None for splits of real data."""
     announce: Announce
 
     async def measure(self, data: PreparedData) -> None:
@@ -92,12 +95,20 @@ class Rebuilding:
         return DrawLine(
             step=self.step,
             command=self.command,
-            result=rebuilt_draw(self.task.spec.metric, data, measured, scored, made),
+            result=rebuilt_draw(self.task.spec.metric, data, measured, scored, made).model_copy(
+                update={"seed": self._seed(data)}
+            ),
             difference=difference,
             left_out=made.left_out,
             warnings=made.warnings,
             literals=made.literals,
         )
+
+    def _seed(self, data: PreparedData) -> str | None:
+        """The seed of a fresh draw, which is revealed now."""
+        if self.key is None or not is_fresh(data.draw):
+            return None
+        return f"{draw_seed(self.task, data.tier, data.draw, key=self.key):032x}"
 
     async def _reproduce(self, data: PreparedData, scratch: Path) -> Reproduction:
         scratch.mkdir(mode=0o755)

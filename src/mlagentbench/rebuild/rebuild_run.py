@@ -43,6 +43,7 @@ from mlagentbench.records import (
     SkippedDraw,
 )
 from mlagentbench.runs.directory import HeldRun, RunDirectory
+from mlagentbench.runs.fresh_key import fresh_key
 from mlagentbench.runs.hash_chain import append_line, require_chain
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.lease import RunHeld
@@ -60,6 +61,7 @@ from mlagentbench.runs.results import final_grade, find_run, read_record
 from mlagentbench.sandbox.sandbox_registry import tasks_sandbox
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.data.unused_draws import note_user
+from mlagentbench.tasks.draws import is_keyed
 from mlagentbench.tasks.python_env.env import (
     PythonEnv,
     PythonEnvs,
@@ -159,8 +161,8 @@ async def _on_fresh_draws(
     run, task = rebuilding.run, rebuilding.task
     fresh: list[DrawLine] = []
     skipped: list[SkippedDraw] = []
-    for draw in fresh_numbers(given, count):
-        data = await fresh_data(task, given, draw, _envs(rebuilding.record))
+    for draw in fresh_numbers(given, count, rebuilding.key):
+        data = await fresh_data(task, given, draw, _envs(rebuilding.record), rebuilding.key)
         note_user(data, run.path)
         known = _known_skipped(rebuilding, data)
         if known is None:
@@ -234,6 +236,7 @@ def _rebuilding(run: HeldRun, command: str | None, announce: Announce) -> Rebuil
         command=chosen,
         proposed=chosen != task.spec.rebuild.command,
         tool=tool_model_name(task, facts.roles, facts.model),
+        key=fresh_key(run.out, facts.fresh_key) if is_keyed(task, facts.tier) else None,
         announce=announce,
     )
 

@@ -181,7 +181,9 @@ def test_half_of_fathomnets_test_dives_are_tested_again(tmp_path: Path) -> None:
         ]
         for one in (official, other)
     ]
-    require_half(tuple(parts[0]), tuple(parts[1]), spare=len(parts[0][1]) // 4)
+    require_half(
+        (parts[0][0], parts[0][1]), (parts[1][0], parts[1][1]), spare=len(parts[0][1]) // 4
+    )
     boxes = [pd.read_csv(one.public / "train_boxes.csv") for one in (official, other)]
     rows = pd.read_csv(other.public / "train.csv")
     assert len(boxes[1]) > len(boxes[0]) and set(boxes[1]["id"]) <= set(rows["id"])

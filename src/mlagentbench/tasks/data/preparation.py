@@ -39,11 +39,13 @@ from mlagentbench.tasks.draws import (
     FRESH_MARK,
     PUBLIC,
     SECRET,
+    FreshKey,
     disclosed_secret,
     draw_seed,
     fresh_draws,
     given_draw,
     is_fresh,
+    is_keyed,
     is_secret,
     policy_of,
 )
@@ -189,7 +191,7 @@ def _only_at_home(draw: str) -> str:
 def _command(task: Task, tier: Tier, draw: str) -> str:
     """The command that prepares a draw."""
     chosen = "" if draw == PUBLIC else f" --draw {policy_of(given_draw(draw))}"
-    if tier == "full" and is_fresh(draw):
+    if is_fresh(draw) and not is_keyed(task, tier):
         chosen = f" --splits {draw.rpartition(FRESH_MARK)[2]}"
     return f"mlagentbench tasks prepare {task.address} --tier {tier}{chosen}"
 
@@ -208,6 +210,8 @@ class Wanted(Record):
     from_dir: Path | None = None
     accept_unverified: bool = False
     again: bool = False
+    key: FreshKey | None = None
+    """What the seed of a fresh draw follows from."""
 
     def is_met_by(self, data: PreparedData) -> bool:
         """Whether these data need not be prepared again, if they are the right ones."""
@@ -240,12 +244,14 @@ async def prepare(
     draw: str = PUBLIC,
     splits: int = 0,
     again: bool = False,
+    key: FreshKey | None = None,
     progress: Progress | None = None,
 ) -> PreparedData:
     """The task's data, prepared unless they exist; and so many other `splits` of the same files.
 
     With `from_dir`, data exist if they were prepared from the same files; without, if there are
     any. `again` prepares them in any case, and replaces those of the same files when complete.
+    Fresh draws of generated data need their `key`.
 
     Raises UsageError when the sources are unavailable or wrong, or the disk is full, and
     RunFailed("task") when the task's code fails. Incomplete data are removed.
@@ -257,8 +263,9 @@ async def prepare(
         from_dir=from_dir,
         accept_unverified=accept_unverified,
         again=again,
+        key=key,
     )
-    if tier == "full" and is_fresh(draw) and not task.generated:
+    if is_fresh(draw) and not is_keyed(task, tier):
         return require_prepared(task, tier, draw)  # splits are made with the data that they are of
     place = data_dir(task.id, task.spec.version, tier)
     place.mkdir(parents=True, exist_ok=True)
@@ -301,7 +308,7 @@ class _Preparation:
     async def run(self, wanted: Wanted, current: PreparedData | None) -> PreparedData:
         """Gather the raw files; prepare data from them unless that was done before."""
         secret = self._secret_seed(wanted.draw)
-        seed = draw_seed(self.task, self.tier, wanted.draw, secret)
+        seed = draw_seed(self.task, self.tier, wanted.draw, secret, wanted.key)
         raw = self._directory("raw")
         gathered = await self._make_raw(raw, seed, wanted)
         known = _all_prepared(self.task, self.tier, wanted.draw)
@@ -324,7 +331,7 @@ class _Preparation:
                 data = self._chosen_again(data, current)
                 break
         else:
-            draw = wanted.draw if secret is None else disclosed_secret(secret, wanted.draw)
+            draw = wanted.draw if secret is None else disclosed_secret(secret)
             data = await self._split(raw, seed, draw, gathered, origin)
             self._say_if_other_files(data, current)
         for split in wanted.missing_splits(self.task, data):
@@ -412,12 +419,12 @@ class _Preparation:
         return data
 
     def _secret_seed(self, draw: str) -> int | None:
-        """A new one for the secret draw, that draw's for its fresh ones, none for others."""
-        if not is_secret(draw):
+        """A new one for the secret draw, the stored one for a disclosed one, none for others."""
+        if not is_secret(draw) or is_fresh(draw):
             return None
         if draw == SECRET:
             return secrets.randbits(128)
-        given = require_prepared(self.task, self.tier, given_draw(draw))
+        given = require_prepared(self.task, self.tier, draw)
         return int((given.private / prepared_files.SEED_FILE).read_text(), 16)
 
     async def _make_raw(self, raw: Path, seed: int, wanted: Wanted) -> Gathered:
