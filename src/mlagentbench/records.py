@@ -148,6 +148,8 @@ class RebuiltDraw(Record):
     seed: str | None = None
     """The seed of a fresh draw that is generated, which was secret until now."""
     score: float | None = None
+    score_error: float | None = None
+    """The standard error of the score, from the size of the test set, if the grader reports one."""
     normalised: float | None = None
     standard_error: float | None = None
     """Of the normalised score, from the size of the test set, if the grader reports one."""
@@ -160,6 +162,7 @@ class RebuiltDraw(Record):
     reason: str | None = None
     broken_rule: bool = False
     """Whether grading proved that what was made breaks a rule."""
+    above_ceiling: bool = False
     seconds: float = 0.0
     cpu_seconds: float = 0.0
 
@@ -180,6 +183,8 @@ class Rebuilt(Record):
     """What was run; None if the submission itself is the program."""
     proposed: bool = False
     """Whether the agent left no program that makes its submission, and the command is a guess."""
+    asked_for: bool = False
+    """Whether --command named it."""
     given: RebuiltDraw
     fresh: tuple[RebuiltDraw, ...]
     skipped: tuple[SkippedDraw, ...] = ()
@@ -214,6 +219,10 @@ class Rebuilt(Record):
     @property
     def broken_rule(self) -> bool:
         return any(one.broken_rule for one in (self.given, *self.fresh))
+
+    @property
+    def above_ceiling(self) -> bool:
+        return any(one.above_ceiling for one in (self.given, *self.fresh))
 
     @property
     def failed(self) -> list[RebuiltDraw]:

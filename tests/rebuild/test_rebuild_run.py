@@ -27,6 +27,7 @@ from mlagentbench.grading.grade import grade_run
 from mlagentbench.grading.regrade import score_runs
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import check_requirements, run_suite
+from mlagentbench.rebuild.rebuild_draw import compared
 from mlagentbench.rebuild.rebuild_run import grade_step, rebuild_runs
 from mlagentbench.rebuild.score_of_record import grade_of_record, mean_bar, rebuilt_of
 from mlagentbench.records import REBUILD, Action, BarComparison, GradeRecord, Outcome, RebuiltDraw
@@ -38,6 +39,13 @@ from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.statistics.cells import cell_statistics
 from mlagentbench.tasks.draws import FreshKey, draw_seed, fresh_draws
 from mlagentbench.tasks.make_ready import ensure_ready
+from mlagentbench.tasks.spec import (
+    Measured,
+    Metric,
+    ReferenceMeasurements,
+    StarterMeasurements,
+)
+from mlagentbench.tasks.stored_measurements import store_in_home, stored_measurements
 from mlagentbench.tasks.task import Task, load_folder
 from mlagentbench.terminal import Terminal
 
@@ -215,6 +223,88 @@ def test_a_run_that_left_no_program_is_rebuilt_by_what_its_journal_suggests(
     assert other.rebuilt.mean < 0.2
 
 
+def test_draws_are_rebuilt_again_only_if_asked_for(task: Task, ran: Ran) -> None:
+    run = ran({"solve.py": SOLUTION, "reproduce.sh": RUN("solve.py")}, "solve.py")
+    grade = graded(run)
+    [other] = rebuild_runs([run.path], 1, "python train.py", lambda _: None)
+    assert other.rebuilt is not None and other.rebuilt.asked_for and not other.rebuilt.proposed
+    assert "python train.py (given by --command)" in dict(rebuilt_facts(other.rebuilt)).values()
+    result = read_run(run)
+    assert result.rebuilt == grade.rebuilt, "reports show what the grade is made of"
+    lines = [line for line in read_rebuilds(run.rebuilds) if isinstance(line, DrawLine)]
+    assert len(lines) == 5 and len({line.snapshot for line in lines} - {""}) == 1
+    [again] = rebuild_runs([run.path], 1, "python train.py", lambda _: None, again=True)
+    assert again.rebuilt is not None and faults(run) == []
+    lines = [line for line in read_rebuilds(run.rebuilds) if isinstance(line, DrawLine)]
+    assert len(lines) == 7
+    stored = stored_measurements(task, "mini", lines[0].result.data_hash)
+    assert stored is not None
+    reference = stored.reference.model_copy(update={"mean": 2 * stored.reference.mean})
+    moved = stored.model_copy(update={"reference": reference})
+    store_in_home(task, "mini", moved)
+    try:
+        [known] = rebuild_runs([run.path], 1, "python train.py", lambda _: None)
+    finally:
+        store_in_home(task, "mini", stored)
+    assert known.rebuilt is not None and known.rebuilt.given.reference == moved.reference.mean
+    assert len([line for line in read_rebuilds(run.rebuilds) if isinstance(line, DrawLine)]) == 7
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [('python "a b', r'--command python "a b: No closing quotation'), ("", "--command: is empty")],
+)
+def test_commands_that_cannot_be_run_are_refused_first(command: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        rebuild_runs([Path("nowhere")], 1, command, lambda _: None)
+
+
+def test_a_run_that_has_not_ended_is_not_rebuilt(task: Task, tmp_path: Path) -> None:
+    async def begun() -> RunDirectory:
+        async with Environment.open(task, tmp_path / "out") as environment:
+            await environment.execute(Action(name="List Files", arguments={"dir_path": "."}))
+        return environment.run
+
+    ensure_ready(task, "mini", call=call_task)
+    run = asyncio.run(begun())
+    [one] = rebuild_runs([run.path], 1, None, lambda _: None)
+    assert one.failure is not None and f"mlagentbench resume {run.path}" in one.failure
+
+
+def test_a_program_is_run_in_the_virtual_environment_of_its_run(ran: Ran) -> None:
+    run = ran({"solve.py": SOLUTION}, "solve.py", protocol="standard")
+    record = read_record(run)
+    facts = record.disclosure.model_copy(update={"python_env": "ab" * 32})
+    change_record(run, record.model_copy(update={"disclosure": facts}))
+    [one] = rebuild_runs([run.path], 1, None, lambda _: None)
+    assert one.rebuilt is None and one.failure is not None
+    assert "virtual environment of this run (abababababab" in one.failure
+    assert "mlagentbench run --tasks" in one.failure
+
+
+def test_what_is_above_the_ceiling_on_any_draw_is_marked() -> None:
+    first, *others = lines_of(0.9, 0.9, 1.4)
+    high = others[1].result.model_copy(update={"above_ceiling": True})
+    others[1] = others[1].model_copy(update={"result": high})
+    rebuilt = rebuilt_of(first, others, None)
+    submitted = GradeRecord(step=1, valid=True, score=1.0)
+    assert grade_of_record(submitted, rebuilt, BarComparison(), 1.0).above_ceiling
+
+
+def test_a_score_is_compared_with_the_ceiling_and_keeps_its_error() -> None:
+    metric = Metric(name="accuracy", better="higher")
+    measured = Measured(
+        data="-", trivial={}, bar=0.3, ceiling=0.8,
+        starter=StarterMeasurements(mean=0.0, std=0.01, runs=3),
+        reference=ReferenceMeasurements(mean=0.5, std=0.0, runs=1),
+    )  # fmt: skip
+    [line] = lines_of(0.0)
+    one = line.result.model_copy(update={"score_error": 0.1})
+    assert compared(metric, one, measured).standard_error == pytest.approx(0.2)
+    high = compared(metric, one.model_copy(update={"score": 0.9}), measured)
+    assert high.above_ceiling and high.normalised == pytest.approx(1.8)
+
+
 def test_rebuilding_continues_after_a_kill(ran: Ran) -> None:
     slow = f"sleep 0.5\n{RUN('solve.py')}"
     run = ran({"solve.py": SOLUTION, "reproduce.sh": slow}, "solve.py")
@@ -254,6 +344,7 @@ def test_a_fresh_draw_without_a_scale_is_skipped_for_the_next(task: Task, ran: R
 
 
 def test_the_reference_agents_leave_their_program(task: Task, tmp_path: Path) -> None:
+    create_exclusively(tmp_path / "suite" / "fresh-draws.key", KEY.value.encode())
     request = SuiteRequest.read(
         tasks=str(task.folder),
         agents="oracle,baseline,nop",

@@ -146,6 +146,9 @@ class _ThisEnv:
     def find(self, *_: object) -> PythonEnv:
         return self.env
 
+    def with_hash(self, *_: object) -> PythonEnv:
+        return self.env
+
 
 def test_a_variant_is_prepared_from_the_files_of_its_original(
     tmp_path: Path, this_env: PythonEnv

@@ -29,6 +29,8 @@ def command_text(rebuilt: Rebuilt) -> str:
     """What was run, and whether the agent left it."""
     if rebuilt.command is None:
         return "the submission itself is the program"
+    if rebuilt.asked_for:
+        return f"{rebuilt.command} (given by --command)"
     if rebuilt.proposed:
         return f"{rebuilt.command} (proposed: the agent did not leave it)"
     return rebuilt.command

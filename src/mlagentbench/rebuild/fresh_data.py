@@ -49,7 +49,13 @@ async def fresh_data(
 ) -> PreparedData:
     """The data of a fresh draw of a draw, generated if necessary; splits have no key."""
     if key is not None:
-        return (await make_ready(task, given.tier, draw, call=call_task, envs=envs, key=key)).data
+        data = (await make_ready(task, given.tier, draw, call=call_task, envs=envs, key=key)).data
+        if data.recipe != given.recipe:
+            raise UsageError(
+                f"{task.id}: the data of this run ({given.draw}) were made by another version of "
+                "the task's generator, so its fresh draws are of another kind; run it again"
+            )
+        return data
     split = find_split(task, given, draw)
     if split is None:
         number = int(draw.rpartition(FRESH_MARK)[2])

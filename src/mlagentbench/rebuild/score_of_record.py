@@ -35,7 +35,8 @@ def rebuilt_of(
     fresh: Sequence[DrawLine],
     submitted: GradeRecord | None,
     *,
-    proposed: bool,
+    proposed: bool = False,
+    asked_for: bool = False,
     skipped: Sequence[SkippedDraw] = (),
 ) -> Rebuilt:
     """The summary of all draws, at least one of them fresh."""
@@ -48,6 +49,7 @@ def rebuilt_of(
         step=given.step,
         command=given.command,
         proposed=proposed,
+        asked_for=asked_for,
         given=given.result,
         fresh=draws,
         skipped=tuple(skipped),
@@ -113,6 +115,7 @@ def grade_of_record(
     return submitted.model_copy(
         update={
             **given.model_dump(),
+            "above_ceiling": rebuilt.above_ceiling,
             "valid": valid,
             "broken_rule": rebuilt.broken_rule,
             "score": rebuilt.given.score if valid else None,
