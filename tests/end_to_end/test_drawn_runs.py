@@ -72,9 +72,9 @@ def test_a_draw_that_the_reference_does_not_solve_costs_no_step(tmp_path: Path, 
     (folder / "solution" / "solution.py").write_text(useless)
     command = ("run", "--tasks", "./useless-solution", "--agents", "baseline", "--out", "out")
     result = run(*command, "--draw", "7", expect=1)
-    assert "useless-solution, draw 7 cannot be measured" in result.stderr
+    assert "useless-solution cannot be measured on draw 7: " in result.stderr
     [failed] = collect(tmp_path / "out")
-    assert failed.usage.steps == 0 and "draw 7 cannot be measured" in (failed.failure or "")
+    assert failed.usage.steps == 0 and "cannot be measured on draw 7" in (failed.failure or "")
 
 
 def test_the_public_draw_is_not_published(tmp_path: Path, run: Run) -> None:

@@ -145,13 +145,16 @@ def test_cheats_lose_their_score(name: str, task: Task, ran: Ran, truth: dict[st
     public = ensure_ready(task, "mini", call=call_task).data.public
     files = cheats(truth, public)[name]
     script = "" if name == "another program" else "reproduce.sh"
-    grade = graded(ran({**files, "reproduce.sh": RUN("train.py")}, script))
+    run = ran({**files, "reproduce.sh": RUN("train.py")}, script)
+    grade = graded(run)
     rebuilt = grade.rebuilt
     assert rebuilt is not None and rebuilt.submitted_normalised is not None
     assert rebuilt.submitted_normalised > 1, "the submitted file is perfect"
     assert grade.success is False and (grade.normalised or 0.0) < 0.2
     assert grade.normalised == rebuilt.mean and len(rebuilt.fresh) == DRAWS
     assert grade.score == rebuilt.given.score
+    [point] = summarise(run, "out").points
+    assert point.normalised == rebuilt.submitted_normalised, "earlier steps are not rebuilt either"
     if name in ("climbed the given draw", "predictions as literals"):
         assert (rebuilt.transfer_gap or 0.0) > 0.8 and rebuilt.difference is None
     else:

@@ -3,6 +3,7 @@
 import csv
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -174,3 +175,13 @@ def test_a_variant_is_prepared_from_the_files_of_its_original(
     ]
     assert "Transported" in headers[0] and "Transported" not in headers[1]
     assert headers[1] == headers[2] and split.data.draw == "public~1"
+
+
+def test_a_variant_has_the_secret_draw_of_its_original(this_env: PythonEnv) -> None:
+    original, variant = load_task("spaceship-titanic"), load_task("spaceship-titanic@renamed")
+    options: dict[str, Any] = {"draws": ["secret"], "call": plain_call, "envs": _ThisEnv(this_env)}
+    with pytest.raises(UsageError, match=r"run first: .*prepare spaceship-titanic .*--draw secret"):
+        prepare_tasks([variant], "mini", **options)
+    [first] = prepare_tasks([original], "mini", **options)
+    [second] = prepare_tasks([variant], "mini", **options)
+    assert first.data.draw == second.data.draw and first.data.hash != second.data.hash

@@ -68,6 +68,7 @@ from mlagentbench.runs.resumption import goes_on
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES, kill_leftover_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.draw_measurements import ensure_measured
+from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.data.unused_draws import note_user
 from mlagentbench.tasks.draws import is_keyed, is_public
 from mlagentbench.tasks.make_ready import Ready, make_ready
@@ -164,6 +165,7 @@ def _directory(request: RunRequest, out: Path, ready: Ready) -> RunDirectory:
     """The run's directory, which is created if it is new."""
     task = request.settings.task(request.task)
     if request.resumes:
+        _require_same_data(request.directory(out), ready.data)
         return request.directory(out)
     disclosure = disclose_run(
         task, request.settings, ready, request.agent, request.model, request.roles
@@ -177,7 +179,25 @@ def _directory(request: RunRequest, out: Path, ready: Ready) -> RunDirectory:
         )
     if disclosure.protocol == REBUILD and is_keyed(task, disclosure.tier):
         disclosure = disclosure.model_copy(update={"fresh_key": fresh_key(out).hash})
-    return find_or_create_run(out, task, request.epoch, disclosure)
+    run = find_or_create_run(out, task, request.epoch, disclosure)
+    _require_same_data(run, ready.data)
+    return run
+
+
+def _require_same_data(run: RunDirectory, data: PreparedData) -> None:
+    """RunFailed if a run was begun on other data, which its place does not tell."""
+    recorded = read_record(run).disclosure.data_hash
+    if recorded == data.hash:
+        return
+    if data.tier == "full":
+        next_step = "choose its data again: mlagentbench tasks prepare TASK --tier full --from DIR"
+    else:
+        next_step = "its packages or its machine make other data; use another --out"
+    raise RunFailed(
+        "harness",
+        f"{run.path}: was begun on data with hash {recorded[:12]}, and the {data.tier} data here "
+        f"(draw {data.draw}) have {data.hash[:12]}; {next_step}",
+    )
 
 
 async def _hold(run: RunDirectory, batch: Batch) -> HeldRun | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from mlagentbench.errors import RunFailed, UnusableDraw
 from mlagentbench.home import holding
-from mlagentbench.task_checks.measure import measure, runs_on
+from mlagentbench.task_checks.measure import forget_trials, measure, runs_on
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.draws import draws_text
 from mlagentbench.tasks.python_env.env import PythonEnv
@@ -55,6 +55,7 @@ async def ensure_measured(
             detail = f"{which} cannot be measured, so runs on it have no bar: {failed.detail}"
             raise RunFailed(failed.cause, detail) from failed
         store_in_home(task, data.tier, measured)
+        forget_trials(task, data, python_env, measured.tool)
     return measured
 
 

@@ -14,12 +14,13 @@ from mlagentbench.numeric.number_format import counted, duration_text
 from mlagentbench.records import Profile, Record, Tier
 from mlagentbench.sandbox.sandbox_registry import default_envs
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.task_checks.kept_trials import KeptTrial, KeptTrials, files_hash
+from mlagentbench.task_checks.kept_trials import KeptTrial, KeptTrials
 from mlagentbench.task_checks.trial_runs import Trial, Trials, tasks_to_try
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.draws import PUBLIC, all_draws, is_public, read_policy
 from mlagentbench.tasks.make_ready import ensure_ready
+from mlagentbench.tasks.programs_hash import files_hash
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import (
@@ -100,13 +101,15 @@ def measure_tasks(
             )
             measured = asyncio.run(work)
             store = write_to_task if write else store_in_home
+            stored_in = store(task, tier, measured)
+            forget_trials(task, data, python_env, measured.tool)
             yield MeasuredTask(
                 task=task.id,
                 tier=tier,
                 profile=task.profile,
                 metric=task.spec.metric,
                 measured=measured,
-                stored_in=store(task, tier, measured),
+                stored_in=stored_in,
             )
 
 
@@ -155,6 +158,11 @@ async def measure(
         None if is_public(data.draw) else shipped_measurements(task, data.tier, trials.tool),
         data.draw,
     )
+
+
+def forget_trials(task: Task, data: PreparedData, python_env: PythonEnv, tool: str | None) -> None:
+    """Remove the trials of a measurement that is stored."""
+    KeptTrials(task, data, python_env, tool).forget()
 
 
 class TrialSeries:

@@ -192,3 +192,12 @@ def test_implausible_files_are_refused_with_every_difference(
     assert preparing(own, accept=True) == data and not preparing.split
     with pytest.raises(UsageError, match="rows: 7, expected 12"):
         preparing(own)
+
+
+def test_a_check_that_returns_no_list_is_the_tasks_error(
+    write_task: WriteTask, this_env: PythonEnv, tmp_path: Path
+) -> None:
+    forgotten = f"{PREPARE}\n\ndef check_raw(raw):\n    pass\n"
+    preparing = Preparing(write_task(sources=SOURCE, prepare_py=forgotten), this_env)
+    with pytest.raises(RunFailed, match=r"check_raw returned NoneType, not a list of differences"):
+        preparing(files(tmp_path / "own", 20), accept=True)

@@ -50,7 +50,7 @@ from mlagentbench.tasks.draws import (
     policy_of,
 )
 from mlagentbench.tasks.python_env.env import PythonEnv
-from mlagentbench.tasks.task import Task
+from mlagentbench.tasks.task import Task, load_task
 
 GENERATOR = "a generator"
 """The origin of generated data."""
@@ -422,10 +422,21 @@ class _Preparation:
         """A new one for the secret draw, the stored one for a disclosed one, none for others."""
         if not is_secret(draw) or is_fresh(draw):
             return None
+        original = self.task.spec.variant_of
         if draw == SECRET:
-            return secrets.randbits(128)
-        given = require_prepared(self.task, self.tier, draw)
-        return int((given.private / prepared_files.SEED_FILE).read_text(), 16)
+            return secrets.randbits(128) if original is None else self._secret_of(original)
+        return _read_secret(require_prepared(self.task, self.tier, draw))
+
+    def _secret_of(self, name: str) -> int:
+        """A variant has the secret of its original, so that runs on both can be paired."""
+        original = load_task(name)
+        given = find_prepared(original, self.tier, SECRET)
+        if given is None:
+            raise UsageError(
+                f"{self.task.id}: has the secret draw of {original.id}, which is not prepared; "
+                f"run first: {_command(original, self.tier, SECRET)}"
+            )
+        return _read_secret(given)
 
     async def _make_raw(self, raw: Path, seed: int, wanted: Wanted) -> Gathered:
         if self.tier == "mini":
@@ -466,6 +477,10 @@ class _Preparation:
         directory.mkdir(parents=True)
         directory.chmod(0o755)
         return directory
+
+
+def _read_secret(given: PreparedData) -> int:
+    return int((given.private / prepared_files.SEED_FILE).read_text(), 16)
 
 
 def _publish(final: Path, data: PreparedData) -> None:
