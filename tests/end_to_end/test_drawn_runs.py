@@ -35,7 +35,7 @@ def by_epoch(out: Path, agent: str) -> dict[int, RunResult]:
 def test_from_nothing_to_a_table_paired_by_draw(tmp_path: Path, run: Run) -> None:
     write_number_task(tmp_path, "drawn-numbers", mini_py=NOISY)
     dry = run(*COMMAND, "--runs", "3", "--dry-run").stdout
-    assert "drawn-numbers" in dry
+    assert "runs: 6 runs, 0 finished already" in dry
     printed = run(*COMMAND, "--runs", "3").stdout
     assert "drawn-numbers (mini, draws 100..101)" in printed and "means over 2 draws" in printed
     oracles, baselines = (by_epoch(tmp_path / "out", name) for name in ("oracle", "baseline"))
