@@ -57,14 +57,14 @@ class Rebuilding:
     command: str | None
     proposed: bool
     """Whether the command is a guess, since the agent left no program."""
-    asked_for: bool
-    """Whether --command named it."""
-    again: bool
-    """Whether draws are rebuilt that were rebuilt before."""
     tool: str | None
-    key: FreshKey | None
-    """What the seeds of fresh draws follow from; None for splits of real data."""
     announce: Announce
+    key: FreshKey | None = None
+    """What the seeds of fresh draws follow from; None for splits of real data."""
+    asked_for: bool = False
+    """Whether --command named the command."""
+    again: bool = False
+    """Whether draws are rebuilt that were rebuilt before."""
 
     async def measure(self, data: PreparedData) -> None:
         """Measure a draw, unless that was done before."""
