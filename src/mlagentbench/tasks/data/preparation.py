@@ -170,21 +170,19 @@ def require_prepared(task: Task, tier: Tier, draw: str = PUBLIC) -> PreparedData
     """As find_prepared; a UsageError with the command to run when there is none."""
     data = find_prepared(task, tier, draw)
     if data is None:
-        command = _command(task, tier, draw)
-        raise UsageError(
-            f"{task.id}: the {tier} tier is not prepared{_only_at_home(draw)}; run: {command}"
-        )
+        raise UsageError(f"{task.id}: the {tier} tier is not prepared{_next(task, tier, draw)}")
     return data
 
 
-def _only_at_home(draw: str) -> str:
-    """What to know of a secret draw before another one is drawn in its place."""
+def _next(task: Task, tier: Tier, draw: str) -> str:
+    """The end of an error: what to do if the data of a draw are not here."""
+    command = _command(task, tier, draw)
     if not is_secret(draw):
-        return ""
+        return f"; run: {command}"
     return (
-        f", and the draw {draw} exists only in the user data directory that drew it: set "
-        "MLAGENTBENCH_HOME to that one, or use a label as draw, which is the same everywhere; for "
-        "a new secret draw"
+        f". The draw {draw} exists only in the user data directory that drew it: set "
+        "MLAGENTBENCH_HOME to that directory, or use a label, which is the same everywhere. For a "
+        f"new secret draw, run: {command}"
     )
 
 
@@ -574,6 +572,6 @@ def prepared_with_hash(
     if data is None:
         raise UsageError(
             f"{task.id}: the {tier} data of that run (hash {data_hash[:12]}) are not here"
-            f"{_only_at_home(draw or PUBLIC)}; run: {_command(task, tier, draw or PUBLIC)}"
+            f"{_next(task, tier, draw or PUBLIC)}"
         )
     return data
