@@ -147,6 +147,9 @@ class _ThisEnv:
     def find(self, *_: object) -> PythonEnv:
         return self.env
 
+    def with_hash(self, *_: object) -> PythonEnv:
+        return self.env
+
 
 def test_a_variant_is_prepared_from_the_files_of_its_original(
     tmp_path: Path, this_env: PythonEnv
@@ -156,20 +159,22 @@ def test_a_variant_is_prepared_from_the_files_of_its_original(
     TaskModules("spaceship-titanic").mini.make(own, np.random.default_rng(0))
     (tmp_path / "own" / "house-price").mkdir()
     tasks = [load_task("spaceship-titanic"), load_task("spaceship-titanic@renamed")]
-    original, variant = prepare_tasks(
+    original, _, variant, split = prepare_tasks(
         tasks,
         "full",
         from_dir=tmp_path / "own",
         accept_unverified=True,
+        splits=1,
         call=plain_call,
         envs=_ThisEnv(this_env),
     )
     assert original.data.sources == variant.data.sources
     headers = [
         (ready.data.public / "train.csv").read_text().splitlines()[0]
-        for ready in (original, variant)
+        for ready in (original, variant, split)
     ]
     assert "Transported" in headers[0] and "Transported" not in headers[1]
+    assert headers[1] == headers[2] and split.data.draw == "public~1"
 
 
 def test_a_variant_has_the_secret_draw_of_its_original(this_env: PythonEnv) -> None:

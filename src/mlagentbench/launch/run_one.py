@@ -58,6 +58,7 @@ from mlagentbench.program_services.services import run_services, tool_model_name
 from mlagentbench.rebuild.rebuild_run import grade_step
 from mlagentbench.records import REBUILD, GradeRecord, Outcome
 from mlagentbench.runs.directory import HeldRun, RunDirectory
+from mlagentbench.runs.fresh_key import fresh_key
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.lease import RunHeld
 from mlagentbench.runs.machine_facts import granted_resources, packages
@@ -69,7 +70,7 @@ from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.draw_measurements import ensure_measured
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.data.unused_draws import note_user
-from mlagentbench.tasks.draws import is_public
+from mlagentbench.tasks.draws import is_keyed, is_public
 from mlagentbench.tasks.make_ready import Ready, make_ready
 from mlagentbench.tasks.python_env.env import require_python_env
 from mlagentbench.untrusted_text import visible, visible_values
@@ -176,6 +177,8 @@ def _directory(request: RunRequest, out: Path, ready: Ready) -> RunDirectory:
             f"{request.run} was planned, and here it would be {place}: the task, its data or the "
             "recording differ from when it was planned; run the same command again",
         )
+    if disclosure.protocol == REBUILD and is_keyed(task, disclosure.tier):
+        disclosure = disclosure.model_copy(update={"fresh_key": fresh_key(out).hash})
     run = find_or_create_run(out, task, request.epoch, disclosure)
     _require_same_data(run, ready.data)
     return run
@@ -311,7 +314,9 @@ async def _setup(
     feedback = await hold_out(task, *ready, call_task, calls) if calls else None
     rehearsal = None
     if settings.protocol == REBUILD:
-        rehearsal = await prepare_rehearsal(task, *ready, call_task, feedback=bool(calls))
+        key = fresh_key(run.out, read_record(run).disclosure.fresh_key)
+        rehearsal = await prepare_rehearsal(task, *ready, call_task, key, feedback=bool(calls))
+        note_user(rehearsal.data or ready.data, run.path)
     tool = tool_model_name(task, model_names(request.roles), request.model.name)
     budget = Budget(limits, clock=working_clock())
     return RunSetup(

@@ -4,7 +4,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.records import Tier
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import PreparedData, find_prepared, find_split
-from mlagentbench.tasks.draws import FRESH_MARK, fresh_draws
+from mlagentbench.tasks.draws import FRESH_MARK, FreshKey, fresh_draws, is_keyed
 from mlagentbench.tasks.make_ready import make_ready
 from mlagentbench.tasks.python_env.env import PythonEnvs
 from mlagentbench.tasks.task import Task
@@ -22,7 +22,7 @@ def require_fresh_data(
 
     In the full tier they are splits of `given`, or else of the data that runs use.
     """
-    if tier != "full":
+    if is_keyed(task, tier):
         return
     found = {
         one: find_prepared(task, tier, one) if given is None else find_split(task, given, one)
@@ -39,15 +39,23 @@ def require_fresh_data(
         )
 
 
-def fresh_numbers(given: PreparedData, count: int) -> list[str]:
+def fresh_numbers(given: PreparedData, count: int, key: FreshKey | None) -> list[str]:
     """The fresh draws in the order in which they are tried: a few more than are needed."""
-    return fresh_draws(given.draw, count + SPARE_DRAWS)
+    return fresh_draws(given.draw, count + SPARE_DRAWS, key=key)
 
 
-async def fresh_data(task: Task, given: PreparedData, draw: str, envs: PythonEnvs) -> PreparedData:
-    """The data of a fresh draw of a draw, generated if necessary."""
-    if given.tier != "full":
-        return (await make_ready(task, given.tier, draw, call=call_task, envs=envs)).data
+async def fresh_data(
+    task: Task, given: PreparedData, draw: str, envs: PythonEnvs, key: FreshKey | None
+) -> PreparedData:
+    """The data of a fresh draw of a draw, generated if necessary; splits have no key."""
+    if key is not None:
+        data = (await make_ready(task, given.tier, draw, call=call_task, envs=envs, key=key)).data
+        if data.recipe != given.recipe:
+            raise UsageError(
+                f"{task.id}: the data of this run ({given.draw}) were made by another version of "
+                "the task's generator, so its fresh draws are of another kind; run it again"
+            )
+        return data
     split = find_split(task, given, draw)
     if split is None:
         number = int(draw.rpartition(FRESH_MARK)[2])

@@ -12,7 +12,13 @@ from mlagentbench.environment.run_slot import require_gpus
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import scratch_directory
 from mlagentbench.grading.grade import Announce, Scored, score_submission
-from mlagentbench.grading.success import floor_of, normalised, on_scale, spread_on_scale
+from mlagentbench.grading.success import (
+    exceeds_ceiling,
+    floor_of,
+    normalised,
+    on_scale,
+    spread_on_scale,
+)
 from mlagentbench.grading.timed_grading import MachineBusy
 from mlagentbench.machine.slots import slot_for
 from mlagentbench.program_services.services import ProgramServices, grading_services, run_services
@@ -26,6 +32,7 @@ from mlagentbench.runs.rebuilds import DrawLine
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.draw_measurements import ensure_measured
 from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.draws import FreshKey, draw_seed, is_fresh
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import Measured, Metric
 from mlagentbench.tasks.task import Task
@@ -49,9 +56,15 @@ class Rebuilding:
     snapshot: str
     command: str | None
     proposed: bool
-    """Whether the command is not the one that the agent was asked to leave."""
+    """Whether the command is a guess, since the agent left no program."""
     tool: str | None
     announce: Announce
+    key: FreshKey | None = None
+    """What the seeds of fresh draws follow from; None for splits of real data."""
+    asked_for: bool = False
+    """Whether --command named the command."""
+    again: bool = False
+    """Whether draws are rebuilt that were rebuilt before."""
 
     async def measure(self, data: PreparedData) -> None:
         """Measure a draw, unless that was done before."""
@@ -91,12 +104,24 @@ class Rebuilding:
             difference = self._difference(made.submission, scratch / "submitted")
         return DrawLine(
             step=self.step,
+            snapshot=self.snapshot,
             command=self.command,
-            result=rebuilt_draw(self.task.spec.metric, data, measured, scored, made),
+            result=rebuilt_draw(self.task.spec.metric, data, measured, scored, made).model_copy(
+                update={"seed": self._seed(data)}
+            ),
             difference=difference,
             left_out=made.left_out,
             warnings=made.warnings,
+            literals=made.literals,
+            extra=scored.extra,
+            tool=scored.tool,
         )
+
+    def _seed(self, data: PreparedData) -> str | None:
+        """The seed of a fresh draw, which is revealed now."""
+        if self.key is None or not is_fresh(data.draw):
+            return None
+        return f"{draw_seed(self.task, data.tier, data.draw, key=self.key):032x}"
 
     async def _reproduce(self, data: PreparedData, scratch: Path) -> Reproduction:
         scratch.mkdir(mode=0o755)
@@ -148,37 +173,56 @@ def rebuilt_draw(
     metric: Metric, data: PreparedData, measured: Measured, scored: Scored, made: Reproduction
 ) -> RebuiltDraw:
     """What was made of a draw, compared with that draw's floor and reference."""
-    floor, reference = floor_of(metric, measured), measured.reference.mean
-    distance = on_scale(metric, reference) - on_scale(metric, floor)
-    pooled = measured.noise
-    spread = spread_on_scale(metric, measured.starter) if pooled is None else pooled.std
-    score = scored.score
-    worth = None if score is None else normalised(metric, score, floor, reference)
-    return RebuiltDraw(
+    found = scored.extra.get(STANDARD_ERROR)
+    one = RebuiltDraw(
         draw=data.draw,
         data_hash=data.hash,
-        score=None if worth is None else score,
-        normalised=worth,
-        standard_error=_standard_error(metric, scored, distance),
-        floor=floor,
-        reference=reference,
-        noise=spread / distance,
-        noise_degrees=measured.starter.runs - 1 if pooled is None else pooled.degrees,
+        score=scored.score,
+        score_error=found if isinstance(found, int | float) else None,
+        floor=floor_of(metric, measured),
+        reference=measured.reference.mean,
+        noise=0.0,
+        noise_degrees=0,
         starter_runs=measured.starter.runs,
         reason=scored.reason,
         broken_rule=scored.broken_rule,
         seconds=made.seconds,
         cpu_seconds=made.cpu_seconds,
     )
+    return compared(metric, one, measured)
 
 
-def _standard_error(metric: Metric, scored: Scored, distance: float) -> float | None:
+def compared(metric: Metric, one: RebuiltDraw, measured: Measured) -> RebuiltDraw:
+    """A draw with what its score is worth by these measurements."""
+    floor, reference = floor_of(metric, measured), measured.reference.mean
+    distance = on_scale(metric, reference) - on_scale(metric, floor)
+    pooled = measured.noise
+    spread = spread_on_scale(metric, measured.starter) if pooled is None else pooled.std
+    worth = None if one.score is None else normalised(metric, one.score, floor, reference)
+    is_lost = one.score is not None and worth is None
+    reason = f"the score {one.score} has no place on the task's scale" if is_lost else one.reason
+    return one.model_copy(
+        update={
+            "score": None if worth is None else one.score,
+            "normalised": worth,
+            "standard_error": None if worth is None else _standard_error(metric, one, distance),
+            "floor": floor,
+            "reference": reference,
+            "noise": spread / distance,
+            "noise_degrees": measured.starter.runs - 1 if pooled is None else pooled.degrees,
+            "starter_runs": measured.starter.runs,
+            "reason": reason,
+            "above_ceiling": one.score is not None and exceeds_ceiling(metric, measured, one.score),
+        }
+    )
+
+
+def _standard_error(metric: Metric, one: RebuiltDraw, distance: float) -> float | None:
     """The grader's standard error, in normalised scores."""
-    found = scored.extra.get(STANDARD_ERROR)
-    if not isinstance(found, int | float) or not scored.score:
+    if one.score_error is None or one.score is None:
         return None
-    on_task_scale = found / abs(scored.score) if metric.scale == "log" else found
-    return abs(on_task_scale / distance)
+    error = one.score_error / abs(one.score) if metric.scale == "log" else one.score_error
+    return abs(error / distance)
 
 
 def elapsed(since: float) -> float:

@@ -225,15 +225,16 @@ def read_run(run: RunDirectory) -> RunResult:
 
 def result_of(files: RunFiles) -> RunResult:
     """How far a run has come."""
+    grade = files.final_grade
     return RunResult(
         path=files.path,
         record=files.record,
         outcome=files.history.outcome,
         usage=files.history.usage,
-        grade=files.final_grade,
+        grade=grade,
         failure=files.failure,
         recorded=_recorded(files.history.replies),
-        rebuilt=files.rebuilt,
+        rebuilt=files.rebuilt if grade is None or grade.rebuilt is None else grade.rebuilt,
     )
 
 

@@ -7,7 +7,9 @@
 | LABEL  | any word or number; its hash with task, version and tier is the seed       |
 | N..M   | the draws N to M in turn: run 1 has draw N, run 2 has draw N+1, and so on  |
 
-DRAW~1, DRAW~2, ... are the fresh draws of a draw: what is submitted on it is rebuilt on them.
+DRAW~1-KEY, DRAW~2-KEY, ... are the fresh draws of a draw: what is submitted on it is rebuilt on
+them. Their seeds follow from a random key, and KEY begins the key's hash. Other splits of real data
+are DRAW~1, DRAW~2, ...; their seeds are public.
 """
 
 import hashlib
@@ -19,7 +21,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator
 
 from mlagentbench.errors import UsageError
-from mlagentbench.records import Tier
+from mlagentbench.records import Record, Tier
 from mlagentbench.tasks.task import Task
 
 PUBLIC = "public"
@@ -135,9 +137,32 @@ def draw_list_text(draws: Sequence[str]) -> str:
     return ", ".join(f"{part[0]}..{part[-1]}" if len(part) > 1 else part[0] for part in parts)
 
 
-def fresh_draws(draw: str, count: int, first: int = 1) -> list[str]:
-    """The draws that submissions for a draw are rebuilt on."""
-    return [f"{draw}{FRESH_MARK}{number}" for number in range(first, first + count)]
+class FreshKey(Record):
+    """The random key that the seeds of fresh draws follow from."""
+
+    value: str
+    """32 hexadecimal digits."""
+
+    @property
+    def hash(self) -> str:
+        """What is disclosed of it."""
+        return hashlib.sha256(f"fresh draws/{self.value}".encode()).hexdigest()
+
+    @property
+    def short(self) -> str:
+        """What names of draws have of it, so that those of different keys are never mixed."""
+        return self.hash[:8]
+
+
+def fresh_draws(draw: str, count: int, first: int = 1, *, key: FreshKey | None = None) -> list[str]:
+    """The draws that submissions for a draw are rebuilt on; without a key, splits of real data."""
+    end = "" if key is None else f"-{key.short}"
+    return [f"{draw}{FRESH_MARK}{number}{end}" for number in range(first, first + count)]
+
+
+def is_keyed(task: Task, tier: Tier) -> bool:
+    """Whether fresh draws are generated from a key; else they are splits of real data."""
+    return tier != "full" or task.generated
 
 
 def is_fresh(draw: str) -> bool:
@@ -159,10 +184,10 @@ def is_public(draw: str | None) -> bool:
     return draw == PUBLIC
 
 
-def disclosed_secret(seed: int, draw: str) -> str:
+def disclosed_secret(seed: int) -> str:
     """The name of a secret draw in results: the hash of its seed."""
     digest = hashlib.sha256(f"draw seed/{seed:032x}".encode()).hexdigest()
-    return f"{SECRET_MARK}{digest[:16]}{draw.removeprefix(given_draw(draw))}"
+    return f"{SECRET_MARK}{digest[:16]}"
 
 
 def policy_of(disclosed: str) -> str:
@@ -170,12 +195,24 @@ def policy_of(disclosed: str) -> str:
     return SECRET if is_secret(disclosed) else disclosed
 
 
-def draw_seed(task: Task, tier: Tier, draw: str, secret: int | None = None) -> int:
-    """The 128-bit seed of a draw; that of a fresh secret one follows from the secret."""
+def draw_seed(
+    task: Task,
+    tier: Tier,
+    draw: str,
+    secret: int | None = None,
+    key: FreshKey | None = None,
+) -> int:
+    """The 128-bit seed of a draw; that of a fresh one follows from the key."""
     if draw == PUBLIC:
         return task.public_seed(tier)
     if secret is not None:
-        return secret if draw == SECRET else _seed("fresh", f"{secret:032x}", draw)
+        return secret
+    if is_fresh(draw) and is_keyed(task, tier):
+        number, _, short = draw.partition(FRESH_MARK)[2].partition("-")
+        if key is None or short != key.short or given_draw(draw) == SECRET:
+            raise ValueError(f"{draw}: not a fresh draw of a disclosed draw and this key")
+        facts = (task.original_id, task.spec.version, tier, given_draw(draw), number)
+        return _seed("fresh", key.value, *facts)
     return _seed("draw", task.original_id, task.spec.version, tier, draw)
 
 

@@ -5,8 +5,10 @@
   problem.md   what the agent is told
   starter/     the files it starts from
   prepare.py   prepare(raw, public, private, rng)
-               resplit(raw, public, private, rng): only where the official split is fixed; another
-               split of the full data, with the same sizes and rules
+               resplit(raw, given_public, given_private, public, private, rng): only where the full
+               tier is real data; another split, in which only rows of the given test part are
+               tested: a random half of it, by whole groups; the other half joins the training
+               part
                hold_out(public, held_public, held_private, rng): optional, for feedback; from
                public/ it makes a smaller one, with the inputs of the part held out, and that
                part's answers, laid out as grade.py expects its private. The agent writes its

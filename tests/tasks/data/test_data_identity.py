@@ -130,7 +130,7 @@ def test_splits_of_other_files_with_the_same_data_will_do(
     second = preparing(folder)
     assert first.hash == second.hash and first.sources != second.sources
     for given in (first, second):
-        assert asyncio.run(fresh_data(task, given, "public~1", HOST_ENVS)) == split
+        assert asyncio.run(fresh_data(task, given, "public~1", HOST_ENVS, None)) == split
         require_fresh_data(task, "full", "public", 1, given)
     assert prepared_with_hash(task, "full", first.hash) == second
     chosen = preparing(archive)
@@ -138,7 +138,7 @@ def test_splits_of_other_files_with_the_same_data_will_do(
     assert chosen.directory == first.directory
     other = preparing(files(tmp_path / "other", 15))
     with pytest.raises(UsageError, match=r"from .*other needs .*public~1 are not; .* --from DIR"):
-        asyncio.run(fresh_data(task, other, "public~1", HOST_ENVS))
+        asyncio.run(fresh_data(task, other, "public~1", HOST_ENVS, None))
 
 
 def test_without_files_what_is_used_is_said(preparing: Preparing, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from mlagentbench.tasks.data.preparation import (
     PreparedData,
     find_prepared,
     prepare,
-    require_prepared,
 )
 from mlagentbench.tasks.data.progress import Silent
 from mlagentbench.tasks.make_ready import prepare_tasks
@@ -391,8 +390,10 @@ def prepare(raw, public, private, rng):
     (public / "part.txt").write_text("official")
     (private / "answers.csv").write_text("a\\n")
 
-def resplit(raw, public, private, rng):
+def resplit(raw, given_public, given_private, public, private, rng):
     assert (raw / "train.csv").is_file()
+    assert (given_public / "part.txt").read_text() == "official"
+    assert (given_private / "answers.csv").is_file()
     (public / "part.txt").write_text(f"another {rng.integers(10**9)}")
     (private / "answers.csv").write_text("a\\n")
 """
@@ -424,7 +425,7 @@ def test_other_splits_are_made_of_the_same_files_at_once(
     assert prepare_with(3) == official
     assert find_prepared(task, "full", "public~2") == found[1], "only the third one was made"
     with pytest.raises(UsageError, match="--tier full --splits 4"):
-        require_prepared(task, "full", "public~4")
+        asyncio.run(prepare(task, "full", call=plain_call, python_env=this_env, draw="public~4"))
 
 
 def test_splits_belong_to_the_files_that_runs_use(

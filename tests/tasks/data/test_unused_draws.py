@@ -17,10 +17,14 @@ from mlagentbench.tasks.data.preparation import (
     require_prepared,
 )
 from mlagentbench.tasks.data.unused_draws import UNUSED_AFTER, note_user, unused_draws
+from mlagentbench.tasks.draws import FreshKey, fresh_draws
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
-DRAWS = ("public", "secret", "secret~1", "100", "101", "100~1")
+KEY = FreshKey(value="0" * 32)
+[FRESH] = fresh_draws("100", 1, key=KEY)
+[SECRET_FRESH] = fresh_draws("secret:12ab", 1, key=KEY)
+DRAWS = ("public", "secret", SECRET_FRESH, "100", "101", FRESH)
 
 
 @pytest.fixture
@@ -34,7 +38,7 @@ def drawn(task: Task, this_env: PythonEnv) -> dict[str, PreparedData]:
     found = {}
     for draw in DRAWS:
         found[draw] = asyncio.run(
-            prepare(task, "mini", call=plain_call, python_env=this_env, draw=draw)
+            prepare(task, "mini", call=plain_call, python_env=this_env, draw=draw, key=KEY)
         )
     for data in found.values():
         age(data)
@@ -87,7 +91,7 @@ def test_a_draw_stays_while_a_run_of_any_out_has_it(
 def test_what_was_asked_for_today_stays(
     task: Task, this_env: PythonEnv, drawn: dict[str, PreparedData]
 ) -> None:
-    assert {data.draw for data in unused_draws(set())} >= {"100", "101", "100~1"}
+    assert {data.draw for data in unused_draws(set())} >= {"100", "101", FRESH}
     asyncio.run(prepare(task, "mini", call=plain_call, python_env=this_env, draw="100"))
     assert {data.draw for data in unused_draws({drawn["101"].hash})}.isdisjoint({"100", "101"})
     assert find_prepared(task, "mini", "100") == drawn["100"]

@@ -39,11 +39,13 @@ from mlagentbench.tasks.draws import (
     FRESH_MARK,
     PUBLIC,
     SECRET,
+    FreshKey,
     disclosed_secret,
     draw_seed,
     fresh_draws,
     given_draw,
     is_fresh,
+    is_keyed,
     is_secret,
     policy_of,
 )
@@ -56,6 +58,7 @@ PARTS = ("public", "private")
 USERS = "users"
 """Where unused_draws.py notes which runs have the data."""
 RESPLIT = "prepare.resplit"
+"""Other splits, of tasks with real data: no label that the agent was given is asked for there."""
 _FACTS = "data.json"
 _STAGING = ".tmp-"
 _TIMEOUTS: dict[Tier, float] = {"mini": 600.0, "full": 4 * 3600.0}
@@ -186,7 +189,7 @@ def _next(task: Task, tier: Tier, draw: str) -> str:
 def _command(task: Task, tier: Tier, draw: str) -> str:
     """The command that prepares a draw."""
     chosen = "" if draw == PUBLIC else f" --draw {policy_of(given_draw(draw))}"
-    if tier == "full" and is_fresh(draw):
+    if is_fresh(draw) and not is_keyed(task, tier):
         chosen = f" --splits {draw.rpartition(FRESH_MARK)[2]}"
     return f"mlagentbench tasks prepare {task.address} --tier {tier}{chosen}"
 
@@ -205,6 +208,8 @@ class Wanted(Record):
     from_dir: Path | None = None
     accept_unverified: bool = False
     again: bool = False
+    key: FreshKey | None = None
+    """What the seed of a fresh draw follows from."""
 
     def is_met_by(self, data: PreparedData) -> bool:
         """Whether these data need not be prepared again, if they are the right ones."""
@@ -237,12 +242,14 @@ async def prepare(
     draw: str = PUBLIC,
     splits: int = 0,
     again: bool = False,
+    key: FreshKey | None = None,
     progress: Progress | None = None,
 ) -> PreparedData:
     """The task's data, prepared unless they exist; and so many other `splits` of the same files.
 
     With `from_dir`, data exist if they were prepared from the same files; without, if there are
     any. `again` prepares them in any case, and replaces those of the same files when complete.
+    Fresh draws of generated data need their `key`.
 
     Raises UsageError when the sources are unavailable or wrong, or the disk is full, and
     RunFailed("task") when the task's code fails. Incomplete data are removed.
@@ -254,7 +261,10 @@ async def prepare(
         from_dir=from_dir,
         accept_unverified=accept_unverified,
         again=again,
+        key=key,
     )
+    if is_fresh(draw) and not is_keyed(task, tier):
+        return require_prepared(task, tier, draw)  # splits are made with the data that they are of
     place = data_dir(task.id, task.spec.version, tier)
     place.mkdir(parents=True, exist_ok=True)
     waiting = f"{task.id}: another process is preparing it; waiting"
@@ -296,7 +306,7 @@ class _Preparation:
     async def run(self, wanted: Wanted, current: PreparedData | None) -> PreparedData:
         """Gather the raw files; prepare data from them unless that was done before."""
         secret = self._secret_seed(wanted.draw)
-        seed = draw_seed(self.task, self.tier, wanted.draw, secret)
+        seed = draw_seed(self.task, self.tier, wanted.draw, secret, wanted.key)
         raw = self._directory("raw")
         gathered = await self._make_raw(raw, seed, wanted)
         known = _all_prepared(self.task, self.tier, wanted.draw)
@@ -319,11 +329,12 @@ class _Preparation:
                 data = self._chosen_again(data, current)
                 break
         else:
-            draw = wanted.draw if secret is None else disclosed_secret(secret, wanted.draw)
+            draw = wanted.draw if secret is None else disclosed_secret(secret)
             data = await self._split(raw, seed, draw, gathered, origin)
             self._say_if_other_files(data, current)
         for split in wanted.missing_splits(self.task, data):
-            await self._split(raw, draw_seed(self.task, self.tier, split), split, gathered, origin)
+            seed = draw_seed(self.task, self.tier, split)
+            await self._split(raw, seed, split, gathered, origin, given=data)
         return data
 
     def _say_if_other_files(self, data: PreparedData, current: PreparedData | None) -> None:
@@ -347,17 +358,30 @@ class _Preparation:
         return data
 
     async def _split(
-        self, raw: Path, seed: int, draw: str, gathered: Gathered, origin: str
+        self,
+        raw: Path,
+        seed: int,
+        draw: str,
+        gathered: Gathered,
+        origin: str,
+        given: PreparedData | None = None,
     ) -> PreparedData:
-        """Prepare data from the raw files, and move them to their place."""
+        """Prepare data from the raw files, and move them to their place.
+
+        With `given`, they are another split of those data.
+        """
         number = draw.partition(FRESH_MARK)[2]
         split = f", split {number}" if self.tier == "full" and number else ""
         self.progress.say(f"{self.task.id}: splitting into public and private{split}")
         made = self._directory(f"made{number}")
         made_public, made_private = (self._directory(f"{made.name}/{part}") for part in PARTS)
+        read = {"raw": raw}
+        is_resplit = given is not None and self.task.defines(RESPLIT)
+        if given is not None and is_resplit:
+            read |= {"given_public": given.public, "given_private": given.private}
         await self._call(
-            self._split_function(draw),
-            read={"raw": raw},
+            RESPLIT if is_resplit else "prepare.prepare",
+            read=read,
             write={"public": made_public, "private": made_private},
             seed=_derived(seed, "prepare"),
         )
@@ -392,19 +416,14 @@ class _Preparation:
         _publish(final, data)
         return data
 
-    def _split_function(self, draw: str) -> str:
-        """The official split, or another one; only tasks whose official one is fixed differ."""
-        is_other = self.tier == "full" and is_fresh(draw)
-        return RESPLIT if is_other and self.task.defines(RESPLIT) else "prepare.prepare"
-
     def _secret_seed(self, draw: str) -> int | None:
-        """A new one for the secret draw, that draw's for its fresh ones, none for others."""
-        if not is_secret(draw):
+        """A new one for the secret draw, the stored one for a disclosed one, none for others."""
+        if not is_secret(draw) or is_fresh(draw):
             return None
         original = self.task.spec.variant_of
         if draw == SECRET:
             return secrets.randbits(128) if original is None else self._secret_of(original)
-        return _read_secret(require_prepared(self.task, self.tier, given_draw(draw)))
+        return _read_secret(require_prepared(self.task, self.tier, draw))
 
     def _secret_of(self, name: str) -> int:
         """A variant has the secret of its original, so that runs on both can be paired."""
