@@ -1,5 +1,7 @@
 """Which runs `report --publish` refuses."""
 
+from typing import Any
+
 import pytest
 from made_runs import graded, run
 
@@ -8,7 +10,7 @@ from mlagentbench.report.publishable import require_publishable
 
 
 def test_only_known_differences_of_full_data_are_refused() -> None:
-    facts = {"tier": "full", "draw": None, "draw_policy": None, "generator": None}
+    facts: dict[str, Any] = {"tier": "full", "draw": None, "draw_policy": None, "generator": None}
     without_checksums = run(1, graded(0.5), data_verified=False, **facts)
     require_publishable([without_checksums])
     differing = run(

@@ -101,7 +101,7 @@ def test_the_same_name_with_other_data_is_no_pair() -> None:
 
 
 def test_variants_are_compared_draw_by_draw() -> None:
-    range_of_two = {"draw_policy": "100..101"}
+    range_of_two: dict[str, Any] = {"draw_policy": "100..101"}
     original = drawn("react", [0.8, 0.4, 0.8, 0.4, 0.8], **range_of_two)
     renamed = drawn("react", [0.6, 0.4, 0.6, 0.4, 0.6], **range_of_two, variant="renamed")
     [found] = variant_differences([one.result for one in [*original, *renamed]])

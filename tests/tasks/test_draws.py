@@ -66,7 +66,7 @@ def test_the_full_tier_has_no_draws() -> None:
 
 def test_what_inspect_reads_as_something_else_than_text() -> None:
     def read(value: object) -> str:
-        return read_settings({"draw": value}, lambda name: f"-T {name}").draw  # type: ignore[dict-item]
+        return read_settings({"draw": value}, lambda name: f"-T {name}").draw
 
     assert read(date(2026, 11, 17)) == "2026-11-17"
     for value in (1.5, True, datetime(2026, 11, 17, tzinfo=UTC)):
