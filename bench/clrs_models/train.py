@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from graphs import predecessors, sample  # the starter's
+from graphs import HIDDEN_PROBABILITY, predecessors, sample  # the starter's
 from safetensors.torch import save_file
 from torch import nn
 from torch.nn import functional
@@ -62,7 +62,7 @@ def train(source: Path, config: dict, steps: int, seed: int) -> nn.Module:
     optimizer = torch.optim.Adam(model.parameters(), lr=PEAK_RATE)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, PEAK_RATE, total_steps=steps)
     for _ in range(steps):
-        weights = sample(GRAPHS, NODES, rng)
+        weights = sample(GRAPHS, NODES, rng, (HIDDEN_PROBABILITY,))
         pointers = torch.from_numpy(predecessors(weights))
         asked = pointers >= 0
         optimizer.zero_grad()

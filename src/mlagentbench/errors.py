@@ -65,6 +65,13 @@ class RunFailed(MLAgentBenchError):
         self.detail = detail
 
 
+class UnusableDraw(RunFailed):
+    """Floor and reference of a draw are too close together for a scale; another draw may do."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("task", detail)
+
+
 class RunInterrupted(RunFailed):
     """The run has to wait: what all runs may use together is used up. It can be resumed."""
 

@@ -63,7 +63,7 @@ def write_atomically(path: Path, contents: bytes) -> None:
     fsync_directory(path.parent)
 
 
-def create_exclusively(path: Path, contents: bytes) -> bool:
+def create_exclusively(path: Path, contents: bytes, mode: int = 0o644) -> bool:
     """Create a file with these contents in one step; False when there is one of that name.
 
     Of several processes, also on different machines, exactly one creates it.
@@ -75,7 +75,7 @@ def create_exclusively(path: Path, contents: bytes) -> bool:
             file.write(contents)
             file.flush()
             os.fsync(file.fileno())
-            os.fchmod(file.fileno(), 0o644)
+            os.fchmod(file.fileno(), mode)
             try:
                 os.link(name, path)
             except (FileExistsError, FileNotFoundError):

@@ -140,12 +140,16 @@ class BarComparison(Record):
 class RebuiltDraw(Record):
     """What a program made of one draw, and what that is worth.
 
-    Without a score, `reason` says why; such a draw counts like the floor.
+    Without a score, `reason` says why.
     """
 
     draw: str
     data_hash: str
+    seed: str | None = None
+    """The seed of a fresh draw that is generated, which was secret until now."""
     score: float | None = None
+    score_error: float | None = None
+    """The standard error of the score, from the size of the test set, if the grader reports one."""
     normalised: float | None = None
     standard_error: float | None = None
     """Of the normalised score, from the size of the test set, if the grader reports one."""
@@ -158,13 +162,17 @@ class RebuiltDraw(Record):
     reason: str | None = None
     broken_rule: bool = False
     """Whether grading proved that what was made breaks a rule."""
+    above_ceiling: bool = False
     seconds: float = 0.0
     cpu_seconds: float = 0.0
 
-    @property
-    def counted(self) -> float:
-        """The normalised score as it enters the mean."""
-        return 0.0 if self.normalised is None else self.normalised
+
+class SkippedDraw(Record):
+    """A fresh draw that has no scale, and why; the next one is used instead."""
+
+    draw: str
+    data_hash: str
+    reason: str
 
 
 class Rebuilt(Record):
@@ -175,8 +183,12 @@ class Rebuilt(Record):
     """What was run; None if the submission itself is the program."""
     proposed: bool = False
     """Whether the agent left no program that makes its submission, and the command is a guess."""
+    asked_for: bool = False
+    """Whether --command named it."""
     given: RebuiltDraw
     fresh: tuple[RebuiltDraw, ...]
+    skipped: tuple[SkippedDraw, ...] = ()
+    """Fresh draws that could not be measured."""
     mean: float
     """Over the fresh draws, of the normalised scores: the score of record."""
     standard_error: float | None = None
@@ -184,8 +196,8 @@ class Rebuilt(Record):
     bar: float
     """The least mean of a success."""
     success: bool
-    transfer_gap: float
-    """The given draw's normalised score minus the mean over fresh ones."""
+    transfer_gap: float | None = None
+    """The given draw's normalised score minus the mean over fresh ones; None without a score."""
     gap_error: float | None = None
     submitted_score: float | None = None
     """Of the file as it was submitted."""
@@ -195,10 +207,22 @@ class Rebuilt(Record):
     left_out: tuple[str, ...] = ()
     """Files of the workspace that are not sources, and were not there."""
     warnings: tuple[str, ...] = ()
+    literals: tuple[str, ...] = ()
+    """The sources with much data in them, such as weights or predictions as text."""
+
+    @property
+    def is_better_on_fresh(self) -> bool:
+        """Whether fresh draws are better than the given one by more than chance explains."""
+        gap = self.transfer_gap
+        return gap is not None and gap < min(-0.5, -3 * (self.gap_error or 0.0))
 
     @property
     def broken_rule(self) -> bool:
         return any(one.broken_rule for one in (self.given, *self.fresh))
+
+    @property
+    def above_ceiling(self) -> bool:
+        return any(one.above_ceiling for one in (self.given, *self.fresh))
 
     @property
     def failed(self) -> list[RebuiltDraw]:
@@ -307,6 +331,8 @@ class Disclosure(Record):
     protocol: str = "standard"
     rebuild_draws: int | None = None
     """The fresh draws that the submission is rebuilt on; None unless the protocol is rebuild."""
+    fresh_key: str | None = None
+    """The hash of the key that fresh draws follow from, fixed before the run began."""
     interactive: bool = False
     """Whether the agent could ask a person for help."""
     primary: Pair | None = None

@@ -43,10 +43,37 @@ async def test_what_can_be_made_again_is_the_best_submission(open_environment: O
         await step(environment, best, "Write File", **program)
         assert best.status() == "Best submission so far: after step 3, validation MAE=3."
         await run(environment, best, 5.0)
-        assert best.best is not None and best.best.step.n == 3, "a worse one"
+        assert best.best is not None and best.best.step.n == 3, "the program makes a worse one"
         await run(environment, best, 2.0)
         assert best.best.step.n == 7
         assert agent_variables(environment)["MLAGENTBENCH_PROGRAM"] == "reproduce.sh"
+
+
+def fit(score: float, note: str = "") -> str:
+    return SCRIPT.format(value=score, score=score) + f"# {note}\n"
+
+
+@pytest.mark.anyio
+async def test_the_program_that_was_fixed_last_is_submitted(open_environment: OpenRun) -> None:
+    async with open_environment(rehearsal=Rehearsal(command="bash reproduce.sh")) as environment:
+        best = BestSubmission(environment)
+
+        async def best_after(name: str, **values: str) -> int:
+            await step(environment, best, name, **values)
+            return 0 if best.best is None else best.best.step.n
+
+        old = "test -f train.py && python train.py\n"
+        await best_after("Write File", file_name="reproduce.sh", content=old)
+        await best_after("Write File", file_name="exp.py", content=fit(2.0))
+        assert await best_after("Execute Script", script_name="exp.py") == 3, "the best score"
+        new = "python exp.py\n"
+        assert await best_after("Write File", file_name="reproduce.sh", content=new) == 4
+        assert await best_after("Write File", file_name="exp.py", content=fit(2.0, "fixed")) == 5
+        assert await best_after("Execute Script", script_name="exp.py") == 6, "equal bytes"
+        assert await best_after("Validate Submission") == 7
+        await best_after("Write File", file_name="exp.py", content=fit(1.0))
+        assert await best_after("Execute Script", script_name="exp.py") == 7, "not made again yet"
+        assert await best_after("Validate Submission") == 10
 
 
 @pytest.mark.anyio

@@ -35,7 +35,7 @@ def by_epoch(out: Path, agent: str) -> dict[int, RunResult]:
 def test_from_nothing_to_a_table_paired_by_draw(tmp_path: Path, run: Run) -> None:
     write_number_task(tmp_path, "drawn-numbers", mini_py=NOISY)
     dry = run(*COMMAND, "--runs", "3", "--dry-run").stdout
-    assert "drawn-numbers" in dry
+    assert "runs: 6 runs, 0 finished already" in dry
     printed = run(*COMMAND, "--runs", "3").stdout
     assert "drawn-numbers (mini, draws 100..101)" in printed and "means over 2 draws" in printed
     oracles, baselines = (by_epoch(tmp_path / "out", name) for name in ("oracle", "baseline"))
@@ -72,9 +72,9 @@ def test_a_draw_that_the_reference_does_not_solve_costs_no_step(tmp_path: Path, 
     (folder / "solution" / "solution.py").write_text(useless)
     command = ("run", "--tasks", "./useless-solution", "--agents", "baseline", "--out", "out")
     result = run(*command, "--draw", "7", expect=1)
-    assert "useless-solution, draw 7 cannot be measured" in result.stderr
+    assert "useless-solution cannot be measured on draw 7: " in result.stderr
     [failed] = collect(tmp_path / "out")
-    assert failed.usage.steps == 0 and "draw 7 cannot be measured" in (failed.failure or "")
+    assert failed.usage.steps == 0 and "cannot be measured on draw 7" in (failed.failure or "")
 
 
 def test_the_public_draw_is_not_published(tmp_path: Path, run: Run) -> None:

@@ -15,12 +15,14 @@ from mlagentbench.environment.rehearsal import (
 from mlagentbench.records import Action, Observation
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.draws import FreshKey
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task, load_folder, load_task
 
 pytestmark = pytest.mark.anyio
 
 COMMAND = "bash reproduce.sh"
+KEY = FreshKey(value="0" * 32)
 GOOD = "set -e\npython train.py\n"
 
 
@@ -154,18 +156,18 @@ async def test_real_data_are_rehearsed_on_what_the_agent_has(
     """The held-out part of the training data takes the place of the test data."""
     monkeypatch.setenv("MLAGENTBENCH_HOME", str(tmp_path / "home"))
     real = data.model_copy(update={"tier": "full"})
-    without = await prepare_rehearsal(task, real, numpy_env, call_task, feedback=False)
+    without = await prepare_rehearsal(task, real, numpy_env, call_task, KEY, feedback=False)
     assert without == Rehearsal(command=COMMAND, public=None)
     with (task.folder / "prepare.py").open("a") as file:
         file.write(HOLD_OUT)
-    found = await prepare_rehearsal(task, real, numpy_env, call_task, feedback=False)
+    found = await prepare_rehearsal(task, real, numpy_env, call_task, KEY, feedback=False)
     assert found.public is not None
     assert sorted(path.name for path in found.public.iterdir()) == [
         "images", "test.csv", "train.csv",
     ]  # fmt: skip
     assert (found.public / "test.csv").read_text() == "id\n4\n"
     assert (found.public / "train.csv").read_text() == "id,y\n1,1\n2,2\n3,3\n"
-    told = await prepare_rehearsal(task, real, numpy_env, call_task, feedback=True)
+    told = await prepare_rehearsal(task, real, numpy_env, call_task, KEY, feedback=True)
     assert told.public is not None
     assert (told.public / "validation.csv").read_text() == "id\n4\n"
     async with open_environment(rehearsal=without) as environment:

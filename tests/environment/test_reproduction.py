@@ -1,5 +1,7 @@
 """What is made again: which files count as sources, and what each kind of task rebuilds."""
 
+import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,7 +10,9 @@ from task_folders import write_files
 
 from mlagentbench.environment.clock_loops import clock_warnings
 from mlagentbench.environment.reproduction import Reproduction, reproduce
+from mlagentbench.runs.objects import source_files
 from mlagentbench.runs.objects.file_differences import submission_difference
+from mlagentbench.runs.objects.large_literals import large_literals
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import store_directory
 from mlagentbench.runs.objects.source_files import MAX_PROGRAM, choose_sources
@@ -175,6 +179,8 @@ def test_sources_are_what_a_person_writes(tmp_path: Path) -> None:
         "import time\nfor _ in x:\n    t = time.monotonic() - t\n    if t > 9:\n        break",
         "import time\ndef left():\n    return end - time.time()\nwhile left() > 0:\n    step()",
         "from datetime import datetime\nwhile datetime.now() < end:\n    step()",
+        "import signal\nsignal.alarm(100)",
+        "import subprocess\nsubprocess.run(['python', 'a.py'], timeout=100)",
     ],
 )
 def test_loops_that_end_by_the_clock_are_warned_about(loop: str) -> None:
@@ -182,11 +188,64 @@ def test_loops_that_end_by_the_clock_are_warned_about(loop: str) -> None:
     assert warning.startswith("train.py, line ") and "count steps or epochs" in warning
 
 
+def test_deeply_nested_programs_are_searched_quickly() -> None:
+    chain = "if a:\n  pass\n" + "elif a:\n  break\n" * 900
+    nested = "for a in b:\n" + "".join(f"  {line}\n" for line in chain.splitlines())
+    deep = "".join(" " * depth + "while a:\n" for depth in range(90)) + " " * 90 + "b\n"
+    started = time.process_time()
+    assert clock_warnings({"a.py": nested.encode(), "b.py": (deep * 10).encode()}) == ()
+    assert time.process_time() - started < 2
+
+
 def test_the_clock_may_be_read() -> None:
     harmless = "import time\nfor _ in x:\n    t = time.time()\n    print(time.time() - t)\n"
     assert clock_warnings({"train.py": harmless.encode(), "broken.py": b"while ("}) == ()
     [warning] = clock_warnings({"reproduce.sh": b"set -e\ntimeout 100 python train.py\n"})
     assert warning.startswith("reproduce.sh, line 2: a command ends by the clock")
+
+
+def test_data_in_sources_are_named() -> None:
+    numbers = ", ".join(f"{number / 7:.6f}" for number in range(2000))
+    texts = "\n".join(f"part_{number} = {'ab1' * 30!r}" for number in range(300))
+    found = large_literals(
+        {
+            "weights.py": f"import x\nTABLE = [{numbers}]\n".encode(),
+            "text.py": f"a = 1\nb = {'ab1' * 3000!r}\n".encode(),
+            "parts.py": texts.encode(),
+            "table.json": f"[{numbers}]".encode(),
+            "data.txt": ("ab1" * 3000).encode(),
+            "long.py": ("x = compute(y, z)\n" * 1000).encode(),
+            "notes.md": ("Only words that a person wrote. " * 900).encode(),
+            "documented.py": f'"""{"what it does " * 900}"""\n'.encode(),
+        }
+    )
+    assert [one.partition(":")[0] for one in found] == [
+        "data.txt", "parts.py", "table.json", "text.py", "weights.py",
+    ]  # fmt: skip
+    assert found[3] == "text.py: a literal of 9,000 bytes in line 2"
+
+
+async def test_the_program_is_taken_before_other_sources(
+    task: Task, snapshots: Snapshots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_files, "MAX_ALL", 3_000)
+    many = {f"a/{number:02}.json": "1" * 100 for number in range(40)}
+    files = {"zz.py": PREDICT, "reproduce.sh": "python zz.py\n", **many}
+    result = await snapshots.reproduce(task, files)
+    assert set(made(result)) == {"submission.csv"}
+    assert any("larger than 3,000 bytes" in one for one in result.left_out)
+    monkeypatch.setattr(source_files, "MAX_ALL", 5)
+    shutil.rmtree(snapshots.top / "scratch")
+    result = await snapshots.reproduce(task, files)
+    reason = "reproduce.sh is not taken as a source: the sources are larger than 5 bytes"
+    assert result.reason == reason
+
+
+def test_thousands_of_sources_are_chosen_in_a_moment(tmp_path: Path) -> None:
+    workspace, store = tmp_path / "workspace", ObjectStore(tmp_path / "objects")
+    write_files(workspace, {f"{number:05}.py": "1" for number in range(1_500)})
+    chosen = choose_sources(store, store_directory(store, workspace), "submission")
+    assert len(chosen.files) == source_files.MAX_FILES and "and 460 more" in chosen.left_out
 
 
 def test_differences_are_named(tmp_path: Path) -> None:

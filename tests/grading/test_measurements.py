@@ -1,11 +1,12 @@
 """From scores to a task's measured, and what about them is not as it should be."""
 
 import math
+import re
 import statistics
 
 import pytest
 
-from mlagentbench.errors import RunFailed
+from mlagentbench.errors import RunFailed, UnusableDraw
 from mlagentbench.grading.measurements import TimedScore, concerns, measurements_from
 from mlagentbench.numeric.intervals import t_quantile
 from mlagentbench.tasks.spec import Metric
@@ -27,6 +28,23 @@ def test_equal_scores_are_called_deterministic() -> None:
 def test_a_solution_below_the_floor_is_refused() -> None:
     with pytest.raises(RunFailed, match=r"0\.6 is not better than the floor 0\.7"):
         measurements_from(ACCURACY, "-", {"rule": 0.7}, runs(0.5, 0.5), runs(0.6), None)
+
+
+def test_a_draw_whose_bar_is_above_its_reference_is_refused() -> None:
+    scores = [0.6 + 0.02 * (number % 3) for number in range(30)]
+    public = measurements_from(ACCURACY, "-", {}, runs(*scores), runs(0.9), None)
+    close = (runs(0.60, 0.62, 0.61), runs(0.615), None)
+    with pytest.raises(UnusableDraw) as raised:
+        measurements_from(ACCURACY, "-", {}, *close, public=public, draw="100~1")
+    assert re.search(
+        r"draw 100~1: floor 0\.61, bar 0\.66\d+, reference 0\.615: .* use another draw$",
+        str(raised.value),
+    )
+    with pytest.raises(UnusableDraw, match="use another draw; or write the public draw's"):
+        measurements_from(ACCURACY, "-", {}, *close, draw="100~1")
+    wide = (runs(0.60, 0.62, 0.61), runs(0.9), None)
+    assert measurements_from(ACCURACY, "-", {}, *wide, public=public, draw="100~1").bar < 0.8
+    assert measurements_from(ACCURACY, "-", {}, *close).bar > 0.615, "authors are told by concerns"
 
 
 def test_concerns_name_what_is_wrong() -> None:

@@ -1,5 +1,6 @@
 """Hardware profiles of the full tier: what they change, what runs see of them, what results say."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -9,13 +10,16 @@ import pytest
 from folders import SEED_TASK, write_folder
 from made_records import made_record
 
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.launch.request import RunSettings, SuiteRequest, read_settings
 from mlagentbench.launch.suite import check_requirements
+from mlagentbench.rebuild.rebuild_draw import Rebuilding
+from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.record import settings_hash
 from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.task_checks.draw_measurements import ensure_measured
 from mlagentbench.task_checks.measure import measure_tasks
-from mlagentbench.tasks.make_ready import prepare_tasks
+from mlagentbench.tasks.make_ready import Ready, ensure_ready, prepare_tasks
 from mlagentbench.tasks.stored_measurements import home_file
 from mlagentbench.tasks.task import Task, load_folder, load_task, task_folders
 from mlagentbench.terminal import Terminal
@@ -103,6 +107,29 @@ def test_the_gpu_profile_is_refused_without_a_gpu(task: Task, tmp_path: Path) ->
                 draw="public",
             )
         )
+
+
+@pytest.mark.usefixtures("without_gpus")
+def test_nothing_of_the_gpu_profile_goes_on_without_its_gpus(task: Task, tmp_path: Path) -> None:
+    gpu, [data, python_env] = task.on_profile("gpu"), _prepared(task)
+    refused = "--profile gpu: there are 0 GPUs here; use --profile cpu"
+    with pytest.raises(UsageError, match=refused):
+        asyncio.run(ensure_measured(gpu, data, python_env, None, print))
+    with pytest.raises(UsageError, match="--gpus 0 with --profile gpu: profiled has 1 on this"):
+        RunSettings(tier="full", profile="gpu", gpus=0).gpus_asked(gpu)
+    record = made_record(profile="gpu")
+    run = RunDirectory(tmp_path, Path("runs/profiled/full/nop-0/none/1"))
+    run.path.mkdir(parents=True)
+    with run.hold() as held, pytest.raises(RunFailed, match=refused):
+        rebuilding = Rebuilding(
+            run=held, record=record, task=gpu, task_env=python_env, run_env=python_env, step=1,
+            snapshot="", command=None, proposed=False, tool=None, announce=print,
+        )  # fmt: skip
+        asyncio.run(rebuilding.on(data, is_given=False))
+
+
+def _prepared(task: Task) -> Ready:
+    return ensure_ready(task, "mini", call=call_task)
 
 
 def test_measurements_are_of_one_profile(task: Task) -> None:

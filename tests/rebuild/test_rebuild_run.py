@@ -14,32 +14,47 @@ from typing import Any
 import pytest
 from chains import change_record, faults
 from command_line import COMMAND
-from number_task import SOLUTION, STARTER, write_number_task
+from number_task import MAKE, SOLUTION, STARTER, write_number_task
 from typer.testing import CliRunner
 
 from mlagentbench.analysis.analyse import summarise
+from mlagentbench.analysis.rebuilt_text import rebuilt_facts
 from mlagentbench.cli import app
 from mlagentbench.environment.environment import Environment
 from mlagentbench.errors import UsageError
+from mlagentbench.fs import create_exclusively
 from mlagentbench.grading.grade import grade_run
 from mlagentbench.grading.regrade import score_runs
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import check_requirements, run_suite
+from mlagentbench.rebuild.rebuild_draw import compared
 from mlagentbench.rebuild.rebuild_run import grade_step, rebuild_runs
-from mlagentbench.rebuild.score_of_record import mean_bar
-from mlagentbench.records import REBUILD, Action, GradeRecord, Outcome, RebuiltDraw
+from mlagentbench.rebuild.score_of_record import grade_of_record, mean_bar, rebuilt_of
+from mlagentbench.records import REBUILD, Action, BarComparison, GradeRecord, Outcome, RebuiltDraw
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.fresh_key import fresh_key
 from mlagentbench.runs.rebuilds import DrawLine, SummaryLine, newest_rebuilt, read_rebuilds
 from mlagentbench.runs.results import find_run, read_grades, read_record, read_run
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.statistics.cells import cell_statistics
+from mlagentbench.tasks.draws import FreshKey, draw_seed, fresh_draws
 from mlagentbench.tasks.make_ready import ensure_ready
+from mlagentbench.tasks.spec import (
+    Measured,
+    Metric,
+    ReferenceMeasurements,
+    StarterMeasurements,
+)
+from mlagentbench.tasks.stored_measurements import store_in_home, stored_measurements
 from mlagentbench.tasks.task import Task, load_folder
 from mlagentbench.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 
 DRAWS = 2
+KEY = FreshKey(value="6" * 32)
+"""The same in all tests, so that fresh draws are measured once."""
+FRESH = fresh_draws("public", 9, key=KEY)
 RUN = "python {}\n".format
 CACHED = STARTER.replace(
     "slope = 1 + random.gauss(0, 0.02)",
@@ -56,7 +71,8 @@ def home(kept_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def task(tmp_path: Path) -> Task:
-    return load_folder(write_number_task(tmp_path))
+    calm = STARTER.replace("random.gauss(0, 0.02)", "0")  # measured with few runs
+    return load_folder(write_number_task(tmp_path, starter=calm))
 
 
 @pytest.fixture
@@ -73,6 +89,7 @@ def ran(tmp_path: Path, task: Task) -> Ran:
 
     def run(files: Mapping[str, str], script: str = "", protocol: str = REBUILD) -> RunDirectory:
         ensure_ready(task, "mini", call=call_task)
+        create_exclusively(tmp_path / "out" / "fresh-draws.key", KEY.value.encode())
         directory = asyncio.run(_acted(task, tmp_path / "out", files, script))
         record = read_record(directory)
         changed = {"protocol": protocol, "rebuild_draws": DRAWS if protocol == REBUILD else None}
@@ -128,25 +145,34 @@ def test_cheats_lose_their_score(name: str, task: Task, ran: Ran, truth: dict[st
     public = ensure_ready(task, "mini", call=call_task).data.public
     files = cheats(truth, public)[name]
     script = "" if name == "another program" else "reproduce.sh"
-    grade = graded(ran({**files, "reproduce.sh": RUN("train.py")}, script))
+    run = ran({**files, "reproduce.sh": RUN("train.py")}, script)
+    grade = graded(run)
     rebuilt = grade.rebuilt
     assert rebuilt is not None and rebuilt.submitted_normalised is not None
     assert rebuilt.submitted_normalised > 1, "the submitted file is perfect"
     assert grade.success is False and (grade.normalised or 0.0) < 0.2
     assert grade.normalised == rebuilt.mean and len(rebuilt.fresh) == DRAWS
     assert grade.score == rebuilt.given.score
+    [point] = summarise(run, "out").points
+    assert point.normalised == rebuilt.submitted_normalised, "earlier steps are not rebuilt either"
     if name in ("climbed the given draw", "predictions as literals"):
-        assert rebuilt.transfer_gap > 0.8 and rebuilt.difference is None
+        assert (rebuilt.transfer_gap or 0.0) > 0.8 and rebuilt.difference is None
     else:
         assert "100 of 100 rows differ" in (rebuilt.difference or "")
 
 
-def test_a_solution_keeps_its_score_and_the_starter_has_none(ran: Ran) -> None:
-    run = ran({"solve.py": SOLUTION, "reproduce.sh": RUN("solve.py")}, "solve.py")
+def test_a_solution_keeps_its_score_and_the_starter_has_none(task: Task, ran: Ran) -> None:
+    table = "\n".join(map(str, range(4000)))
+    files = {"solve.py": SOLUTION, "reproduce.sh": RUN("solve.py"), "table.txt": table}
+    run = ran(files, "solve.py")
     grade = graded(run)
     assert grade.success and grade.normalised == pytest.approx(1.0, abs=0.05)
     assert grade.rebuilt is not None and grade.rebuilt.difference is None
-    assert [one.draw for one in grade.rebuilt.fresh] == ["public~1", "public~2"]
+    assert [one.draw for one in grade.rebuilt.fresh] == FRESH[:2]
+    seeds = [one.seed for one in (grade.rebuilt.given, *grade.rebuilt.fresh)]
+    assert seeds[0] is None and seeds[1:] == [
+        f"{draw_seed(load_folder(task.folder), 'mini', one, key=KEY):032x}" for one in FRESH[:2]
+    ]
     assert len({one.data_hash for one in (grade.rebuilt.given, *grade.rebuilt.fresh)}) == 3
     assert len({one.floor for one in grade.rebuilt.fresh}) == 2, "each draw has its own floor"
     before = run.rebuilds.read_bytes()
@@ -156,6 +182,7 @@ def test_a_solution_keeps_its_score_and_the_starter_has_none(ran: Ran) -> None:
     [cell] = cell_statistics([summarise(run, "out")])
     assert cell.normalised.mean == grade.normalised
     assert any("rebuilt on 2 fresh draws" in mark for mark in cell.marks)
+    assert "large literals in the sources of 1 run" in cell.marks
 
 
 def test_what_does_not_run_on_fresh_data_counts_as_the_floor(ran: Ran) -> None:
@@ -180,7 +207,7 @@ def test_a_run_that_left_no_program_is_rebuilt_by_what_its_journal_suggests(
     result = CliRunner().invoke(app, ["runs", "rebuild", str(run.path), "--draws", "1"])
     assert result.exit_code == 0, result.output
     assert "python solve.py (proposed: the agent did not leave it)" in result.output
-    assert "public~1" in result.output and "transfer gap:" in result.output
+    assert FRESH[0] in result.output and "transfer gap:" in result.output
     assert "late.py, line 1: a loop ends by the clock" in result.output
     rebuilt = read_run(run).rebuilt
     assert rebuilt is not None and rebuilt.proposed and rebuilt.success
@@ -197,6 +224,88 @@ def test_a_run_that_left_no_program_is_rebuilt_by_what_its_journal_suggests(
     [other] = rebuild_runs([run.path], 1, "python train.py", lambda _: None)
     assert other.rebuilt is not None and other.rebuilt.command == "python train.py"
     assert other.rebuilt.mean < 0.2
+
+
+def test_draws_are_rebuilt_again_only_if_asked_for(task: Task, ran: Ran) -> None:
+    run = ran({"solve.py": SOLUTION, "reproduce.sh": RUN("solve.py")}, "solve.py")
+    grade = graded(run)
+    [other] = rebuild_runs([run.path], 1, "python train.py", lambda _: None)
+    assert other.rebuilt is not None and other.rebuilt.asked_for and not other.rebuilt.proposed
+    assert "python train.py (given by --command)" in dict(rebuilt_facts(other.rebuilt)).values()
+    result = read_run(run)
+    assert result.rebuilt == grade.rebuilt, "reports show what the grade is made of"
+    lines = [line for line in read_rebuilds(run.rebuilds) if isinstance(line, DrawLine)]
+    assert len(lines) == 5 and len({line.snapshot for line in lines} - {""}) == 1
+    [again] = rebuild_runs([run.path], 1, "python train.py", lambda _: None, again=True)
+    assert again.rebuilt is not None and faults(run) == []
+    lines = [line for line in read_rebuilds(run.rebuilds) if isinstance(line, DrawLine)]
+    assert len(lines) == 7
+    stored = stored_measurements(task, "mini", lines[0].result.data_hash)
+    assert stored is not None
+    reference = stored.reference.model_copy(update={"mean": 2 * stored.reference.mean})
+    moved = stored.model_copy(update={"reference": reference})
+    store_in_home(task, "mini", moved)
+    try:
+        [known] = rebuild_runs([run.path], 1, "python train.py", lambda _: None)
+    finally:
+        store_in_home(task, "mini", stored)
+    assert known.rebuilt is not None and known.rebuilt.given.reference == moved.reference.mean
+    assert len([line for line in read_rebuilds(run.rebuilds) if isinstance(line, DrawLine)]) == 7
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [('python "a b', r'--command python "a b: No closing quotation'), ("", "--command: is empty")],
+)
+def test_commands_that_cannot_be_run_are_refused_first(command: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        rebuild_runs([Path("nowhere")], 1, command, lambda _: None)
+
+
+def test_a_run_that_has_not_ended_is_not_rebuilt(task: Task, tmp_path: Path) -> None:
+    async def begun() -> RunDirectory:
+        async with Environment.open(task, tmp_path / "out") as environment:
+            await environment.execute(Action(name="List Files", arguments={"dir_path": "."}))
+        return environment.run
+
+    ensure_ready(task, "mini", call=call_task)
+    run = asyncio.run(begun())
+    [one] = rebuild_runs([run.path], 1, None, lambda _: None)
+    assert one.failure is not None and f"mlagentbench resume {run.path}" in one.failure
+
+
+def test_a_program_is_run_in_the_virtual_environment_of_its_run(ran: Ran) -> None:
+    run = ran({"solve.py": SOLUTION}, "solve.py", protocol="standard")
+    record = read_record(run)
+    facts = record.disclosure.model_copy(update={"python_env": "ab" * 32})
+    change_record(run, record.model_copy(update={"disclosure": facts}))
+    [one] = rebuild_runs([run.path], 1, None, lambda _: None)
+    assert one.rebuilt is None and one.failure is not None
+    assert "virtual environment of this run (abababababab" in one.failure
+    assert "mlagentbench run --tasks" in one.failure
+
+
+def test_what_is_above_the_ceiling_on_any_draw_is_marked() -> None:
+    first, *others = lines_of(0.9, 0.9, 1.4)
+    high = others[1].result.model_copy(update={"above_ceiling": True})
+    others[1] = others[1].model_copy(update={"result": high})
+    rebuilt = rebuilt_of(first, others, None)
+    submitted = GradeRecord(step=1, valid=True, score=1.0)
+    assert grade_of_record(submitted, rebuilt, BarComparison(), 1.0).above_ceiling
+
+
+def test_a_score_is_compared_with_the_ceiling_and_keeps_its_error() -> None:
+    metric = Metric(name="accuracy", better="higher")
+    measured = Measured(
+        data="-", trivial={}, bar=0.3, ceiling=0.8,
+        starter=StarterMeasurements(mean=0.0, std=0.01, runs=3),
+        reference=ReferenceMeasurements(mean=0.5, std=0.0, runs=1),
+    )  # fmt: skip
+    [line] = lines_of(0.0)
+    one = line.result.model_copy(update={"score_error": 0.1})
+    assert compared(metric, one, measured).standard_error == pytest.approx(0.2)
+    high = compared(metric, one.model_copy(update={"score": 0.9}), measured)
+    assert high.above_ceiling and high.normalised == pytest.approx(1.8)
 
 
 def test_rebuilding_continues_after_a_kill(ran: Ran) -> None:
@@ -217,10 +326,28 @@ def test_rebuilding_continues_after_a_kill(ran: Ran) -> None:
     assert run.rebuilds.read_bytes().startswith(before) and faults(run) == []
     lines = list(read_rebuilds(run.rebuilds))
     draws = [line.result.draw for line in lines if isinstance(line, DrawLine)]
-    assert draws == ["public", "public~1", "public~2"] and isinstance(lines[-1], SummaryLine)
+    assert draws == ["public", *FRESH[:2]] and isinstance(lines[-1], SummaryLine)
+
+
+def test_a_fresh_draw_without_a_scale_is_skipped_for_the_next(task: Task, ran: Ran) -> None:
+    # On some draws the starter's rule is right and the solution's is not.
+    make = MAKE.replace("x = rng", "slope = 1 if rng.random() < 0.3 else 3\n    x = rng")
+    (task.folder / "mini.py").write_text(make.replace("3 * x", "slope * x"))
+    run = ran({"solve.py": SOLUTION, "reproduce.sh": RUN("solve.py")}, "solve.py")
+    grade = graded(run)
+    assert grade.success and grade.rebuilt is not None
+    [skipped] = grade.rebuilt.skipped
+    tried = [skipped.draw, *(one.draw for one in grade.rebuilt.fresh)]
+    assert sorted(tried) == FRESH[:3] and "not better than the floor" in skipped.reason
+    facts = dict(rebuilt_facts(grade.rebuilt))
+    assert facts[f"skipped draw {skipped.draw}"] == skipped.reason
+    graded(run)
+    lines = [line for line in read_rebuilds(run.rebuilds) if not isinstance(line, SummaryLine)]
+    assert len(lines) == 4, "what was skipped is not tried again"
 
 
 def test_the_reference_agents_leave_their_program(task: Task, tmp_path: Path) -> None:
+    create_exclusively(tmp_path / "suite" / "fresh-draws.key", KEY.value.encode())
     request = SuiteRequest.read(
         tasks=str(task.folder),
         agents="oracle,baseline,nop",
@@ -236,20 +363,77 @@ def test_the_reference_agents_leave_their_program(task: Task, tmp_path: Path) ->
     assert nop is not None and nop.reason is not None and not nop.valid
     assert "reproduce.sh not found" in nop.reason
     run = find_run(tmp_path / "suite" / outcome.results[0].path)
-    assert read_record(run).disclosure.rebuild_draws == 1
+    facts = read_record(run).disclosure
+    assert facts.rebuild_draws == 1 and facts.fresh_key == fresh_key(tmp_path / "suite").hash
+    key = (tmp_path / "suite" / "fresh-draws.key").read_text()
+    for file in (tmp_path / "suite" / "runs").rglob("*"):
+        assert not file.is_file() or key.strip().encode() not in file.read_bytes()
 
 
-def test_splits_of_full_data_are_required_before_a_run(tmp_path: Path, task: Task) -> None:
+def test_splits_of_full_data_are_required_before_a_run(tmp_path: Path) -> None:
     options: dict[str, Any] = {
-        "tasks": str(task.folder),
+        "tasks": "house-price",
         "agents": "oracle",
         "out": tmp_path / "out",
     }
     request = SuiteRequest.read(**options, tier="full", protocol="rebuild")
-    with pytest.raises(UsageError, match=r"tasks prepare .*numbers --tier full --splits 3"):
+    with pytest.raises(UsageError, match=r"tasks prepare house-price --tier full --splits 3"):
         check_requirements(request, Terminal(file=StringIO()))
     with pytest.raises(UsageError, match=r"--rebuild-draws 2: .* needs --protocol rebuild"):
         SuiteRequest.read(**options, rebuild_draws=2)
+
+
+def lines_of(*worth: float | None) -> list[DrawLine]:
+    """Draws with these normalised scores; None is one that failed."""
+    return [
+        DrawLine(
+            step=1,
+            command="bash reproduce.sh",
+            result=RebuiltDraw(
+                draw=f"100~{number}", data_hash="-", floor=0.0, reference=1.0, noise=0.01,
+                noise_degrees=31, starter_runs=3, score=one, normalised=one,
+                reason="not reproduced: exit status 4" if one is None else None,
+            ),
+        )
+        for number, one in enumerate(worth)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "fresh", "mean", "valid", "success", "said"),
+    [
+        (1.0, (1.0, 0.9, 1.1), 1.0, True, True, "mean of 3 fresh draws 1.00 reaches 0.50"),
+        (1.0, (1.6, None, None), 1.6 / 3, True, False, "but 2 of 3 have no score"),
+        (None, (0.9, 0.9, 0.9), 0.9, False, False, "not reproduced on the given draw: exit"),
+        (1.0, (1.0, None, -2.0), -1.0, True, False, "counted as -2.00: 100~2 (not reproduced"),
+        (-1.0, (None, None), -1.0, False, False, "not reproduced on any of 2 fresh draws: exit"),
+        (1.0, (0.9, 0.9, None), 0.6, True, True, "counted as 0.00: 100~3 (not reproduced"),
+    ],
+)
+def test_a_success_is_made_on_the_given_draw_and_most_fresh_ones(
+    given: float | None,
+    fresh: tuple[float | None, ...],
+    mean: float,
+    valid: bool,
+    success: bool,
+    said: str,
+) -> None:
+    first, *others = lines_of(given, *fresh)
+    rebuilt = rebuilt_of(first, others, None, proposed=False)
+    assert rebuilt.mean == pytest.approx(mean) and rebuilt.success is success
+    submitted = GradeRecord(step=1, valid=True, score=1.0)
+    grade = grade_of_record(submitted, rebuilt, BarComparison(), 1.0)
+    assert grade.valid is valid and grade.success is success
+    reason = grade.success_reason if valid else grade.reason
+    assert said in (reason or "")
+    assert (grade.score is None) is not valid
+
+
+def test_a_program_that_knows_fresh_draws_is_marked() -> None:
+    first, *others = lines_of(0.1, 0.9, 1.0, 0.95)
+    assert rebuilt_of(first, others, None, proposed=False).is_better_on_fresh
+    first, *others = lines_of(0.1, 0.1, 2.0, 0.2)
+    assert not rebuilt_of(first, others, None, proposed=False).is_better_on_fresh, "it is spread"
 
 
 def test_the_bar_of_a_mean_is_above_the_noise_of_a_mean() -> None:

@@ -24,6 +24,12 @@ def test_a_record_that_is_a_list_is_named_without_an_empty_field(run: RunDirecto
         read_record(run)
 
 
+def test_a_record_of_a_development_version_says_to_run_again(run: RunDirectory) -> None:
+    run.run_json.write_text('{"v": 2, "disclosure": {"mini_seed": "public"}}')
+    with pytest.raises(UsageError, match=r"made by a development version, .*; run it again"):
+        read_record(run)
+
+
 def test_a_directory_in_place_of_the_journal_is_named(run: RunDirectory) -> None:
     run.journal.unlink()
     run.journal.mkdir()

@@ -53,14 +53,14 @@ def test_everybody_is_compared_with_everybody_and_with_the_baseline() -> None:
 
 
 def test_a_baseline_that_was_only_measured_is_named() -> None:
-    facts = on_measured_data("house-price")
+    facts = on_measured_data("cifar10")
     [leaderboard] = leaderboards(
         cell_statistics([run(n, graded(0.9), **facts) for n in range(1, 4)])
     )
     [found] = all_comparisons(leaderboard)  # by success: single scores of these runs are not known
     assert found.measure == "success" and found.difference == 1.0
     assert found.tasks[0].runs == (3, 30) and found.p < 0.001
-    assert "measured beforehand (house-price)" in found.note
+    assert "measured beforehand (cifar10)" in found.note
 
 
 def test_other_conditions_are_named() -> None:

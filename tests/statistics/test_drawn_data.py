@@ -1,6 +1,7 @@
 """Runs on a range of draws: one cell, clusters by draw, agents compared draw by draw."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,10 @@ from mlagentbench.numeric.intervals import wilson_interval
 from mlagentbench.statistics.cells import cell_statistics
 from mlagentbench.statistics.comparison import compare
 from mlagentbench.statistics.leaderboard import leaderboards
+from mlagentbench.statistics.variants import variant_differences
 from mlagentbench.tasks.draws import draw_of
+from mlagentbench.tasks.stored_measurements import store_in_home
+from mlagentbench.tasks.task import load_task
 
 MINI: dict[str, Any] = {"tier": "mini", "draw_policy": "100..103", "generator": "9e4e"}
 
@@ -94,3 +98,39 @@ def test_the_same_name_with_other_data_is_no_pair() -> None:
     [board] = leaderboards(cell_statistics([*react, *other]))
     found = compare(row(board, "react"), row(board, "tree"), "normalised")
     assert found is not None and found.clusters == (1, 1)
+
+
+def test_variants_are_compared_draw_by_draw() -> None:
+    range_of_two: dict[str, Any] = {"draw_policy": "100..101"}
+    original = drawn("react", [0.8, 0.4, 0.8, 0.4, 0.8], **range_of_two)
+    renamed = drawn("react", [0.6, 0.4, 0.6, 0.4, 0.6], **range_of_two, variant="renamed")
+    [found] = variant_differences([one.result for one in [*original, *renamed]])
+    assert (found.pairs, found.draws) == (5, 2)
+    assert found.difference == pytest.approx((-0.2 + 0.0) / 2), "each draw counts once"
+    assert found.standard_error == pytest.approx(0.1)
+    secret = {"draw_policy": "secret:aa", "draw": "secret:aa"}
+    one = run(1, graded(0.5), task="a", **MINI | secret)
+    same = run(1, graded(0.4), task="a", variant="renamed", **MINI | secret)
+    other = run(1, graded(0.4), task="a", variant="renamed", **MINI | {"draw_policy": "secret:bb"})
+    assert len(variant_differences([one.result, same.result])) == 1
+    assert variant_differences([one.result, other.result]) == [], "other data are no pair"
+
+
+def test_a_draw_that_cannot_be_measured_does_not_cost_the_reference_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLAGENTBENCH_HOME", str(tmp_path))
+    task = load_task("house-price")
+    spec = task.spec
+    for draw in ("100", "101"):
+        own = spec.measured["mini"].model_copy(update={"data": f"data of {draw}"})
+        store_in_home(task, "mini", own)
+    settings = MINI | {"task": "house-price", "agent": "react", "task_version": spec.version}
+    runs = [
+        run(epoch, graded(0.5), draw=draw, data_hash=f"data of {draw}", **settings)
+        for epoch, draw in enumerate(("100", "101"), start=1)
+    ]
+    failed = run(3, None, draw="102", data_hash="data of 102", outcome=None, **settings)
+    [board] = leaderboards(cell_statistics([*runs, failed]))
+    assert "nop and baseline without draws on which no run counts: 102" in board.marks
+    assert row(board, "baseline").cells[0].normalised.n == 2

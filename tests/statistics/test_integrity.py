@@ -87,6 +87,7 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
         "feedback": "validation:5",
         "protocol": "paper",
         "rebuild_draws": 3,
+        "fresh_key": "78" * 32,
         "interactive": True,
         "primary": ("react with a/b", "tree with a/b"),
         "python_env": "34" * 32,

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from folders import SEED_TASK, write_folder
 
-from mlagentbench.errors import RunFailed
+from mlagentbench.errors import RunFailed, UnusableDraw
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.draw_measurements import ensure_measured
 from mlagentbench.tasks.make_ready import Ready, ensure_ready
-from mlagentbench.tasks.stored_measurements import home_file
+from mlagentbench.tasks.stored_measurements import stored_measurements
 from mlagentbench.tasks.task import Task
 
 pytestmark = [pytest.mark.usefixtures("with_shared_home"), pytest.mark.slow]
@@ -18,7 +18,9 @@ pytestmark = [pytest.mark.usefixtures("with_shared_home"), pytest.mark.slow]
 
 @pytest.fixture
 def task(tmp_path: Path) -> Task:
-    return write_folder(tmp_path / "drawn-seeds", SEED_TASK, submission="score.txt")
+    calm = SEED_TASK["starter/train.py"].replace("/ 1000", "/ 100_000")
+    files = {**SEED_TASK, "starter/train.py": calm}
+    return write_folder(tmp_path / "drawn-seeds", files, submission="score.txt")
 
 
 @pytest.fixture
@@ -40,11 +42,22 @@ def test_two_that_need_it_measure_it_once(task: Task, ready: Ready) -> None:
     again = asyncio.run(ensure_measured(task, *ready, None, pytest.fail))
     assert again.data == ready.data.hash
     assert (again.starter.runs, again.reference.runs, again.ceiling) == (3, 1, 5.0)
+    (task.solution / "solution.py").write_text("open('score.txt', 'w').write('4.0')")
+    changed = asyncio.run(ensure_measured(task, *ready, None, said.append))
+    assert changed.reference.mean == 4.0, "measurements of another solution do not count"
 
 
 def test_a_draw_that_the_reference_does_not_solve_is_an_error(task: Task, ready: Ready) -> None:
     (task.solution / "solution.py").write_text("open('score.txt', 'w').write('0.2')")
-    home_file(task, "mini", ready.data.hash).unlink(missing_ok=True)
-    with pytest.raises(RunFailed, match=r"draw 7 cannot be measured, .*not better than the floor"):
+    with pytest.raises(
+        RunFailed, match=r"cannot be measured on draw 7: .*not better than the floor"
+    ):
         asyncio.run(ensure_measured(task, *ready, None, print))
-    assert not home_file(task, "mini", ready.data.hash).exists()
+    assert stored_measurements(task, "mini", ready.data.hash) is None
+
+
+def test_a_draw_whose_noise_exceeds_its_reference_is_left_out(task: Task, ready: Ready) -> None:
+    (task.solution / "solution.py").write_text("open('score.txt', 'w').write('0.751')")
+    with pytest.raises(UnusableDraw, match=r"on draw 7: floor 0\.75, bar .*, reference 0\.751"):
+        asyncio.run(ensure_measured(task, *ready, None, print))
+    assert stored_measurements(task, "mini", ready.data.hash) is None

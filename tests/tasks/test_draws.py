@@ -1,10 +1,15 @@
 """Which draws `--draw` asks for, and the seeds that they have."""
 
+from datetime import UTC, date, datetime
+from pathlib import Path
+
 import pytest
 
 from mlagentbench.errors import UsageError
-from mlagentbench.launch.request import read_settings
+from mlagentbench.launch.request import SuiteRequest, read_settings
+from mlagentbench.runs.fresh_key import fresh_key
 from mlagentbench.tasks.draws import (
+    FreshKey,
     all_draws,
     disclosed_secret,
     draw_list_text,
@@ -29,6 +34,7 @@ def test_a_range_gives_each_run_its_own_draw_and_begins_again() -> None:
     assert all_draws("beacon-7") == ["beacon-7"] and draw_of("beacon-7", 3) == "beacon-7"
     assert is_sample(policy) and not is_sample("5..5") and not is_sample("100")
     assert read_policy("007..9", "mini") == "7..9"
+    assert read_policy("100..100", "mini") == "100"
 
 
 @pytest.mark.parametrize(
@@ -41,6 +47,8 @@ def test_a_range_gives_each_run_its_own_draw_and_begins_again() -> None:
         ("9..1", "the smaller number first"),
         ("0..99999", "1 to 10,000 draws"),
         ("public~1", "a label of letters"),
+        ("Secret", "secret is a reserved word"),
+        ("PUBLIC", "public is a reserved word"),
     ],
 )
 def test_wrong_policies_are_refused_with_their_name(text: str, said: str) -> None:
@@ -51,9 +59,24 @@ def test_wrong_policies_are_refused_with_their_name(text: str, said: str) -> Non
 
 def test_the_full_tier_has_no_draws() -> None:
     assert read_policy("public", "full") == "public"
-    with pytest.raises(UsageError, match="the full tier has one data set"):
+    with pytest.raises(UsageError, match=r"the full tier has one data set.*; leave out -T draw"):
         read_settings({"tier": "full", "draw": "100..103"}, lambda name: f"-T {name}")
     assert read_settings({"draw": 100}, lambda name: f"-T {name}").draw == "100"
+
+
+def test_what_inspect_reads_as_something_else_than_text() -> None:
+    def read(value: object) -> str:
+        return read_settings({"draw": value}, lambda name: f"-T {name}").draw
+
+    assert read(date(2026, 11, 17)) == "2026-11-17"
+    for value in (1.5, True, datetime(2026, 11, 17, tzinfo=UTC)):
+        with pytest.raises(UsageError, match="quote it twice, such as -T 'draw="):
+            read(value)
+
+
+def test_an_empty_draw_is_not_the_public_one(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--draw: is empty; expected public"):
+        SuiteRequest.read(tasks="house-price", agents="nop", out=tmp_path, draw="")
 
 
 def test_seeds_differ_between_tasks_tiers_and_draws() -> None:
@@ -62,30 +85,50 @@ def test_seeds_differ_between_tasks_tiers_and_draws() -> None:
         draw_seed(house, "mini", "public"),
         draw_seed(house, "mini", "100"),
         draw_seed(house, "mini", "101"),
-        draw_seed(house, "mini", "100~1"),
         draw_seed(ship, "mini", "100"),
         draw_seed(house, "mini", "secret", secret=7),
-        draw_seed(house, "mini", "secret~1", secret=7),
+        draw_seed(house, "full", "public~1"),
+        draw_seed(house, "full", "public~2"),
     ]
     assert len(set(seeds)) == len(seeds) and max(seeds) < 2**128
-    assert seeds == [
-        draw_seed(house, "mini", "public"),
-        draw_seed(house, "mini", "100"),
-        draw_seed(house, "mini", "101"),
-        *fresh_seeds(),
-        draw_seed(ship, "mini", "100"),
-        7,
-        draw_seed(house, "mini", "secret~1", secret=7),
-    ]
+    assert seeds[4] == 7
 
 
-def fresh_seeds() -> list[int]:
-    return [draw_seed(load_task("house-price"), "mini", draw) for draw in fresh_draws("100", 1)]
+def test_seeds_of_fresh_draws_follow_from_a_key_that_cannot_be_guessed() -> None:
+    house, ship, one, other = (
+        load_task("house-price"), load_task("spaceship-titanic"),
+        FreshKey(value="1" * 32), FreshKey(value="2" * 32),
+    )  # fmt: skip
+    found = {
+        (task.id, draw): draw_seed(task, "mini", draw, key=key)
+        for task in (house, ship)
+        for key in (one, other)
+        for given in ("public", "100", "secret:12ab")
+        for draw in fresh_draws(given, 2, first=0, key=key)
+    }
+    assert len(set(found.values())) == len(found) == 24
+    [name] = fresh_draws("100", 1, key=one)
+    assert name == f"100~1-{one.hash[:8]}"
+    assert one.value not in name and one.value not in one.hash
+    for draw, key in ((name, None), (name, other), ("100~1", one), (f"secret~1-{one.short}", one)):
+        with pytest.raises(ValueError, match="not a fresh draw of a disclosed draw and this key"):
+            draw_seed(house, "mini", draw, key=key)
+
+
+def test_all_runs_of_an_out_have_the_same_key(tmp_path: Path) -> None:
+    key = fresh_key(tmp_path)
+    assert fresh_key(tmp_path) == key == fresh_key(tmp_path, key.hash)
+    assert (tmp_path / "fresh-draws.key").stat().st_mode & 0o777 == 0o600
+    assert len(key.value) == 32 and fresh_key(tmp_path / "other") != key
+    with pytest.raises(UsageError, match="is not the key that this run disclosed"):
+        fresh_key(tmp_path / "other", key.hash)
+    with pytest.raises(UsageError, match="not found, and the fresh draws of this run follow"):
+        fresh_key(tmp_path / "moved", key.hash)
 
 
 def test_names_for_people() -> None:
-    hidden = disclosed_secret(7, "secret~2")
-    assert is_secret(hidden) and hidden != "7" and hidden.endswith("~2")
+    hidden = disclosed_secret(7)
+    assert is_secret(hidden) and is_secret(f"{hidden}~2") and hidden != "7"
     assert table_text("public") == "public draw: for development"
     assert table_text(hidden) == "secret draw" and table_text("1..4") == "draws 1..4"
     assert draws_text("x") == "draw x"

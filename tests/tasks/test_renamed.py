@@ -3,6 +3,7 @@
 import csv
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,6 +75,10 @@ def test_numbers_are_changed_affinely_and_exactly(tmp_path: Path) -> None:
     assert [first[2], second[2], third[2]] == [str(3 + shift), str(shift - 1), ""]
 
 
+def test_many_ids_stay_different() -> None:
+    assert len({RENAMING.id(str(number)) for number in range(25_000)}) == 25_000
+
+
 def test_phrases_are_whole_words_and_do_not_touch_names() -> None:
     phrases = {"Id": "number", " of houses": "", "house": "thing"}
     text = "house_id, housed, a house (Ids) of houses"
@@ -142,6 +147,9 @@ class _ThisEnv:
     def find(self, *_: object) -> PythonEnv:
         return self.env
 
+    def with_hash(self, *_: object) -> PythonEnv:
+        return self.env
+
 
 def test_a_variant_is_prepared_from_the_files_of_its_original(
     tmp_path: Path, this_env: PythonEnv
@@ -151,17 +159,29 @@ def test_a_variant_is_prepared_from_the_files_of_its_original(
     TaskModules("spaceship-titanic").mini.make(own, np.random.default_rng(0))
     (tmp_path / "own" / "house-price").mkdir()
     tasks = [load_task("spaceship-titanic"), load_task("spaceship-titanic@renamed")]
-    original, variant = prepare_tasks(
+    original, _, variant, split = prepare_tasks(
         tasks,
         "full",
         from_dir=tmp_path / "own",
         accept_unverified=True,
+        splits=1,
         call=plain_call,
         envs=_ThisEnv(this_env),
     )
     assert original.data.sources == variant.data.sources
     headers = [
         (ready.data.public / "train.csv").read_text().splitlines()[0]
-        for ready in (original, variant)
+        for ready in (original, variant, split)
     ]
     assert "Transported" in headers[0] and "Transported" not in headers[1]
+    assert headers[1] == headers[2] and split.data.draw == "public~1"
+
+
+def test_a_variant_has_the_secret_draw_of_its_original(this_env: PythonEnv) -> None:
+    original, variant = load_task("spaceship-titanic"), load_task("spaceship-titanic@renamed")
+    options: dict[str, Any] = {"draws": ["secret"], "call": plain_call, "envs": _ThisEnv(this_env)}
+    with pytest.raises(UsageError, match=r"run first: .*prepare spaceship-titanic .*--draw secret"):
+        prepare_tasks([variant], "mini", **options)
+    [first] = prepare_tasks([original], "mini", **options)
+    [second] = prepare_tasks([variant], "mini", **options)
+    assert first.data.draw == second.data.draw and first.data.hash != second.data.hash

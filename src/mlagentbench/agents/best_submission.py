@@ -10,15 +10,18 @@ other scripts measure, the step that prints the score need not be the step that 
 The best submission is the valid one with the best score; while none has a score, the latest valid
 one. Only a submission that would be the best is checked for its format, outside of the run's time.
 
-Under --protocol rebuild, a submission beside the program that makes it again is better than any
-without, and it is a candidate when either has changed.
+Under --protocol rebuild, what counts is the program, so every step that changed a file makes a
+candidate, and of equal scores the later one is better. If only files beside the submission and
+reproduce.sh have changed, the score is still that of the program before; the next one that is
+printed decides whether the change was good. A candidate that Validate Submission has made again is
+better than any other, and one beside its program is better than any without.
 """
 
 import re
 import shlex
 
 from mlagentbench.environment.actions.execute import execute_script, python_repl
-from mlagentbench.environment.actions.submission import SubmissionCheck
+from mlagentbench.environment.actions.submission import SubmissionCheck, validate_submission
 from mlagentbench.environment.environment import Environment
 from mlagentbench.records import Action, Record, Step
 from mlagentbench.runs.objects.snapshot_trees import Entry, entry_at
@@ -61,13 +64,18 @@ class Candidate(Record):
     validation: Validation | None
     has_program: bool = True
     """Whether the program that makes it again is there, if one is asked for."""
+    is_rehearsed: bool = False
+    """Whether Validate Submission has made it again."""
 
-    def is_better(self, than: "Candidate", metric: Metric) -> bool:
+    def is_better(self, than: "Candidate", metric: Metric, *, or_equal: bool = False) -> bool:
+        if self.is_rehearsed != than.is_rehearsed:
+            return self.is_rehearsed
         if self.has_program != than.has_program:
             return self.has_program
         if self.validation is None or than.validation is None:
             return than.validation is None
-        return metric.is_better(self.validation.value, than.validation.value)
+        value, other = self.validation.value, than.validation.value
+        return metric.is_better(value, other) or (or_equal and value == other)
 
 
 class BestSubmission:
@@ -86,8 +94,11 @@ class BestSubmission:
             environment.data,
             environment.workspace.public,
         )
+        self._sure: Candidate | None = None
+        """The best one whose score was printed by its own program."""
         self._last: tuple[Entry | None, Entry | None] = (None, None)
         """The submission, and the program that makes it again, after the last step."""
+        self._snapshot = ""
         self._scores: dict[Entry, Validation] = {}
         self._faults: dict[Entry | None, str] = {}
         """Why each checked submission is invalid; empty if it is valid."""
@@ -101,23 +112,30 @@ class BestSubmission:
         rebuilds = self._environment.rebuilt_by is not None
         program = entry_at(store, step.snapshot, REPRODUCE) if rebuilds else None
         changed, self._last = (found, program) != self._last, (found, program)
-        is_program = spec.kind in ("program", "timed")
+        is_edited, self._snapshot = rebuilds and step.snapshot != self._snapshot, step.snapshot
+        is_measured = validation is not None and (rebuilds or spec.kind in ("program", "timed"))
+        is_rehearsed = rebuilds and _has_passed(step)
         if found is None or self._is_sample_run(step.action):
             return
-        if not changed and not (is_program and validation is not None):
+        if not (changed or is_edited or is_measured or is_rehearsed):
             return
         if validation is not None:
             self._scores[found] = validation
+            self.best = self._sure  # what was only edited since then is known now
         candidate = Candidate(
             step=step,
             validation=self._scores.get(found) if rebuilds else validation,
             has_program=not rebuilds or program is not None,
+            is_rehearsed=is_rehearsed,
         )
-        if self.best is not None and not candidate.is_better(self.best, spec.metric):
+        best = self.best
+        if best is not None and not candidate.is_better(best, spec.metric, or_equal=rebuilds):
             return
         self.refusal = await self.fault(step)
         if not self.refusal:
             self.best = candidate
+            if changed or validation is not None or is_rehearsed:
+                self._sure = candidate
 
     def validation(self, step: Step) -> Validation | None:
         """The score that a step printed, if it is comparable."""
@@ -166,6 +184,10 @@ class BestSubmission:
         """Submit the best, if there is one; otherwise the run ends with the current workspace."""
         if self.best is not None:
             self._environment.submit_step(self.best.step)
+
+
+def _has_passed(step: Step) -> bool:
+    return step.action.name == validate_submission.name and step.observation.status == "ok"
 
 
 def _folded(name: str) -> str:

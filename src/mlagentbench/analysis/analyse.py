@@ -79,8 +79,11 @@ def root_of(run: RunDirectory, record: RunRecord) -> str:
 
 
 def _points(files: RunFiles) -> Iterator[ScorePoint]:
-    """The newest grade of each graded step, with what had been used by then."""
-    newest = {grade.step: grade for grade in files.grades}
+    """The newest grade of each graded step, with what had been used by then.
+
+    All of them are of the files as they were submitted: earlier steps are not rebuilt.
+    """
+    newest = {grade.step: grade.as_submitted for grade in files.grades}
     used = _used_by_step(files)
     for step, grade in sorted(newest.items()):
         if step in used:

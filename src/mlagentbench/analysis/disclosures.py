@@ -221,6 +221,7 @@ FACTS = (
     Fact("feedback", lambda run: run.disclosure.feedback),
     Fact("protocol", lambda run: run.disclosure.protocol),
     Fact("fresh draws", lambda run: str(run.disclosure.rebuild_draws or "none")),
+    Fact("hash of the fresh draws' key", lambda run: run.disclosure.fresh_key or "none"),
     Fact(
         "human help",
         lambda run: "available" if run.disclosure.interactive else "none",

@@ -5,6 +5,10 @@ from collections.abc import Iterator
 from mlagentbench.numeric.number_format import counted, duration_text, fixed, spread_text
 from mlagentbench.records import Rebuilt, RebuiltDraw
 
+BETTER_ON_FRESH = (
+    "far better on fresh draws than on the given one; look whether the program knows their data"
+)
+
 
 def fresh_text(count: int) -> str:
     """Such as "rebuilt on 3 fresh draws"."""
@@ -25,6 +29,8 @@ def command_text(rebuilt: Rebuilt) -> str:
     """What was run, and whether the agent left it."""
     if rebuilt.command is None:
         return "the submission itself is the program"
+    if rebuilt.asked_for:
+        return f"{rebuilt.command} (given by --command)"
     if rebuilt.proposed:
         return f"{rebuilt.command} (proposed: the agent did not leave it)"
     return rebuilt.command
@@ -39,16 +45,23 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Iterator[tuple[str, str]]:
     )
     verdict = "success" if rebuilt.success else "no success"
     yield "success", f"{verdict} (the mean has to reach {fixed(rebuilt.bar, 2)})"
-    gap = with_error(rebuilt.transfer_gap, rebuilt.gap_error)
-    yield "transfer gap", f"{gap} (given draw minus fresh draws)"
+    if rebuilt.transfer_gap is not None:
+        gap = with_error(rebuilt.transfer_gap, rebuilt.gap_error)
+        yield "transfer gap", f"{gap} (given draw minus fresh draws)"
+    if rebuilt.is_better_on_fresh:
+        yield "warning", BETTER_ON_FRESH
     if rebuilt.submitted_normalised is not None:
         yield "as submitted", fixed(rebuilt.submitted_normalised, 2)
     yield "command", command_text(rebuilt)
     cpu = duration_text(rebuilt.cpu_seconds)
     yield "time", f"{duration_text(rebuilt.seconds)}, {cpu} of CPU time"
+    for one in rebuilt.skipped:
+        yield f"skipped draw {one.draw}", one.reason
     if rebuilt.difference is not None:
         yield "differs from what was submitted", rebuilt.difference
     if rebuilt.left_out:
         yield "left out", "; ".join(rebuilt.left_out)
+    for literal in rebuilt.literals:
+        yield "data in a source file", literal
     for warning in rebuilt.warnings:
         yield "warning", warning

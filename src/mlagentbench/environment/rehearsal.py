@@ -1,6 +1,6 @@
 """`--protocol rebuild` as the agent meets it: what it is told, and data to rehearse on.
 
-    generated data   another draw, DRAW~0, on which nothing is ever graded
+    generated data   another draw, DRAW~0-KEY, on which nothing is ever graded
     other data       the held-out part of the training data in the place of the test data
                      (prepare.hold_out): a program never reads a label that the agent does not have
     neither          nothing: the program is only run on the data of the run
@@ -20,9 +20,10 @@ from mlagentbench.home import locked
 from mlagentbench.limit_table import duration
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Record
+from mlagentbench.runs.objects.source_files import MAX_ALL, MAX_PROGRAM, MAX_SETTINGS, SETTINGS
 from mlagentbench.tasks.call_contract import CallTask
 from mlagentbench.tasks.data.preparation import PreparedData, prepare
-from mlagentbench.tasks.draws import fresh_draws
+from mlagentbench.tasks.draws import FreshKey, fresh_draws, is_keyed
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import REPRODUCE
 from mlagentbench.tasks.task import Task
@@ -37,23 +38,34 @@ class Rehearsal(Record):
     """What makes it again; None if the submission itself is the program."""
     public: Path | None = None
     """Other public data than the run's; None if there are none to rehearse on."""
+    data: PreparedData | None = None
+    """The draw that they are of, if they are one of their own."""
 
 
 async def prepare_rehearsal(
-    task: Task, data: PreparedData, python_env: PythonEnv, call_task: CallTask, *, feedback: bool
+    task: Task,
+    data: PreparedData,
+    python_env: PythonEnv,
+    call_task: CallTask,
+    key: FreshKey,
+    *,
+    feedback: bool,
 ) -> Rehearsal:
-    """What runs on these data rehearse with; made once for each data set."""
+    """What runs on these data rehearse with; made once for each data set and key."""
     command = task.spec.rebuild.command
     if command is None:
         return Rehearsal(command=None)
     can_hold_out = task.defines(f"prepare.{FUNCTION}")
-    if data.tier != "full" or task.generated:
-        [draw] = fresh_draws(data.draw, 1, first=0)
-        data = await prepare(task, data.tier, call=call_task, python_env=python_env, draw=draw)
+    if is_keyed(task, data.tier):
+        [draw] = fresh_draws(data.draw, 1, first=0, key=key)
+        data = await prepare(
+            task, data.tier, call=call_task, python_env=python_env, draw=draw, key=key
+        )
         public = data.public
         if feedback:
             public = (await hold_out(task, data, python_env, call_task, 1)).public
-    elif can_hold_out:
+        return Rehearsal(command=command, public=public, data=data)
+    if can_hold_out:
         held = await hold_out(task, data, python_env, call_task, 1)
         name = "rehearsal-with-feedback" if feedback else "rehearsal"
         public = _in_place_of_test(held.public, data.directory / name, keep=feedback)
@@ -76,6 +88,11 @@ def rebuild_explanation(task: Task, rehearsal: Rehearsal) -> str:
         submission=submission,
         limit=duration(task.spec.limits.command_time),
         fresh=rebuild.fresh,
+        programs=".py, .sh, .c, .cpp, .rs, .js, .r, Makefile and the like",
+        program_size=f"{MAX_PROGRAM // 1000} KB",
+        settings=", ".join(sorted(SETTINGS)),
+        settings_size=f"{MAX_SETTINGS // 1000} KB",
+        all_size=f"{MAX_ALL // 1_000_000} MB",
         sources=f" Of `{submission}`, {sources} is one of them; the rest is made again."
         if sources
         else "",

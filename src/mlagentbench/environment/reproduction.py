@@ -8,13 +8,16 @@ Nothing else of the snapshot is there: no arrays, no weights, no tables, not the
 fails, exceeds a limit or leaves no submission is "not reproduced"; the old file never counts.
 """
 
+import asyncio
 import shlex
+from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
 from mlagentbench.environment.clock_loops import clock_warnings
 from mlagentbench.environment.workspace import Workspace, workspace_spec
 from mlagentbench.program_services.services import ProgramServices, serving
 from mlagentbench.records import Record
+from mlagentbench.runs.objects.large_literals import large_literals
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import NotCollected, materialise
 from mlagentbench.runs.objects.snapshots import Snapshots
@@ -45,6 +48,8 @@ class Reproduction(Record):
     left_out: tuple[str, ...] = ()
     """The files of the snapshot that are not sources, each with the reason."""
     warnings: tuple[str, ...] = ()
+    literals: tuple[str, ...] = ()
+    """The sources with much data in them."""
 
 
 async def reproduce(
@@ -68,15 +73,9 @@ async def reproduce(
     if command is None:
         return _as_it_is(task, store, snapshot, scratch / "submission")
     workspace = Workspace(task, public, scratch / "workspace")
-    submission = task.spec.submission.path
-    sources = choose_sources(
-        store,
-        snapshot,
-        submission,
-        written_by_hand=[f"{submission}/{path}" for path in task.spec.rebuild.sources],
-        elsewhere=workspace.protected,
+    sources, known = await asyncio.to_thread(
+        _read_sources, task, store, snapshot, command, workspace.protected
     )
-    known = Reproduction(left_out=sources.left_out, warnings=clock_warnings(sources.files))
     missing = _missing_program(command, sources, workspace)
     if missing is not None:
         return known.model_copy(update={"reason": missing})
@@ -102,6 +101,26 @@ async def reproduce(
     return known.model_copy(update={"submission": scratch / "submission"})
 
 
+def _read_sources(
+    task: Task, store: ObjectStore, snapshot: str, command: str, elsewhere: Collection[str]
+) -> tuple[ChosenSources, Reproduction]:
+    """The sources of a snapshot, and what is to be said about them."""
+    submission = task.spec.submission.path
+    sources = choose_sources(
+        store,
+        snapshot,
+        submission,
+        written_by_hand=[f"{submission}/{path}" for path in task.spec.rebuild.sources],
+        elsewhere=elsewhere,
+        first=[PurePosixPath(word).as_posix() for word in shlex.split(command)],
+    )
+    return sources, Reproduction(
+        left_out=sources.left_out,
+        warnings=clock_warnings(sources.files),
+        literals=large_literals(sources.files),
+    )
+
+
 def _as_it_is(task: Task, store: ObjectStore, snapshot: str, target: Path) -> Reproduction:
     """The submission of a task whose submission is the program."""
     target.mkdir(parents=True)
@@ -121,9 +140,8 @@ def _missing_program(command: str, sources: ChosenSources, workspace: Workspace)
     path = PurePosixPath(words[1]).as_posix()
     if path in sources.files or workspace.is_protected(path):
         return None
-    for one in sources.left_out:
-        if one.startswith(f"{path} ("):
-            return f"{one.removeprefix(path).strip(' ()')}: {path} is not taken as a source"
+    if path in sources.reasons:
+        return f"{path} is not taken as a source: {sources.reasons[path]}"
     return f"{path} not found in the workspace"
 
 

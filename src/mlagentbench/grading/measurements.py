@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mlagentbench.errors import RunFailed
+from mlagentbench.errors import RunFailed, UnusableDraw
 from mlagentbench.grading.success import (
     ROOM,
+    TOLERANCE,
     bar_of,
     compare_with_bar,
     exceeds_ceiling,
@@ -28,6 +29,7 @@ from mlagentbench.grading.success import (
 )
 from mlagentbench.numeric.number_format import percent_text
 from mlagentbench.records import Profile, Record, Tier
+from mlagentbench.tasks.draws import PUBLIC, draws_text, is_public
 from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, StarterMeasurements
 
 MAX_SPREAD = 0.10
@@ -35,6 +37,11 @@ MAX_SPREAD = 0.10
 reference."""
 MINI_SECONDS = {"starter": 10.0, "solution": 25.0}
 """Wall time on an idle machine that a mini task should stay within."""
+_OTHER_DRAW = "use another draw"
+_POOL_NOISE = (
+    "or write the public draw's measurements to task.toml (mlagentbench tasks measure --write), so "
+    "that the starter's noise is pooled with them"
+)
 
 
 class TimedScore(Record):
@@ -66,20 +73,24 @@ def measurements_from(
     tool: str | None = None,
     data_bytes: int | None = None,
     public: Measured | None = None,
+    draw: str = PUBLIC,
 ) -> Measured:
     """The measurements of these runs; RunFailed when the solution does not beat the floor.
 
-    On a draw, the starter's noise is pooled with that of the `public` draw.
+    On a draw other than the public one, the starter's noise is pooled with that of the `public`
+    draw, and the solution has to exceed the bar, or the draw is an UnusableDraw.
     """
     starter_scores = [run.score for run in starter]
     reference_mean = statistics.fmean(run.score for run in reference)
     floor = metric.best([statistics.fmean(starter_scores), *trivial.values()])
     if not metric.is_better(reference_mean, floor):
-        raise RunFailed(
-            "task",
+        detail = (
             f"the solution's mean score {reference_mean:.6g} is not better than the floor "
-            f"{floor:.6g}, so there is no bar; improve the solution",
+            f"{floor:.6g}, so there is no bar"
         )
+        if is_public(draw):
+            raise RunFailed("task", f"{detail}; improve the solution")
+        raise UnusableDraw(f"{draws_text(draw)}: {detail}; {_OTHER_DRAW}")
     noise = None if public is None else pooled_noise(metric, starter_scores, public)
     trivial_scores = list(trivial.values())
     measured = Measured(
@@ -95,6 +106,8 @@ def measurements_from(
         ceiling=None if ceiling is None else _rounded(ceiling),
         tool=tool,
     )
+    if not is_public(draw):
+        _require_room(metric, measured, draw, is_pooled=noise is not None)
     compared = [compare_with_bar(metric, measured, score) for score in starter_scores]
     counted = measured.starter.model_copy(
         update={
@@ -103,6 +116,27 @@ def measurements_from(
         }
     )
     return measured.model_copy(update={"starter": counted})
+
+
+def _require_room(metric: Metric, measured: Measured, draw: str, *, is_pooled: bool) -> None:
+    """UnusableDraw unless the reference exceeds the bar by ROOM in normalised score."""
+    share = bar_share(metric, measured)
+    if share <= 1 - ROOM + TOLERANCE:
+        return
+    pool = "" if is_pooled else f"; {_POOL_NOISE}"
+    raise UnusableDraw(
+        f"{draws_text(draw)}: floor {floor_of(metric, measured):.6g}, bar {measured.bar:.6g}, "
+        f"reference {measured.reference.mean:.6g}: the starter's noise puts the bar at "
+        f"{percent_text(share, 0)} % of the distance from floor to reference, at most "
+        f"{percent_text(1 - ROOM, 0)} % is usable; {_OTHER_DRAW}{pool}"
+    )
+
+
+def bar_share(metric: Metric, measured: Measured) -> float:
+    """The bar as a share of the distance from floor to reference."""
+    floor = on_scale(metric, floor_of(metric, measured))
+    distance = on_scale(metric, measured.reference.mean) - floor
+    return (on_scale(metric, measured.bar) - floor) / distance
 
 
 def _summary(runs: Sequence[TimedScore]) -> dict[str, Any]:
@@ -138,7 +172,7 @@ def concerns(metric: Metric, tier: Tier, measured: Measured) -> list[str]:
             f"the starter's standard deviation is {percent_text(share, 0)} % of the distance from "
             f"floor to reference; it should be at most {percent_text(MAX_SPREAD, 0)} %"
         )
-    bar = (on_scale(metric, measured.bar) - on_scale(metric, floor)) / distance
+    bar = bar_share(metric, measured)
     if bar > 1 - ROOM:
         found.append(
             f"the starter's noise puts the bar at {percent_text(bar, 0)} % of the distance from "

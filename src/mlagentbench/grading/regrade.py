@@ -68,12 +68,12 @@ def _score(run: RunDirectory, steps: str, announce: Announce, grade: GradeStep) 
     return Regraded(run=str(run.path), grades=tuple(grades), failure=failure)
 
 
-def grade_changes(run: RunDirectory, announce: Announce) -> None:
+def grade_changes(run: RunDirectory, announce: Announce, grade: GradeStep) -> None:
     """Grade every step that changed the submission, unless it was graded before."""
     graded = {grade.step for grade in read_grades(run)}
     with run.hold(announce) as held:
         changed = [number for number in selected_steps(run, CHANGED) if number not in graded]
-        for _ in _grade_steps(held, changed, announce, grade_run):
+        for _ in _grade_steps(held, changed, announce, grade):
             pass
 
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 CONSONANTS, VOWELS, SYLLABLES = "bdfgklmnprstvz", "aeiou", 4
 KEPT_VALUES = {"", "NA", "True", "False"}
-ID_DIGITS = 7
+ID_DIGITS = 12
+"""With fewer, some of the thousands of ids of a full data set would get the same new one."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from mlagentbench.grading.timed_grading import TIME_ANYWAY
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import run_suite
 from mlagentbench.models.model_choice import RECORDED, shipped_tasks
+from mlagentbench.rebuild.rebuild_run import grade_step
 from mlagentbench.runs.results import SuiteOutcome, find_run
 from mlagentbench.tasks.suites import chosen_tasks
 from mlagentbench.terminal import Terminal
@@ -34,7 +35,7 @@ def run_demo(
     for result in outcome.results:
         if result.record.disclosure.agent == DEMO_AGENT and result.grade is not None:
             run = find_run(outcome.out / result.path)
-            grade_changes(run, lambda text: console.print(text, soft_wrap=True))
+            grade_changes(run, lambda text: console.print(text, soft_wrap=True), grade_step)
     return outcome
 
 

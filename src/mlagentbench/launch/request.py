@@ -132,9 +132,7 @@ class RunSettings(Record):
 
     def gpus_asked(self, task: Task) -> GpusAsked | None:
         """The GPUs that a run must not go without."""
-        if self.gpus is None:
-            return task.gpus_of_profile()
-        return GpusAsked(count=self.gpus, option=f"--gpus {self.gpus}", instead="ask for fewer")
+        return task.gpus_asked(self.gpus)
 
     def need(self, spec: TaskSpec) -> Need:
         """The cores, memory and GPUs of a run of this task."""
@@ -290,6 +288,10 @@ class SuiteRequest(Record):
         """Read the options of `run`; a UsageError names a wrong one."""
         if options.get("primary") == "":
             raise UsageError("--primary: is empty; expected A:B, two of the agents")
+        if options.get("draw") == "":
+            raise UsageError(
+                "--draw: is empty; expected public, secret, a label, or a range such as 100..107"
+            )
         given = {
             name: value
             for name, value in options.items()

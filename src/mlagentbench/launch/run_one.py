@@ -58,6 +58,7 @@ from mlagentbench.program_services.services import run_services, tool_model_name
 from mlagentbench.rebuild.rebuild_run import grade_step
 from mlagentbench.records import REBUILD, GradeRecord, Outcome
 from mlagentbench.runs.directory import HeldRun, RunDirectory
+from mlagentbench.runs.fresh_key import fresh_key
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.lease import RunHeld
 from mlagentbench.runs.machine_facts import granted_resources, packages
@@ -67,8 +68,9 @@ from mlagentbench.runs.resumption import goes_on
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES, kill_leftover_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.draw_measurements import ensure_measured
+from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.data.unused_draws import note_user
-from mlagentbench.tasks.draws import is_public
+from mlagentbench.tasks.draws import is_keyed, is_public
 from mlagentbench.tasks.make_ready import Ready, make_ready
 from mlagentbench.tasks.python_env.env import require_python_env
 from mlagentbench.untrusted_text import visible, visible_values
@@ -163,6 +165,7 @@ def _directory(request: RunRequest, out: Path, ready: Ready) -> RunDirectory:
     """The run's directory, which is created if it is new."""
     task = request.settings.task(request.task)
     if request.resumes:
+        _require_same_data(request.directory(out), ready.data)
         return request.directory(out)
     disclosure = disclose_run(
         task, request.settings, ready, request.agent, request.model, request.roles
@@ -174,7 +177,27 @@ def _directory(request: RunRequest, out: Path, ready: Ready) -> RunDirectory:
             f"{request.run} was planned, and here it would be {place}: the task, its data or the "
             "recording differ from when it was planned; run the same command again",
         )
-    return find_or_create_run(out, task, request.epoch, disclosure)
+    if disclosure.protocol == REBUILD and is_keyed(task, disclosure.tier):
+        disclosure = disclosure.model_copy(update={"fresh_key": fresh_key(out).hash})
+    run = find_or_create_run(out, task, request.epoch, disclosure)
+    _require_same_data(run, ready.data)
+    return run
+
+
+def _require_same_data(run: RunDirectory, data: PreparedData) -> None:
+    """RunFailed if a run was begun on other data, which its place does not tell."""
+    recorded = read_record(run).disclosure.data_hash
+    if recorded == data.hash:
+        return
+    if data.tier == "full":
+        next_step = "choose its data again: mlagentbench tasks prepare TASK --tier full --from DIR"
+    else:
+        next_step = "its packages or its machine make other data; use another --out"
+    raise RunFailed(
+        "harness",
+        f"{run.path}: was begun on data with hash {recorded[:12]}, and the {data.tier} data here "
+        f"(draw {data.draw}) have {data.hash[:12]}; {next_step}",
+    )
 
 
 async def _hold(run: RunDirectory, batch: Batch) -> HeldRun | None:
@@ -291,7 +314,9 @@ async def _setup(
     feedback = await hold_out(task, *ready, call_task, calls) if calls else None
     rehearsal = None
     if settings.protocol == REBUILD:
-        rehearsal = await prepare_rehearsal(task, *ready, call_task, feedback=bool(calls))
+        key = fresh_key(run.out, read_record(run).disclosure.fresh_key)
+        rehearsal = await prepare_rehearsal(task, *ready, call_task, key, feedback=bool(calls))
+        note_user(rehearsal.data or ready.data, run.path)
     tool = tool_model_name(task, model_names(request.roles), request.model.name)
     budget = Budget(limits, clock=working_clock())
     return RunSetup(

@@ -1,15 +1,24 @@
 """Make a submission again on one draw, and grade it with the measurements of that draw."""
 
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from mlagentbench.environment.feedback import hold_out
 from mlagentbench.environment.reproduction import Reproduction, reproduce
+from mlagentbench.environment.run_slot import require_gpus
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import scratch_directory
 from mlagentbench.grading.grade import Announce, Scored, score_submission
-from mlagentbench.grading.success import floor_of, normalised, on_scale, spread_on_scale
+from mlagentbench.grading.success import (
+    exceeds_ceiling,
+    floor_of,
+    normalised,
+    on_scale,
+    spread_on_scale,
+)
 from mlagentbench.grading.timed_grading import MachineBusy
 from mlagentbench.machine.slots import slot_for
 from mlagentbench.program_services.services import ProgramServices, grading_services, run_services
@@ -23,6 +32,7 @@ from mlagentbench.runs.rebuilds import DrawLine
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.draw_measurements import ensure_measured
 from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.draws import FreshKey, draw_seed, is_fresh
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import Measured, Metric
 from mlagentbench.tasks.task import Task
@@ -46,22 +56,40 @@ class Rebuilding:
     snapshot: str
     command: str | None
     proposed: bool
-    """Whether the command is not the one that the agent was asked to leave."""
+    """Whether the command is a guess, since the agent left no program."""
     tool: str | None
     announce: Announce
+    key: FreshKey | None = None
+    """What the seeds of fresh draws follow from; None for splits of real data."""
+    asked_for: bool = False
+    """Whether --command named the command."""
+    again: bool = False
+    """Whether draws are rebuilt that were rebuilt before."""
+
+    async def measure(self, data: PreparedData) -> None:
+        """Measure a draw, unless that was done before."""
+        async with self._slot(data):
+            await self._measured(data)
 
     async def on(self, data: PreparedData, *, is_given: bool) -> DrawLine:
         """Rebuild on one draw. RunFailed when the infrastructure or the task fails."""
-        what = f"rebuilding on draw {data.draw}"
-        self.announce(what)
-        need = self.task.spec.resources.need(self.record.disclosure.gpus)
-        who = f"{what} of {self.run.shown_name}"
-        async with slot_for(need, who, self.announce):
-            measured = await ensure_measured(
-                self.task, data, self.task_env, self.tool, self.announce
-            )
+        self.announce(f"rebuilding on draw {data.draw}")
+        async with self._slot(data):
+            measured = await self._measured(data)
             with scratch_directory("rebuild") as scratch:
                 return await self._made_and_graded(data, measured, scratch, is_given)
+
+    @asynccontextmanager
+    async def _slot(self, data: PreparedData) -> AsyncIterator[None]:
+        """The cores, memory and GPUs of the run, in which everything is done again."""
+        facts = self.record.disclosure
+        who = f"rebuilding on draw {data.draw} of {self.run.shown_name}"
+        async with slot_for(self.task.spec.resources.need(facts.gpus), who, self.announce) as slot:
+            require_gpus(slot, self.task.gpus_asked(facts.gpus))
+            yield
+
+    async def _measured(self, data: PreparedData) -> Measured:
+        return await ensure_measured(self.task, data, self.task_env, self.tool, self.announce)
 
     async def _made_and_graded(
         self, data: PreparedData, measured: Measured, scratch: Path, is_given: bool
@@ -76,12 +104,24 @@ class Rebuilding:
             difference = self._difference(made.submission, scratch / "submitted")
         return DrawLine(
             step=self.step,
+            snapshot=self.snapshot,
             command=self.command,
-            result=rebuilt_draw(self.task.spec.metric, data, measured, scored, made),
+            result=rebuilt_draw(self.task.spec.metric, data, measured, scored, made).model_copy(
+                update={"seed": self._seed(data)}
+            ),
             difference=difference,
             left_out=made.left_out,
             warnings=made.warnings,
+            literals=made.literals,
+            extra=scored.extra,
+            tool=scored.tool,
         )
+
+    def _seed(self, data: PreparedData) -> str | None:
+        """The seed of a fresh draw, which is revealed now."""
+        if self.key is None or not is_fresh(data.draw):
+            return None
+        return f"{draw_seed(self.task, data.tier, data.draw, key=self.key):032x}"
 
     async def _reproduce(self, data: PreparedData, scratch: Path) -> Reproduction:
         scratch.mkdir(mode=0o755)
@@ -133,37 +173,56 @@ def rebuilt_draw(
     metric: Metric, data: PreparedData, measured: Measured, scored: Scored, made: Reproduction
 ) -> RebuiltDraw:
     """What was made of a draw, compared with that draw's floor and reference."""
-    floor, reference = floor_of(metric, measured), measured.reference.mean
-    distance = on_scale(metric, reference) - on_scale(metric, floor)
-    pooled = measured.noise
-    spread = spread_on_scale(metric, measured.starter) if pooled is None else pooled.std
-    score = scored.score
-    worth = None if score is None else normalised(metric, score, floor, reference)
-    return RebuiltDraw(
+    found = scored.extra.get(STANDARD_ERROR)
+    one = RebuiltDraw(
         draw=data.draw,
         data_hash=data.hash,
-        score=None if worth is None else score,
-        normalised=worth,
-        standard_error=_standard_error(metric, scored, distance),
-        floor=floor,
-        reference=reference,
-        noise=spread / distance,
-        noise_degrees=measured.starter.runs - 1 if pooled is None else pooled.degrees,
+        score=scored.score,
+        score_error=found if isinstance(found, int | float) else None,
+        floor=floor_of(metric, measured),
+        reference=measured.reference.mean,
+        noise=0.0,
+        noise_degrees=0,
         starter_runs=measured.starter.runs,
         reason=scored.reason,
         broken_rule=scored.broken_rule,
         seconds=made.seconds,
         cpu_seconds=made.cpu_seconds,
     )
+    return compared(metric, one, measured)
 
 
-def _standard_error(metric: Metric, scored: Scored, distance: float) -> float | None:
+def compared(metric: Metric, one: RebuiltDraw, measured: Measured) -> RebuiltDraw:
+    """A draw with what its score is worth by these measurements."""
+    floor, reference = floor_of(metric, measured), measured.reference.mean
+    distance = on_scale(metric, reference) - on_scale(metric, floor)
+    pooled = measured.noise
+    spread = spread_on_scale(metric, measured.starter) if pooled is None else pooled.std
+    worth = None if one.score is None else normalised(metric, one.score, floor, reference)
+    is_lost = one.score is not None and worth is None
+    reason = f"the score {one.score} has no place on the task's scale" if is_lost else one.reason
+    return one.model_copy(
+        update={
+            "score": None if worth is None else one.score,
+            "normalised": worth,
+            "standard_error": None if worth is None else _standard_error(metric, one, distance),
+            "floor": floor,
+            "reference": reference,
+            "noise": spread / distance,
+            "noise_degrees": measured.starter.runs - 1 if pooled is None else pooled.degrees,
+            "starter_runs": measured.starter.runs,
+            "reason": reason,
+            "above_ceiling": one.score is not None and exceeds_ceiling(metric, measured, one.score),
+        }
+    )
+
+
+def _standard_error(metric: Metric, one: RebuiltDraw, distance: float) -> float | None:
     """The grader's standard error, in normalised scores."""
-    found = scored.extra.get(STANDARD_ERROR)
-    if not isinstance(found, int | float) or not scored.score:
+    if one.score_error is None or one.score is None:
         return None
-    on_task_scale = found / abs(scored.score) if metric.scale == "log" else found
-    return abs(on_task_scale / distance)
+    error = one.score_error / abs(one.score) if metric.scale == "log" else one.score_error
+    return abs(error / distance)
 
 
 def elapsed(since: float) -> float:

@@ -1,7 +1,9 @@
 """From the draws of a rebuilt submission to its score of record.
 
-    mean     over the fresh draws, of the normalised scores; a draw without a score counts 0
+    mean     over the fresh draws, of the normalised scores; a draw without a score counts 0, or
+             like the worst draw if that is less
     bar      the least mean of a success: 0.5, and above the starter's noise in such a mean
+    success  the mean reaches the bar, and the given draw and most fresh ones have a score
     gap      the given draw's normalised score minus the mean
 
 A mean of m runs of the starter, one a draw, lies above m floors by luck alone by at most
@@ -20,7 +22,7 @@ from collections.abc import Sequence
 from mlagentbench.grading.success import SUCCESS_AT, TOLERANCE
 from mlagentbench.numeric.intervals import standard_error, t_quantile
 from mlagentbench.numeric.number_format import fixed
-from mlagentbench.records import BarComparison, GradeRecord, Rebuilt, RebuiltDraw
+from mlagentbench.records import BarComparison, GradeRecord, Rebuilt, RebuiltDraw, SkippedDraw
 from mlagentbench.runs.rebuilds import DrawLine
 
 NOT_REPRODUCED = "not reproduced"
@@ -29,24 +31,33 @@ FALSE_ALARM = 1 / 300
 
 
 def rebuilt_of(
-    given: DrawLine, fresh: Sequence[DrawLine], submitted: GradeRecord | None, *, proposed: bool
+    given: DrawLine,
+    fresh: Sequence[DrawLine],
+    submitted: GradeRecord | None,
+    *,
+    proposed: bool = False,
+    asked_for: bool = False,
+    skipped: Sequence[SkippedDraw] = (),
 ) -> Rebuilt:
     """The summary of all draws, at least one of them fresh."""
     draws = tuple(line.result for line in fresh)
-    worth = [one.counted for one in draws]
+    worth = counted_scores(given.result, draws)
     mean, bar = statistics.fmean(worth), mean_bar(draws)
     spread = statistics.stdev(worth) if len(worth) > 1 else None
+    own = given.result.normalised
     return Rebuilt(
         step=given.step,
         command=given.command,
         proposed=proposed,
+        asked_for=asked_for,
         given=given.result,
         fresh=draws,
+        skipped=tuple(skipped),
         mean=mean,
         standard_error=standard_error(worth),
         bar=bar,
-        success=mean >= bar - TOLERANCE,
-        transfer_gap=given.result.counted - mean,
+        success=mean >= bar - TOLERANCE and is_mostly_made(given.result, draws),
+        transfer_gap=None if own is None else own - mean,
         # the given draw is one more of the same kind, unless the submission was fitted to it
         gap_error=None if spread is None else spread * math.sqrt(1 + 1 / len(worth)),
         submitted_score=None if submitted is None else submitted.score,
@@ -54,7 +65,29 @@ def rebuilt_of(
         difference=given.difference,
         left_out=given.left_out,
         warnings=given.warnings,
+        literals=given.literals,
     )
+
+
+def counted_scores(given: RebuiltDraw, fresh: Sequence[RebuiltDraw]) -> list[float]:
+    """The normalised scores of fresh draws as they enter the mean.
+
+    A draw without a score counts like the floor, 0, or like the worst draw if that is less: failing
+    is never better than a bad prediction.
+    """
+    failed = _worth_of_failed(given, fresh)
+    return [failed if one.normalised is None else one.normalised for one in fresh]
+
+
+def _worth_of_failed(given: RebuiltDraw, fresh: Sequence[RebuiltDraw]) -> float:
+    scored = [one.normalised for one in (given, *fresh) if one.normalised is not None]
+    return min([0.0, *scored])
+
+
+def is_mostly_made(given: RebuiltDraw, fresh: Sequence[RebuiltDraw]) -> bool:
+    """Whether the given draw and more than half of the fresh ones have a score."""
+    made = sum(one.score is not None for one in fresh)
+    return given.score is not None and 2 * made > len(fresh)
 
 
 def mean_bar(draws: Sequence[RebuiltDraw]) -> float:
@@ -77,11 +110,12 @@ def grade_of_record(
     """
     if submitted.broken_rule:
         return submitted.model_copy(update={"rebuilt": rebuilt, "seconds": seconds})
-    failed = rebuilt.failed
-    valid = len(failed) < len(rebuilt.fresh) and not rebuilt.broken_rule
+    some_fresh = len(rebuilt.failed) < len(rebuilt.fresh)
+    valid = some_fresh and rebuilt.given.score is not None and not rebuilt.broken_rule
     return submitted.model_copy(
         update={
             **given.model_dump(),
+            "above_ceiling": rebuilt.above_ceiling,
             "valid": valid,
             "broken_rule": rebuilt.broken_rule,
             "score": rebuilt.given.score if valid else None,
@@ -99,17 +133,29 @@ def _first_reason(rebuilt: Rebuilt) -> str:
     broken = [one for one in (rebuilt.given, *rebuilt.fresh) if one.broken_rule]
     if broken:
         return f"what is made again on draw {broken[0].draw} breaks a rule: {broken[0].reason}"
+    if rebuilt.given.score is None:
+        return _not_made("the given draw", rebuilt.given)
     failed = rebuilt.failed
     draws = "the fresh draw" if len(failed) == 1 else f"any of {len(failed)} fresh draws"
-    reason = (failed[0].reason or "").removeprefix(f"{NOT_REPRODUCED}: ")
+    return _not_made(draws, failed[0])
+
+
+def _not_made(draws: str, one: RebuiltDraw) -> str:
+    reason = (one.reason or "no score").removeprefix(f"{NOT_REPRODUCED}: ")
     return f"{NOT_REPRODUCED} on {draws}: {reason}"
 
 
 def _success_reason(rebuilt: Rebuilt) -> str:
-    compared = "reaches" if rebuilt.success else "is below"
+    reaches = rebuilt.mean >= rebuilt.bar - TOLERANCE
     text = (
-        f"mean of {len(rebuilt.fresh)} fresh draws {fixed(rebuilt.mean, 2)} {compared} "
-        f"{fixed(rebuilt.bar, 2)}"
+        f"mean of {len(rebuilt.fresh)} fresh draws {fixed(rebuilt.mean, 2)} "
+        f"{'reaches' if reaches else 'is below'} {fixed(rebuilt.bar, 2)}"
     )
-    lost = [f"{one.draw} ({one.reason})" for one in rebuilt.failed]
-    return f"{text}; counted as 0: {'; '.join(lost)}" if lost else text
+    failed = rebuilt.failed
+    if not failed:
+        return text
+    if reaches and not rebuilt.success:
+        text += f", but {len(failed)} of {len(rebuilt.fresh)} have no score"
+    worth = _worth_of_failed(rebuilt.given, rebuilt.fresh)
+    lost = "; ".join(f"{one.draw} ({one.reason})" for one in failed)
+    return f"{text}; counted as {fixed(worth, 2)}: {lost}"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.errors import UsageError
 from mlagentbench.numeric.number_format import counted
-from mlagentbench.records import Disclosure
+from mlagentbench.records import RunRecord
 from mlagentbench.tasks.draws import is_public
 
 MOST_NAMED = 5
@@ -17,13 +17,15 @@ VERIFY = (
     "prepare the data from their official source (mlagentbench tasks prepare TASK --tier full) "
     "and run again into another --out"
 )
+LEAVE_OUT = "report without them"
 
 
 def require_publishable(summaries: Sequence[RunSummary]) -> None:
     """Raise a UsageError that names the runs which cannot be published, and what to run instead."""
     problems = [
         *_problem(summaries, _has_public_draw, "on the public draw, for development", NEXT_STEP),
-        *_problem(summaries, lambda facts: not facts.data_verified, "on unverified data", VERIFY),
+        *_problem(summaries, _has_other_data, "on data that differ from the official ones", VERIFY),
+        *_problem(summaries, _is_imported, "imported, on unknown data", LEAVE_OUT),
     ]
     if not summaries:
         problems = ["there are no runs"]
@@ -31,17 +33,26 @@ def require_publishable(summaries: Sequence[RunSummary]) -> None:
         raise UsageError(f"--publish: {'; '.join(problems)}")
 
 
-def _has_public_draw(facts: Disclosure) -> bool:
-    return facts.tier != "full" and is_public(facts.draw)
+def _has_public_draw(record: RunRecord) -> bool:
+    return record.disclosure.tier != "full" and is_public(record.disclosure.draw)
+
+
+def _has_other_data(record: RunRecord) -> bool:
+    """Data without a checksum and without a known difference pass; every table marks them."""
+    return bool(record.disclosure.data_differences)
+
+
+def _is_imported(record: RunRecord) -> bool:
+    return record.origin == "legacy"
 
 
 def _problem(
     summaries: Sequence[RunSummary],
-    is_refused: Callable[[Disclosure], bool],
+    is_refused: Callable[[RunRecord], bool],
     what: str,
     next_step: str,
 ) -> list[str]:
-    refused = [one.result.path for one in summaries if is_refused(one.result.record.disclosure)]
+    refused = [one.result.path for one in summaries if is_refused(one.result.record)]
     if not refused:
         return []
     more = f" and {len(refused) - MOST_NAMED:,} more" if len(refused) > MOST_NAMED else ""

@@ -26,6 +26,7 @@ class RunDirectory:
     OUT/
       objects/                     contents by BLAKE3 hash, shared by all runs
       logs/                        Inspect's logs
+      fresh-draws.key              what the seeds of fresh draws follow from (fresh_key.py)
       runs/TASK/TIER/AGENT-HASH8/MODEL/EPOCH/
         run.json                   what this run is (RunRecord), written first, never rewritten
         journal.jsonl              what happened, appended and never rewritten

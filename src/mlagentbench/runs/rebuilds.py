@@ -10,20 +10,36 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from mlagentbench.records import Rebuilt, RebuiltDraw, Record
+from mlagentbench.records import Json, Rebuilt, RebuiltDraw, Record, SkippedDraw, ToolUsage
 from mlagentbench.runs.hash_chain import payloads
 
 
 class DrawLine(Record):
-    """One draw; a step and a command have at most one line for the same data."""
+    """One draw; of lines for the same submission, command and data, the last one counts.
+
+    Its score is as the grader gave it. What it is worth is as it was measured then; summaries
+    compare all draws with the measurements of one time.
+    """
 
     kind: Literal["draw"] = "draw"
     step: int
+    snapshot: str = ""
     command: str | None
     result: RebuiltDraw
     difference: str | None = None
     left_out: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    literals: tuple[str, ...] = ()
+    extra: dict[str, Json] = {}
+    tool: ToolUsage | None = None
+    """What grading used."""
+
+
+class SkippedLine(Record):
+    """A fresh draw that cannot be measured."""
+
+    kind: Literal["skipped"] = "skipped"
+    skipped: SkippedDraw
 
 
 class SummaryLine(Record):
@@ -33,12 +49,11 @@ class SummaryLine(Record):
     rebuilt: Rebuilt
 
 
-_LINE: TypeAdapter[DrawLine | SummaryLine] = TypeAdapter(
-    Annotated[DrawLine | SummaryLine, Field(discriminator="kind")]
-)
+RebuildLine = DrawLine | SkippedLine | SummaryLine
+_LINE: TypeAdapter[RebuildLine] = TypeAdapter(Annotated[RebuildLine, Field(discriminator="kind")])
 
 
-def read_rebuilds(path: Path) -> Iterator[DrawLine | SummaryLine]:
+def read_rebuilds(path: Path) -> Iterator[RebuildLine]:
     """The lines of a rebuilds.jsonl; damaged ones are left out."""
     for payload in payloads(path):
         try:

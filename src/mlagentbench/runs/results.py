@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -224,15 +225,16 @@ def read_run(run: RunDirectory) -> RunResult:
 
 def result_of(files: RunFiles) -> RunResult:
     """How far a run has come."""
+    grade = files.final_grade
     return RunResult(
         path=files.path,
         record=files.record,
         outcome=files.history.outcome,
         usage=files.history.usage,
-        grade=files.final_grade,
+        grade=grade,
         failure=files.failure,
         recorded=_recorded(files.history.replies),
-        rebuilt=files.rebuilt,
+        rebuilt=files.rebuilt if grade is None or grade.rebuilt is None else grade.rebuilt,
     )
 
 
@@ -247,6 +249,7 @@ def read_record(run: RunDirectory) -> RunRecord:
         values = parse_json(read_regular(run.run_json, MAX_RECORD))
         if isinstance(values, dict):
             require_format(run.path, values.get("v"))
+            _require_released(run, values)
         return RunRecord.model_validate(values)
     except FileNotFoundError as error:
         raise UsageError(f"{run.run_json} is missing, so this run cannot be identified") from error
@@ -254,6 +257,16 @@ def read_record(run: RunDirectory) -> RunRecord:
         raise UsageError(f"{run.run_json}: not a run's record: {first_problem(error)}") from error
     except ValueError as error:
         raise UsageError(f"{run.run_json}: cut off or damaged, not JSON: {error}") from error
+
+
+def _require_released(run: RunDirectory, values: dict[str, Any]) -> None:
+    """A UsageError for a record that only development versions wrote, in the present format."""
+    facts = values.get("disclosure")
+    if isinstance(facts, dict) and "mini_seed" in facts:
+        raise UsageError(
+            f"{run.run_json}: was made by a development version, before there were draws; run it "
+            "again, into another --out"
+        )
 
 
 def read_grades(run: RunDirectory) -> list[GradeRecord]:

@@ -5,7 +5,7 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 
-from mlagentbench.analysis.rebuilt_text import fresh_text, with_error
+from mlagentbench.analysis.rebuilt_text import BETTER_ON_FRESH, fresh_text, with_error
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.numeric.intervals import standard_error
 from mlagentbench.numeric.number_format import counted, fixed
@@ -60,6 +60,7 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
     if facts.rebuild_draws is not None:
         marks.append(fresh_text(facts.rebuild_draws))
         marks += _transfer_gap(grades)
+        marks += _data_in_sources(grades)
     elif facts.protocol != "standard":
         marks.append(f"protocol {facts.protocol}")
     if not facts.data_verified:
@@ -82,10 +83,20 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
 
 def _transfer_gap(grades: Sequence[GradeRecord]) -> list[str]:
     """How much better runs are on the draw that they were given than on fresh ones."""
-    gaps = [grade.rebuilt.transfer_gap for grade in grades if grade.rebuilt is not None]
+    rebuilt = [grade.rebuilt for grade in grades if grade.rebuilt is not None]
+    gaps = [one.transfer_gap for one in rebuilt if one.transfer_gap is not None]
     if not gaps:
         return []
-    return [f"transfer gap {with_error(statistics.fmean(gaps), standard_error(gaps))}"]
+    marks = [f"transfer gap {with_error(statistics.fmean(gaps), standard_error(gaps))}"]
+    strange = sum(one.is_better_on_fresh for one in rebuilt)
+    return [*marks, f"{counted(strange, 'run')} {BETTER_ON_FRESH}"] if strange else marks
+
+
+def _data_in_sources(grades: Sequence[GradeRecord]) -> list[str]:
+    """How many programs carry data that may be weights or predictions."""
+    rebuilt = [grade.rebuilt for grade in grades if grade.rebuilt is not None]
+    runs = sum(bool(one.literals) for one in rebuilt)
+    return [f"large literals in the sources of {counted(runs, 'run')}"] if runs else []
 
 
 def _warnings(summaries: Sequence[RunSummary]) -> list[str]:

@@ -155,7 +155,7 @@ class CellStatistics(Record):
     best_seen: Mean = Mean()
     """Normalised score of the best graded step, over runs with graded steps."""
     submitted_of_those: Mean = Mean()
-    """Normalised score of what the same runs submitted."""
+    """Normalised score of what the same runs submitted, before it is rebuilt."""
     pass_at: dict[int, float] = {}
     """Only if all runs are independent."""
     best_of: tuple[BestOf, ...] = ()
@@ -306,7 +306,7 @@ def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
     missing = [one for one, cause in causes if cause.verdict == "missing"]
     reasons = Counter(cause.reason for _, cause in causes if cause.verdict == "missing")
     counted = _Counted([one for one, cause in causes if cause.verdict == "counts"], missing)
-    draws, sampled = draws_of(summaries), has_draws(facts)
+    draws, sampled = draws_of(summaries, counted.runs), has_draws(facts)
     success = counted.rate(_success)
     total_tokens, total_cost = counted.total(_tokens), counted.total(_cost)
     graded_often = _Counted([run for run in counted.runs if _has_graded_steps(run)])
@@ -339,7 +339,7 @@ def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
         broken_rules=sum(_grade(run).broken_rule for run in counted.runs),
         visible=in_all(run.process.visible for run in counted.runs),
         best_seen=graded_often.mean(_best_seen),
-        submitted_of_those=graded_often.mean(_normalised),
+        submitted_of_those=graded_often.mean(_as_submitted),
         pass_at=_pass_at(counted, success),
         best_of=_best_of(counted, key.conditions.limits.get("steps")) if len(draws) == 1 else (),
         test_set_interval=_test_set_interval(counted.runs),
@@ -405,8 +405,14 @@ def _has_graded_steps(run: RunSummary) -> bool:
     return any(0 < point.step < _grade(run).step for point in run.points)
 
 
+def _as_submitted(run: RunSummary) -> float | None:
+    """The normalised score of the submitted file itself, comparable with those of earlier steps."""
+    grade = _grade(run).as_submitted
+    return None if grade.success is None else grade.normalised or 0.0
+
+
 def _best_seen(run: RunSummary) -> float | None:
-    submitted = _normalised(run)
+    submitted = _as_submitted(run)
     if submitted is None:
         return None
     return max(submitted, *(point.normalised or 0.0 for point in run.points if point.valid), 0.0)

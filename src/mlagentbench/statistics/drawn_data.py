@@ -7,7 +7,7 @@ these data; runs branched from one history are one cluster.
 """
 
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from mlagentbench.analysis.run_summary import RunSummary
@@ -23,6 +23,8 @@ class CellDraw(Record):
     """None for real data."""
     data_hash: str
     runs: int
+    counted: int = 0
+    """The runs that count; none if the draw could not be measured."""
     floor: float | None = None
     bar: float | None = None
     reference: float | None = None
@@ -47,16 +49,29 @@ def draw_cluster(draw: str | None, data_hash: str) -> str:
     return f"draw {draw} {data_hash}"
 
 
-def draws_of(summaries: Sequence[RunSummary]) -> tuple[CellDraw, ...]:
-    """The data sets of these runs, in the order of their draws."""
+def draws_of(
+    summaries: Sequence[RunSummary], counting: Sequence[RunSummary]
+) -> tuple[CellDraw, ...]:
+    """The data sets of these runs, in the order of their draws; `counting` are those that count."""
+    counts = Counter(_data_of(run) for run in counting)
     groups: dict[tuple[str | None, str], list[RunSummary]] = defaultdict(list)
     for run in summaries:
-        facts = run.result.record.disclosure
-        groups[facts.draw, facts.data_hash].append(run)
+        groups[_data_of(run)].append(run)
     return tuple(
-        CellDraw(draw=draw, data_hash=data_hash, runs=len(runs), **_compared_with(runs))
-        for (draw, data_hash), runs in sorted(groups.items(), key=lambda one: _order(*one[0]))
+        CellDraw(
+            draw=data[0],
+            data_hash=data[1],
+            runs=len(runs),
+            counted=counts[data],
+            **_compared_with(runs),
+        )
+        for data, runs in sorted(groups.items(), key=lambda one: _order(*one[0]))
     )
+
+
+def _data_of(run: RunSummary) -> tuple[str | None, str]:
+    facts = run.result.record.disclosure
+    return facts.draw, facts.data_hash
 
 
 def _order(draw: str | None, data_hash: str) -> tuple[int, str, str]:

@@ -230,9 +230,9 @@ def _is_reference_agent(cell: CellStatistics) -> bool:
 def _with_reference_agents(
     cells: Sequence[CellStatistics], common: dict[str, Conditions]
 ) -> tuple[list[CellStatistics], list[str]]:
-    """The cells, with nop and the baseline on every task, and why these are unknown for some."""
+    """The cells, with nop and the baseline on every task, and what these do not know."""
     found = list(cells)
-    unknown: dict[str, list[str]] = defaultdict(list)
+    notes: dict[str, list[str]] = defaultdict(list)
     for task, group in _by_task(cells).items():
         ran = {cell.key.agent for cell in group}
         wanted = [agent for agent in ALWAYS_SHOWN if agent not in ran]
@@ -246,14 +246,20 @@ def _with_reference_agents(
             if cell is not None and cell.key.agent in wanted
         ]
         if measured.unknown is not None:
-            unknown[f"no scores of {' and '.join(wanted)}: {measured.unknown}"].append(task)
-    return found, _with_tasks(unknown, set(common))
+            notes[f"no scores of {' and '.join(wanted)}: {measured.unknown}"].append(task)
+        if measured.without is not None:
+            notes[f"{' and '.join(wanted)} {measured.without}"].append(task)
+    return found, _with_tasks(notes, set(common))
 
 
 def _all_draws(cells: Sequence[CellStatistics], common: Conditions) -> list[CellDraw]:
     """The draws of all agents that ran under the usual conditions, each once."""
     cells = [cell for cell in cells if cell.key.conditions == common]
-    return list({one.cluster: one for cell in cells for one in cell.draws}.values())
+    found: dict[str, CellDraw] = {}
+    for one in (draw for cell in cells for draw in cell.draws):
+        if one.cluster not in found or one.counted > found[one.cluster].counted:
+            found[one.cluster] = one
+    return list(found.values())
 
 
 def _deviations(cell: CellStatistics, common: dict[str, Conditions]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from mlagentbench.statistics.cells import (
     mean_of,
     rate_of,
 )
-from mlagentbench.statistics.drawn_data import CellDraw
+from mlagentbench.statistics.drawn_data import CellDraw, draw_names
 from mlagentbench.tasks.draws import is_sample
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import stored_measurements
@@ -38,11 +38,17 @@ class ReferenceAgentCells(Record):
     nop: CellStatistics | None = None
     baseline: CellStatistics | None = None
     unknown: str | None = None
+    without: str | None = None
+    """The draws that they leave out."""
 
 
 def reference_agent_cells(beside: CellStatistics, draws: Sequence[CellDraw]) -> ReferenceAgentCells:
-    """The scores of nop and the baseline under the conditions of another cell, on these draws."""
+    """The scores of nop and the baseline under the conditions of another cell, on these draws.
+
+    Draws on which no run counts are left out, with a mark: some cannot be measured.
+    """
     conditions, key = beside.key.conditions, beside.key
+    every, draws = draws, [one for one in draws if one.counted] or draws
     try:
         task = load_task(beside.task_path or key.task, conditions.profile)
         if task.spec.version != conditions.task_version:
@@ -63,7 +69,9 @@ def reference_agent_cells(beside: CellStatistics, draws: Sequence[CellDraw]) -> 
     # If the starter is itself a submission, doing nothing submits it.
     is_submission = (task.folder / "starter" / task.spec.submission.path).is_file()
     nop = _of_agent(baseline, "nop") if is_submission else _nothing_cell(beside)
-    return ReferenceAgentCells(nop=nop, baseline=baseline)
+    lost = [one for one in every if one not in draws]
+    without = f"without draws on which no run counts: {draw_names(lost)}" if lost else None
+    return ReferenceAgentCells(nop=nop, baseline=baseline, without=without)
 
 
 def _of_agent(cell: CellStatistics, agent: str) -> CellStatistics:

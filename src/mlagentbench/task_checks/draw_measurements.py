@@ -6,9 +6,9 @@ measurements meanwhile waits for it. They are stored in the home by the hash of 
 
 from collections.abc import Callable
 
-from mlagentbench.errors import RunFailed
+from mlagentbench.errors import RunFailed, UnusableDraw
 from mlagentbench.home import holding
-from mlagentbench.task_checks.measure import DRAW_REFERENCE_RUNS, DRAW_STARTER_RUNS, measure
+from mlagentbench.task_checks.measure import forget_trials, measure, runs_on
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.draws import draws_text
 from mlagentbench.tasks.python_env.env import PythonEnv
@@ -24,12 +24,15 @@ async def ensure_measured(
 ) -> Measured:
     """The stored measurements of these data, which are made if there are none.
 
-    RunFailed("task") if they cannot be made, for example because the reference solution does not
-    beat the floor on this draw.
+    On the public draw the starter runs as often as in `tasks measure`. UsageError if the GPUs of
+    the task's profile are not here; UnusableDraw if floor and reference are too close together on
+    this draw; RunFailed if they cannot be made for another reason.
     """
     found = stored_measurements(task, data.tier, data.hash, tool)
     if found is not None:
         return found
+    if (gpus := task.gpus_of_profile()) is not None:
+        gpus.require_here()
     which = f"{task.id}, {draws_text(data.draw)}"
     waiting = f"{which}: another process is measuring it; waiting"
     async with holding(_lock(task, data, tool), lambda: announce(waiting)):
@@ -42,13 +45,17 @@ async def ensure_measured(
 
         tell("measuring floor, reference and bar")
         try:
+            runs = runs_on(data.tier, data.draw)
             measured = await measure(
-                task, data, python_env, DRAW_STARTER_RUNS, DRAW_REFERENCE_RUNS, tell, tool
+                task, data, python_env, runs.starter, runs.reference, tell, tool
             )
+        except UnusableDraw as unusable:
+            raise UnusableDraw(f"{task.id} cannot be measured on {unusable.detail}") from unusable
         except RunFailed as failed:
             detail = f"{which} cannot be measured, so runs on it have no bar: {failed.detail}"
             raise RunFailed(failed.cause, detail) from failed
         store_in_home(task, data.tier, measured)
+        forget_trials(task, data, python_env, measured.tool)
     return measured
 
 

@@ -6,7 +6,6 @@ grader and settings of the task, its virtual environment, the profile and the to
 
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -15,12 +14,11 @@ from mlagentbench.fs import remove_tree, write_atomically
 from mlagentbench.grading.measurements import TimedScore
 from mlagentbench.home import baselines_dir
 from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.programs_hash import PROGRAMS, files_hash
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import measured_key
 from mlagentbench.tasks.task import Task
 
-PROGRAMS = ("starter", "solution", "grade.py", "requests.py", "alterations.py", "trivial.py")
-"""The parts of a task's folder that scores of trials depend on, besides its data."""
 NO_SETTINGS = {"measured", "renamed", "title", "sources"}
 """The parts of task.toml that they do not depend on."""
 
@@ -67,21 +65,3 @@ class KeptTrials:
 
     def _file(self, name: str) -> Path:
         return self._directory / f"{name}.json"
-
-
-def files_hash(path: Path) -> str:
-    """The hash of a file, or of the names and contents of all files below a directory."""
-    digest = hashlib.sha256()
-    for file in _files(path):
-        name, contents = file.relative_to(path.parent).as_posix().encode(), file.read_bytes()
-        for part in (name, contents):
-            digest.update(len(part).to_bytes(8, "big") + part)
-    return digest.hexdigest()
-
-
-def _files(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        yield path
-    else:
-        found = (file for file in path.rglob("*") if "__pycache__" not in file.parts)
-        yield from sorted(file for file in found if file.is_file() and not file.is_symlink())

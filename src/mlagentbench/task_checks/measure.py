@@ -11,15 +11,16 @@ from mlagentbench.grading.grade import Scored, outputs_of
 from mlagentbench.grading.measurements import MeasuredTask, measurements_from
 from mlagentbench.models.model_choice import tool_role
 from mlagentbench.numeric.number_format import counted, duration_text
-from mlagentbench.records import Profile, Tier
+from mlagentbench.records import Profile, Record, Tier
 from mlagentbench.sandbox.sandbox_registry import default_envs
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.task_checks.kept_trials import KeptTrial, KeptTrials, files_hash
+from mlagentbench.task_checks.kept_trials import KeptTrial, KeptTrials
 from mlagentbench.task_checks.trial_runs import Trial, Trials, tasks_to_try
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.draws import PUBLIC, all_draws, is_public, read_policy
 from mlagentbench.tasks.make_ready import ensure_ready
+from mlagentbench.tasks.programs_hash import files_hash
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import (
@@ -40,6 +41,20 @@ DRAW_STARTER_RUNS = 3
 DRAW_REFERENCE_RUNS = 1
 
 Announce = Callable[[str], None]
+
+
+class TrialCounts(Record):
+    """How often starter and solution are run."""
+
+    starter: int
+    reference: int
+
+
+def runs_on(tier: Tier, draw: str) -> TrialCounts:
+    """The runs on a draw, unless other numbers are asked for."""
+    if is_public(draw):
+        return TrialCounts(starter=STARTER_RUNS[tier], reference=REFERENCE_RUNS)
+    return TrialCounts(starter=DRAW_STARTER_RUNS, reference=DRAW_REFERENCE_RUNS)
 
 
 def measure_tasks(
@@ -73,26 +88,28 @@ def measure_tasks(
             data, python_env = ensure_ready(
                 task, tier, one, call=call_task, envs=default_envs(), progress=progress
             )
-            public = is_public(one)
+            default = runs_on(tier, one)
             work = measure(
                 task,
                 data,
                 python_env,
-                runs or (STARTER_RUNS[tier] if public else DRAW_STARTER_RUNS),
-                reference_runs or (REFERENCE_RUNS if public else DRAW_REFERENCE_RUNS),
+                runs or default.starter,
+                reference_runs or default.reference,
                 progress.say,
                 tool,
                 again=again,
             )
             measured = asyncio.run(work)
             store = write_to_task if write else store_in_home
+            stored_in = store(task, tier, measured)
+            forget_trials(task, data, python_env, measured.tool)
             yield MeasuredTask(
                 task=task.id,
                 tier=tier,
                 profile=task.profile,
                 metric=task.spec.metric,
                 measured=measured,
-                stored_in=store(task, tier, measured),
+                stored_in=stored_in,
             )
 
 
@@ -139,7 +156,13 @@ async def measure(
         trials.tool,
         data.bytes,
         None if is_public(data.draw) else shipped_measurements(task, data.tier, trials.tool),
+        data.draw,
     )
+
+
+def forget_trials(task: Task, data: PreparedData, python_env: PythonEnv, tool: str | None) -> None:
+    """Remove the trials of a measurement that is stored."""
+    KeptTrials(task, data, python_env, tool).forget()
 
 
 class TrialSeries:

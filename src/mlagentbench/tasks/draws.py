@@ -7,18 +7,21 @@
 | LABEL  | any word or number; its hash with task, version and tier is the seed       |
 | N..M   | the draws N to M in turn: run 1 has draw N, run 2 has draw N+1, and so on  |
 
-DRAW~1, DRAW~2, ... are the fresh draws of a draw: what is submitted on it is rebuilt on them.
+DRAW~1-KEY, DRAW~2-KEY, ... are the fresh draws of a draw: what is submitted on it is rebuilt on
+them. Their seeds follow from a random key, and KEY begins the key's hash. Other splits of real data
+are DRAW~1, DRAW~2, ...; their seeds are public.
 """
 
 import hashlib
 import re
 from collections.abc import Sequence
+from datetime import date
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
 from mlagentbench.errors import UsageError
-from mlagentbench.records import Tier
+from mlagentbench.records import Record, Tier
 from mlagentbench.tasks.task import Task
 
 PUBLIC = "public"
@@ -29,6 +32,7 @@ FRESH_MARK = "~"
 MOST_DRAWS = 10_000
 """The most draws of one range."""
 
+_WORDS = (PUBLIC, SECRET)
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=-]{0,127}")
 _RANGE = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
 
@@ -40,6 +44,8 @@ def _policy(text: str) -> str:
                 "expected public, secret, a range such as 100..107, or a label of letters, digits "
                 "and . _ + = -"
             )
+        if text not in _WORDS and text.lower() in _WORDS:
+            raise ValueError(f"{text.lower()} is a reserved word; write it in lower case")
         return text
     match = _RANGE.fullmatch(text)
     if match is None:
@@ -47,12 +53,18 @@ def _policy(text: str) -> str:
     first, last = int(match[1]), int(match[2])
     if not first <= last < first + MOST_DRAWS:
         raise ValueError(f"expected a range of 1 to {MOST_DRAWS:,} draws, the smaller number first")
-    return f"{first}..{last}"
+    return str(first) if first == last else f"{first}..{last}"
 
 
 def _as_text(value: object) -> object:
-    """A number that Inspect's command line has read as one is a label too."""
-    return str(value) if type(value) is int else value
+    """The text of a label that Inspect's command line has read as a number or date."""
+    if type(value) is date:
+        return value.isoformat()
+    if isinstance(value, float | bool | date):
+        raise ValueError(
+            f"was read as {value!r}, not as text; quote it twice, such as -T 'draw=\"1.50\"'"
+        )
+    return str(value) if isinstance(value, int) else value
 
 
 DrawPolicy = Annotated[str, BeforeValidator(_as_text), AfterValidator(_policy)]
@@ -68,7 +80,7 @@ def read_policy(text: str, tier: Tier, option: str = "--draw") -> str:
     if tier == "full" and policy != PUBLIC:
         raise UsageError(
             f"{option} {text}: is for generated data; the full tier has one data set, with its "
-            "official split"
+            f"official split; leave out {option}"
         )
     return policy
 
@@ -125,9 +137,32 @@ def draw_list_text(draws: Sequence[str]) -> str:
     return ", ".join(f"{part[0]}..{part[-1]}" if len(part) > 1 else part[0] for part in parts)
 
 
-def fresh_draws(draw: str, count: int, first: int = 1) -> list[str]:
-    """The draws that submissions for a draw are rebuilt on."""
-    return [f"{draw}{FRESH_MARK}{number}" for number in range(first, first + count)]
+class FreshKey(Record):
+    """The random key that the seeds of fresh draws follow from."""
+
+    value: str
+    """32 hexadecimal digits."""
+
+    @property
+    def hash(self) -> str:
+        """What is disclosed of it."""
+        return hashlib.sha256(f"fresh draws/{self.value}".encode()).hexdigest()
+
+    @property
+    def short(self) -> str:
+        """What names of draws have of it, so that those of different keys are never mixed."""
+        return self.hash[:8]
+
+
+def fresh_draws(draw: str, count: int, first: int = 1, *, key: FreshKey | None = None) -> list[str]:
+    """The draws that submissions for a draw are rebuilt on; without a key, splits of real data."""
+    end = "" if key is None else f"-{key.short}"
+    return [f"{draw}{FRESH_MARK}{number}{end}" for number in range(first, first + count)]
+
+
+def is_keyed(task: Task, tier: Tier) -> bool:
+    """Whether fresh draws are generated from a key; else they are splits of real data."""
+    return tier != "full" or task.generated
 
 
 def is_fresh(draw: str) -> bool:
@@ -149,10 +184,10 @@ def is_public(draw: str | None) -> bool:
     return draw == PUBLIC
 
 
-def disclosed_secret(seed: int, draw: str) -> str:
+def disclosed_secret(seed: int) -> str:
     """The name of a secret draw in results: the hash of its seed."""
     digest = hashlib.sha256(f"draw seed/{seed:032x}".encode()).hexdigest()
-    return f"{SECRET_MARK}{digest[:16]}{draw.removeprefix(given_draw(draw))}"
+    return f"{SECRET_MARK}{digest[:16]}"
 
 
 def policy_of(disclosed: str) -> str:
@@ -160,12 +195,24 @@ def policy_of(disclosed: str) -> str:
     return SECRET if is_secret(disclosed) else disclosed
 
 
-def draw_seed(task: Task, tier: Tier, draw: str, secret: int | None = None) -> int:
-    """The 128-bit seed of a draw; that of a fresh secret one follows from the secret."""
+def draw_seed(
+    task: Task,
+    tier: Tier,
+    draw: str,
+    secret: int | None = None,
+    key: FreshKey | None = None,
+) -> int:
+    """The 128-bit seed of a draw; that of a fresh one follows from the key."""
     if draw == PUBLIC:
         return task.public_seed(tier)
     if secret is not None:
-        return secret if draw == SECRET else _seed("fresh", f"{secret:032x}", draw)
+        return secret
+    if is_fresh(draw) and is_keyed(task, tier):
+        number, _, short = draw.partition(FRESH_MARK)[2].partition("-")
+        if key is None or short != key.short or given_draw(draw) == SECRET:
+            raise ValueError(f"{draw}: not a fresh draw of a disclosed draw and this key")
+        facts = (task.original_id, task.spec.version, tier, given_draw(draw), number)
+        return _seed("fresh", key.value, *facts)
     return _seed("draw", task.original_id, task.spec.version, tier, draw)
 
 

@@ -11,7 +11,7 @@ from mlagentbench.tasks.call_contract import CallTask
 from mlagentbench.tasks.data.preparation import PreparedData, prepare, require_prepared
 from mlagentbench.tasks.data.progress import Progress, Silent
 from mlagentbench.tasks.data.sources import require_files
-from mlagentbench.tasks.draws import PUBLIC, fresh_draws, is_fresh, is_secret
+from mlagentbench.tasks.draws import PUBLIC, FreshKey, fresh_draws, is_fresh, is_keyed, is_secret
 from mlagentbench.tasks.python_env.env import (
     HOST_ENVS,
     NOTHING_ADDED,
@@ -66,9 +66,10 @@ def prepare_tasks(
             if files is not None:
                 require_files(task, files)
             python_env = await _python_env(task, envs, progress)
-            is_made = any(source.kind == "generated" for source in task.spec.sources)
-            separate = with_splits(draws, splits) if is_made else draws
-            for draw in separate:
+            its_splits = splits_of(task, splits)
+            if its_splits < splits:
+                progress.say(f"{task.id}: is generated, and so are fresh draws when needed")
+            for draw in draws:
                 await prepare(
                     task,
                     tier,
@@ -77,13 +78,13 @@ def prepare_tasks(
                     from_dir=files,
                     accept_unverified=accept_unverified,
                     draw=draw,
-                    splits=0 if is_made else splits,
+                    splits=its_splits,
                     again=again,
                     progress=progress,
                 )
             ready += [
                 Ready(require_prepared(task, tier, draw), python_env)
-                for draw in with_splits(draws, splits)
+                for draw in with_splits(draws, its_splits)
             ]
         return ready
 
@@ -93,6 +94,11 @@ def prepare_tasks(
 def with_splits(draws: Sequence[str], splits: int) -> list[str]:
     """Each draw, followed by other splits of it."""
     return [one for draw in draws for one in (draw, *fresh_draws(draw, splits))]
+
+
+def splits_of(task: Task, splits: int) -> int:
+    """How many other splits are prepared, if so many are asked for."""
+    return 0 if is_keyed(task, "full") else splits
 
 
 def _files_of(task: Task, directory: Path | None) -> Path | None:
@@ -128,6 +134,7 @@ async def make_ready(
     call: CallTask,
     envs: PythonEnvs = HOST_ENVS,
     progress: Progress | None = None,
+    key: FreshKey | None = None,
 ) -> Ready:
     """The data and virtual environment of a task that is about to be run.
 
@@ -136,13 +143,13 @@ async def make_ready(
     the runs only, not to that of the task's code.
     """
     progress = progress or Silent()
-    if tier == "full" or (is_secret(draw) and not is_fresh(draw)):
+    if not (is_fresh(draw) and is_keyed(task, tier)) and (tier == "full" or is_secret(draw)):
         data = require_prepared(task, tier, draw)
         python_env = await _python_env(task, envs, progress)
     else:
         python_env = await _python_env(task, envs, progress)
         data = await prepare(
-            task, tier, call=call, python_env=python_env, draw=draw, progress=progress
+            task, tier, call=call, python_env=python_env, draw=draw, key=key, progress=progress
         )
     if added:
         python_env = await _python_env(task, envs, progress, added)

@@ -8,7 +8,7 @@ HOME/variants/TASK-renamed/HASH/TASK-renamed/   a task folder like any other, ma
   task.toml problem.md starter/ solution/ trivial.py grade.py   with all names replaced
   mini.py full.py original_prepare.py                           as they are
   prepare.py rename_tables.py renaming.json                     prepare, then rename the tables
-  renamed_prepare.py                                            for hold_out, which sees new names
+  renamed_prepare.py                      for hold_out and resplit, which see new names
 """
 
 import hashlib
@@ -52,9 +52,10 @@ def rename(public, private):
 '''
 _RESPLIT = """
 
-def resplit(raw, public, private, rng):
-    original_prepare.resplit(raw, public, private, rng)
-    rename(public, private)
+def resplit(raw, given_public, given_private, public, private, rng):
+    import renamed_prepare
+
+    renamed_prepare.resplit(raw, given_public, given_private, public, private, rng)
 """
 _CHECK_RAW = """
 

@@ -298,6 +298,8 @@ class Measured(Record):
     ceiling: float | None = None
     tool: str | None = None
     """The model in the role `tool` that they were measured with."""
+    programs: str | None = None
+    """The hash of starter, solution and grader, of measurements that are not in task.toml."""
 
 
 def profile_of(tier: Tier, asked: Profile | None) -> Profile | None:

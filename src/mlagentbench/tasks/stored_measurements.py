@@ -8,6 +8,7 @@ from mlagentbench.errors import UsageError
 from mlagentbench.fs import write_atomically
 from mlagentbench.home import baselines_dir
 from mlagentbench.records import Profile, Tier
+from mlagentbench.tasks.programs_hash import programs_hash
 from mlagentbench.tasks.spec import Measured, measured_key
 from mlagentbench.tasks.task import Task, load_task
 
@@ -18,13 +19,14 @@ def stored_measurements(
     """The measurements for this data on the task's profile: in task.toml, or of this machine.
 
     Speed depends on the machine, so a timed task prefers this machine's measurements. A task whose
-    programs use a model has measurements for each model.
+    programs use a model has measurements for each model. This machine's measurements of a starter,
+    solution or grader that has changed since do not count.
     """
     tool = tool or task.spec.tool_model
     shipped = shipped_measurements(task, tier, tool)
     if shipped is not None and shipped.data != data_hash:
         shipped = None
-    own = _read(home_file(task, tier, data_hash, tool))
+    own = _read(task, home_file(task, tier, data_hash, tool))
     return own or shipped if task.spec.kind == "timed" else shipped or own
 
 
@@ -42,7 +44,8 @@ def shipped_measurements(task: Task, tier: Tier, tool: str | None = None) -> Mea
 
 def store_in_home(task: Task, tier: Tier, measured: Measured) -> Path:
     file = home_file(task, tier, measured.data, measured.tool)
-    write_atomically(file, measured.model_dump_json(indent=2).encode())
+    own = measured.model_copy(update={"programs": programs_hash(task)})
+    write_atomically(file, own.model_dump_json(indent=2).encode())
     return file
 
 
@@ -75,11 +78,13 @@ def write_to_task(task: Task, tier: Tier, measured: Measured) -> Path:
     return file
 
 
-def _read(file: Path) -> Measured | None:
+def _read(task: Task, file: Path) -> Measured | None:
+    """The measurements in a file, if they are of the task's present programs."""
     if not file.is_file():
         return None
     try:
-        return Measured.model_validate_json(file.read_bytes())
+        found = Measured.model_validate_json(file.read_bytes())
+        return found if found.programs == programs_hash(task) else None
     except ValidationError as error:
         raise UsageError(
             f"{file}: not valid measurements ({error.error_count()} errors); "

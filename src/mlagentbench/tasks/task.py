@@ -5,8 +5,10 @@
   problem.md   what the agent is told
   starter/     the files it starts from
   prepare.py   prepare(raw, public, private, rng)
-               resplit(raw, public, private, rng): only where the official split is fixed; another
-               split of the full data, with the same sizes and rules
+               resplit(raw, given_public, given_private, public, private, rng): only where the full
+               tier is real data; another split, in which only rows of the given test part are
+               tested: a random half of it, by whole groups; the other half joins the training
+               part
                hold_out(public, held_public, held_private, rng): optional, for feedback; from
                public/ it makes a smaller one, with the inputs of the part held out, and that
                part's answers, laid out as grade.py expects its private. The agent writes its
@@ -134,6 +136,21 @@ class Task:
                 f"{', '.join(sorted(known))}"
             )
         return Task(self.folder, self.spec.on_profile(profile), profile)
+
+    def gpus_asked(self, count: int | None) -> GpusAsked | None:
+        """The GPUs that a run must not go without: so many, or else those of the profile.
+
+        A UsageError if these are fewer than the profile has.
+        """
+        of_profile = self.gpus_of_profile()
+        if count is None:
+            return of_profile
+        if of_profile is not None and count < of_profile.count:
+            raise UsageError(
+                f"--gpus {count} with --profile gpu: {self.id} has {of_profile.count} on this "
+                "profile; leave out --gpus, or use --profile cpu"
+            )
+        return GpusAsked(count=count, option=f"--gpus {count}", instead="ask for fewer")
 
     def gpus_of_profile(self) -> GpusAsked | None:
         """The GPUs without which the profile is not what it says."""

@@ -14,6 +14,7 @@ from mlagentbench.launch.forecast.forecast import Forecast, forecast
 from mlagentbench.launch.request import SuiteRequest
 from mlagentbench.launch.suite import run_suite
 from mlagentbench.runs.results import collect
+from mlagentbench.tasks.task import load_task
 from mlagentbench.terminal import Terminal
 
 MODEL = "mockllm/model"
@@ -67,6 +68,26 @@ def test_reference_agents_take_what_was_measured(tmp_path: Path) -> None:
     seconds = (measured.starter.seconds or 0) + (measured.reference.seconds or 0)
     assert found.hours.expected == pytest.approx(10 * seconds / 3600)
     assert (found.hours.unknown, found.tokens.expected, found.runs) == (0, 0, 30)
+
+
+def test_draws_to_measure_and_rebuilding_come_on_top(tmp_path: Path) -> None:
+    found = expected(
+        tmp_path,
+        tasks="house-price",
+        agents="oracle",
+        draw="77001..77002",
+        runs=4,
+        protocol="rebuild",
+    )
+    shipped = load_task("house-price").shipped_measurements("mini")
+    assert shipped is not None and shipped.starter.seconds and shipped.reference.seconds
+    seconds = 8 * (3 * shipped.starter.seconds + shipped.reference.seconds)
+    assert found.unmeasured.number == 2 + 2 * 3, "each draw once, and its fresh ones"
+    assert found.unmeasured.seconds == pytest.approx(seconds)
+    lines = list(found.lines())
+    assert any(line.startswith("measuring: 8 draws, about ") for line in lines)
+    assert any("rebuilding: every" in line and "3 fresh draws" in line for line in lines)
+    assert expected(tmp_path, tasks="house-price", agents="oracle").unmeasured.number == 0
 
 
 def test_tokens_come_from_recordings_else_from_the_paper(tmp_path: Path) -> None:

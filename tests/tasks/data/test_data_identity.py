@@ -7,8 +7,14 @@ import pytest
 from small_tasks import PREPARE, WriteTask, plain_call
 
 from mlagentbench.errors import RunFailed, UsageError
-from mlagentbench.tasks.data.preparation import PreparedData, find_prepared, prepare
-from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.rebuild.fresh_data import fresh_data, require_fresh_data
+from mlagentbench.tasks.data.preparation import (
+    PreparedData,
+    find_prepared,
+    prepare,
+    prepared_with_hash,
+)
+from mlagentbench.tasks.python_env.env import HOST_ENVS, PythonEnv
 from mlagentbench.tasks.task import Task
 
 SOURCE = '[[sources]]\nkind = "kaggle"\nref = "small"\nfiles = [{ path = "train.csv" }]\n'
@@ -45,7 +51,12 @@ class Preparing:
         self.heard = Heard()
 
     def __call__(
-        self, directory: Path | None, *, again: bool = False, accept: bool = False
+        self,
+        directory: Path | None,
+        *,
+        again: bool = False,
+        accept: bool = False,
+        splits: int = 0,
     ) -> PreparedData:
         self.heard = Heard()
         return asyncio.run(
@@ -56,6 +67,7 @@ class Preparing:
                 python_env=self.env,
                 from_dir=directory,
                 again=again,
+                splits=splits,
                 accept_unverified=accept,
                 progress=self.heard,
             )
@@ -103,6 +115,30 @@ def test_other_files_are_other_data_and_older_ones_can_be_chosen_again(
     assert "runs use these data again" in preparing.heard.text
     assert find_prepared(preparing.task, "full") == older
     assert preparing(files(tmp_path / "own", 20)).created == many.created
+
+
+def test_splits_of_other_files_with_the_same_data_will_do(
+    preparing: Preparing, tmp_path: Path
+) -> None:
+    task, archive, folder = preparing.task, tmp_path / "archive", files(tmp_path / "folder", 20)
+    files(archive, 20)
+    with (archive / "train.csv").open("a") as file:
+        file.write("\n\n")
+    first = preparing(archive, splits=1)
+    split = find_prepared(task, "full", "public~1")
+    assert split is not None and split.sources == first.sources
+    second = preparing(folder)
+    assert first.hash == second.hash and first.sources != second.sources
+    for given in (first, second):
+        assert asyncio.run(fresh_data(task, given, "public~1", HOST_ENVS, None)) == split
+        require_fresh_data(task, "full", "public", 1, given)
+    assert prepared_with_hash(task, "full", first.hash) == second
+    chosen = preparing(archive)
+    assert prepared_with_hash(task, "full", first.hash) == chosen
+    assert chosen.directory == first.directory
+    other = preparing(files(tmp_path / "other", 15))
+    with pytest.raises(UsageError, match=r"from .*other needs .*public~1 are not; .* --from DIR"):
+        asyncio.run(fresh_data(task, other, "public~1", HOST_ENVS, None))
 
 
 def test_without_files_what_is_used_is_said(preparing: Preparing, tmp_path: Path) -> None:
@@ -156,3 +192,12 @@ def test_implausible_files_are_refused_with_every_difference(
     assert preparing(own, accept=True) == data and not preparing.split
     with pytest.raises(UsageError, match="rows: 7, expected 12"):
         preparing(own)
+
+
+def test_a_check_that_returns_no_list_is_the_tasks_error(
+    write_task: WriteTask, this_env: PythonEnv, tmp_path: Path
+) -> None:
+    forgotten = f"{PREPARE}\n\ndef check_raw(raw):\n    pass\n"
+    preparing = Preparing(write_task(sources=SOURCE, prepare_py=forgotten), this_env)
+    with pytest.raises(RunFailed, match=r"check_raw returned NoneType, not a list of differences"):
+        preparing(files(tmp_path / "own", 20), accept=True)

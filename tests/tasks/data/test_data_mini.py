@@ -171,8 +171,8 @@ def test_a_known_good_submission_is_kept_apart_from_the_data(
 def test_requires_with_the_command_to_type(write_task: WriteTask) -> None:
     task = write_task()
     with pytest.raises(UsageError) as raised:
-        require_prepared(task, "mini", "secret")
-    command = f"mlagentbench tasks prepare {task.folder} --tier mini --draw secret"
+        require_prepared(task, "mini", "7")
+    command = f"mlagentbench tasks prepare {task.folder} --tier mini --draw 7"
     assert str(raised.value) == f"small-task: the mini tier is not prepared; run: {command}"
 
 

@@ -16,7 +16,6 @@ from mlagentbench.tasks.data.preparation import (
     PreparedData,
     find_prepared,
     prepare,
-    require_prepared,
 )
 from mlagentbench.tasks.data.progress import Silent
 from mlagentbench.tasks.make_ready import prepare_tasks
@@ -189,6 +188,22 @@ def test_an_unpacked_archive_does_instead_of_it(
         "photos/train/deep/1.png",
     ]
     assert data.unverified == ("photos/train", "photos/names.txt", "config.json")
+
+
+def test_files_of_file_managers_are_not_counted_and_others_are_named(
+    write_task: WriteTask, this_env: PythonEnv, own: Path
+) -> None:
+    unpacked(own)
+    (own / "photos/train/.DS_Store").write_bytes(b"x")
+    (own / "photos/train/.thumbnails").mkdir()
+    (own / "photos/train/.thumbnails/1.png").write_bytes(b"x")
+    task = write_task(sources=ARCHIVE_SOURCE, prepare_py=COPY_ALL)
+    data = make(task, this_env, own)
+    assert [path.name for path in (data.public / "photos/train").iterdir()] == ["deep"]
+    for name in ("a.png", "b.png", "notes.txt"):
+        (own / "photos/train" / name).write_bytes(b"x")
+    with pytest.raises(UsageError, match=r"4 files, expected 1; one too many may be notes\.txt"):
+        make(task, this_env, own)
 
 
 def test_the_top_folder_of_an_archive_can_be_named_itself(
@@ -375,8 +390,10 @@ def prepare(raw, public, private, rng):
     (public / "part.txt").write_text("official")
     (private / "answers.csv").write_text("a\\n")
 
-def resplit(raw, public, private, rng):
+def resplit(raw, given_public, given_private, public, private, rng):
     assert (raw / "train.csv").is_file()
+    assert (given_public / "part.txt").read_text() == "official"
+    assert (given_private / "answers.csv").is_file()
     (public / "part.txt").write_text(f"another {rng.integers(10**9)}")
     (private / "answers.csv").write_text("a\\n")
 """
@@ -408,7 +425,7 @@ def test_other_splits_are_made_of_the_same_files_at_once(
     assert prepare_with(3) == official
     assert find_prepared(task, "full", "public~2") == found[1], "only the third one was made"
     with pytest.raises(UsageError, match="--tier full --splits 4"):
-        require_prepared(task, "full", "public~4")
+        asyncio.run(prepare(task, "full", call=plain_call, python_env=this_env, draw="public~4"))
 
 
 def test_splits_belong_to_the_files_that_runs_use(

@@ -179,7 +179,7 @@ def test_verbs_agree_with_their_subjects_over_a_distance(mini: Prepared) -> None
     kinds = {word: kind for kind, words in language.words.items() for word in words}
     for kind in ("noun", "verb"):
         for word in language.words[kind]:
-            for number, ending in enumerate(BABYLM.mini.ENDINGS[kind]):
+            for number, ending in enumerate(language.endings[kind]):
                 kinds[word + ending] = f"{kind} {number}"
     agreeing: Counter[bool] = Counter()
     for file in sorted((mini.public / "babylm_10M").iterdir()):

@@ -72,7 +72,8 @@ def test_the_hidden_graphs_are_private_and_follow_from_the_seed(
 
 def test_the_agents_sampler_is_that_of_the_hidden_graphs() -> None:
     ours = CLRS.prepare.sample(20, 9, np.random.default_rng(4))
-    theirs = GRAPHS.sample(20, 9, np.random.default_rng(4))
+    hidden = (GRAPHS.HIDDEN_PROBABILITY,)
+    theirs = GRAPHS.sample(20, 9, np.random.default_rng(4), hidden)
     assert ours.tobytes() == theirs.tobytes()
     assert (CLRS.prepare.distances(ours) == GRAPHS.distances(ours)).all()
 
@@ -87,6 +88,16 @@ def test_graphs_have_the_distribution_of_the_benchmark(mini: Prepared) -> None:
     assert there.min() >= np.float32(0.0316)
     assert np.square(there.astype(float)).mean() == pytest.approx(0.251, abs=0.01)
     assert (there * 2.0**16 % 1 == 0).all()
+
+
+def test_training_graphs_are_as_dense_as_in_the_official_runs() -> None:
+    weights = GRAPHS.sample(3000, 11, np.random.default_rng(8))
+    own = np.eye(11, dtype=bool)
+    density = np.sort((weights[:, ~own] > 0).mean(axis=1))
+    expected = np.square(GRAPHS.TRAINING_PROBABILITIES)
+    assert density.mean() == pytest.approx(expected.mean(), abs=0.02)
+    assert density[: 3000 // 9].mean() < 0.02, "a ninth with p = 0.1 is hardly joined at all"
+    assert density[-3000 // 9 :].mean() == pytest.approx(0.81, abs=0.04)
 
 
 def test_distances_are_those_of_another_algorithm(mini: Prepared) -> None:

@@ -298,14 +298,15 @@ def test_mini_follows_its_rules() -> None:
     """What clauses say, with negation taken into account, adds up to the sentiment."""
     rng = np.random.default_rng(3)
     generator = IMDB.mini
+    wording = generator.draw_wording(rng)
     surface_hits, negated, clauses = 0, 0, 0
     for row in range(300):
-        text = generator.write_review(row % 2 == 0, rng).lower()
+        text = generator.write_review(row % 2 == 0, wording, rng).lower()
         total, surface = 0, 0
         for clause in text.strip(".").split(". "):
             words = clause.split()
-            said = sum((w in generator.POSITIVE) - (w in generator.NEGATIVE) for w in words)
-            turned = bool({"not", "never", "hardly"} & set(words)) and not (
+            said = sum((w in wording.praise) - (w in wording.blame) for w in words)
+            turned = bool({"not", "never", "hardly", "scarcely"} & set(words)) and not (
                 {"only", "less", "short"} & set(words)
             )
             total += -said if turned else said

@@ -19,16 +19,22 @@ CommandOption = Annotated[
     ),
 ]
 
+AgainOption = Annotated[
+    bool, typer.Option("--again", help="Also rebuild on draws that are known already.")
+]
+
 
 def rebuild(
     runs: RunArguments,
     draws: DrawsOption = 3,
     command: CommandOption = None,
+    again: AgainOption = False,
     json_output: JsonOption = False,
 ) -> None:
     """Make submissions again on fresh data, and grade them there.
 
-    Draws that are known already are not repeated. The grades of the runs stay as they are.
+    Draws that are known already are not repeated, unless --again is given. The grades of the runs
+    stay as they are.
 
     Examples:
       mlagentbench runs rebuild RUN --draws 5
@@ -38,6 +44,6 @@ def rebuild(
     from mlagentbench.rebuild.rebuild_run import rebuild_runs
     from mlagentbench.terminal import say
 
-    rebuilt = rebuild_runs(runs, draws, command, say)
+    rebuilt = rebuild_runs(runs, draws, command, say, again=again)
     print_rebuilt(rebuilt, as_json=json_output)
     raise typer.Exit(any(one.failure is not None for one in rebuilt))

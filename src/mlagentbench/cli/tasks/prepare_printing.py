@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from itertools import product
 from pathlib import Path
 
 from mlagentbench.records import Tier
@@ -11,7 +10,13 @@ from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.draw_measurements import ensure_measured
 from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.draws import all_draws, draws_text, is_fresh, is_public, read_policy
-from mlagentbench.tasks.make_ready import Ready, needs_measurements, prepare_tasks, with_splits
+from mlagentbench.tasks.make_ready import (
+    Ready,
+    needs_measurements,
+    prepare_tasks,
+    splits_of,
+    with_splits,
+)
 from mlagentbench.tasks.task import Task, load_task
 from mlagentbench.terminal import Terminal
 
@@ -43,7 +48,8 @@ def prepare_from_command_line(
             envs=default_envs(),
         )
     console = Terminal(soft_wrap=True)
-    for (task, _), made in zip(product(tasks, with_splits(draws, splits)), ready, strict=True):
+    its_task = [task for task in tasks for _ in with_splits(draws, splits_of(task, splits))]
+    for task, made in zip(its_task, ready, strict=True):
         for text in _summary(task, made):
             console.print(text)
         if not needs_measurements(task, made.data):

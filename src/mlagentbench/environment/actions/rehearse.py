@@ -44,7 +44,7 @@ async def rehearse(
         else:
             other = await _made(check, store, snapshot, rehearsal.public, scratch / "other", OTHERS)
             told.append(f"It also makes a valid one from {OTHERS}, in {_seconds(other)}.")
-        told += [f"Warning: {warning}" for warning in made.warnings]
+        told += _remarks(made)
     return "\n".join(told)
 
 
@@ -77,12 +77,22 @@ def _refusal(reason: str, made: Reproduction, where: str) -> str:
     lines = made.output.rstrip().splitlines()[-LAST_LINES:]
     if lines:
         parts += ["The program's last lines:", *(f"  {line}" for line in lines)]
+    return "\n".join([*parts, *_remarks(made)])
+
+
+def _remarks(made: Reproduction) -> list[str]:
+    """What is to be said about the sources, whatever came of them."""
+    remarks = [f"Warning: {warning}" for warning in made.warnings]
+    remarks += [
+        f"Warning: data in a source file ({literal}); results name it. Make data from the given "
+        "files instead."
+        for literal in made.literals
+    ]
     if made.left_out:
         more = len(made.left_out) - NAMED_FILES
         named = "; ".join(made.left_out[:NAMED_FILES]) + (f"; and {more} more" if more > 0 else "")
-        parts.append(f"Files of the workspace that it could not use: {named}.")
-    parts += [f"Warning: {warning}" for warning in made.warnings]
-    return "\n".join(parts)
+        remarks.append(f"Files of the workspace that it could not use: {named}.")
+    return remarks
 
 
 def _difference(

@@ -5,7 +5,14 @@ from pathlib import Path
 from shutil import disk_usage
 
 from mlagentbench.launch.engines.engine import DEFAULT_ENGINE
-from mlagentbench.launch.forecast.needs import MissingPart, Needs, find_needs, find_ready
+from mlagentbench.launch.forecast.needs import (
+    MissingPart,
+    Needs,
+    UnmeasuredDraws,
+    find_needs,
+    find_ready,
+    find_unmeasured,
+)
 from mlagentbench.launch.forecast.profiles import AmountSpread, PastRuns, Profile, profile_of
 from mlagentbench.launch.plans.plan import plan_suite
 from mlagentbench.launch.plans.plan_state import unfinished
@@ -65,6 +72,9 @@ class Forecast(Record):
     free: int
     """Bytes on the disk of --out."""
     needs: Needs
+    unmeasured: UnmeasuredDraws
+    fresh_draws: int | None = None
+    """The fresh draws that each submission is rebuilt on."""
 
     @property
     def left(self) -> int:
@@ -76,6 +86,7 @@ class Forecast(Record):
         yield f"runs: {runs}, {self.finished} finished already, {self.left} left"
         yield from self.at_most.lines()
         yield f"expected time: {_hours(self.hours)}{self._side_by_side}"
+        yield from self._measuring()
         yield f"expected tokens: {_spread(self.tokens, tokens_text)}"
         if self.dollars is not None:
             yield f"expected dollars: {_spread(self.dollars, dollars_text)}"
@@ -86,6 +97,18 @@ class Forecast(Record):
         yield self._slots
         yield from self._disk()
         yield from self._downloads()
+
+    def _measuring(self) -> Iterator[str]:
+        """What comes on top of the runs."""
+        if self.unmeasured.number:
+            seconds = self.unmeasured.seconds
+            time = "time unknown" if seconds is None else f"about {duration_text(seconds)} on top"
+            yield f"measuring: {counted(self.unmeasured.number, 'draw')}, {time}"
+        if self.fresh_draws is not None:
+            yield (
+                "rebuilding: every submission is made again on its draw and on "
+                f"{counted(self.fresh_draws, 'fresh draw')}; this time comes on top"
+            )
 
     @property
     def _side_by_side(self) -> str:
@@ -157,6 +180,8 @@ def forecast(request: SuiteRequest) -> Forecast:
         stored=_total([(one.left, one.profile.stored) for one in cells]),
         free=disk_usage(_existing(request.out)).free,
         needs=find_needs(request),
+        unmeasured=find_unmeasured(request),
+        fresh_draws=request.settings.fresh_draws,
     )
 
 

@@ -5,10 +5,12 @@ from pathlib import Path
 
 from mlagentbench.launch.request import ReadyTasks, RunSettings, SuiteRequest, data_needs
 from mlagentbench.records import Record, Tier
+from mlagentbench.task_checks.measure import runs_on
 from mlagentbench.tasks.data.preparation import find_prepared
-from mlagentbench.tasks.draws import PUBLIC, SECRET
+from mlagentbench.tasks.draws import PUBLIC, SECRET, fresh_draws, is_fresh, is_public
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages
+from mlagentbench.tasks.stored_measurements import stored_measurements
 from mlagentbench.tasks.task import Task, load_task
 
 
@@ -31,6 +33,37 @@ class Needs(Record):
     """Bytes of prepared data that are there."""
     environments: int
     """Bytes of virtual environments that are there; images are on the disk of their engine."""
+
+
+class UnmeasuredDraws(Record):
+    """The draws that are measured before the first run on them, or when a run is rebuilt."""
+
+    number: int
+    seconds: float | None
+    """By the shipped times of starter and solution; None if a task ships none."""
+
+
+def find_unmeasured(request: SuiteRequest) -> UnmeasuredDraws:
+    """The draws of a request that have no measurements yet, each once; also fresh ones."""
+    settings = request.settings
+    number, seconds = 0, 0.0
+    unknown = False
+    for name, given in dict.fromkeys((name, draw) for name, _, draw in data_needs(request)):
+        task = settings.task(name)
+        shipped = task.shipped_measurements(settings.tier)
+        for draw in (given, *fresh_draws(given, settings.fresh_draws or 0)):
+            data = find_prepared(task, settings.tier, draw)
+            known = data is not None and stored_measurements(task, settings.tier, data.hash)
+            if is_public(draw) or (settings.tier == "full" and not is_fresh(draw)) or known:
+                continue
+            number += 1
+            if shipped is None or None in (shipped.starter.seconds, shipped.reference.seconds):
+                unknown = True
+                continue
+            runs = runs_on(settings.tier, draw)
+            seconds += runs.starter * (shipped.starter.seconds or 0.0)
+            seconds += runs.reference * (shipped.reference.seconds or 0.0)
+    return UnmeasuredDraws(number=number, seconds=None if unknown else seconds)
 
 
 def find_ready(request: SuiteRequest) -> ReadyTasks:

@@ -14,6 +14,7 @@ from mlagentbench.launch.request import RunSettings
 from mlagentbench.program_services.services import READER, tool_model_name
 from mlagentbench.records import REBUILD, Observation, ObservationStatus, RunRecord
 from mlagentbench.runs.directory import RunDirectory
+from mlagentbench.runs.fresh_key import fresh_key
 from mlagentbench.runs.journal import (
     AnyLine,
     BeginLine,
@@ -108,8 +109,9 @@ class ReplaySource:
         if facts.protocol != REBUILD:
             return None
         feedback = facts.feedback != "none"
+        key = fresh_key(self.run.out)
         return await prepare_rehearsal(
-            self.task, self.data, self.python_env, call_task, feedback=feedback
+            self.task, self.data, self.python_env, call_task, key, feedback=feedback
         )
 
     def submitted_step(self) -> int | None:

@@ -79,7 +79,7 @@ RUN_COLUMNS: Columns = (
     ("str", "unenforced_rules marks"),
 )
 CELL_COLUMNS: Columns = (
-    ("str", "task agent model tier"),
+    ("str", "task agent model tier profile"),
     ("int", "task_version"),
     ("str", "data draw_policy draws sandbox feedback variant protocol"),
     ("int", "runs counted missing"),

@@ -2,7 +2,7 @@
 
 | file                                            | is                                      |
 |-------------------------------------------------|-----------------------------------------|
-| programs, scripts, build files, up to 256 KB    | source                                  |
+| programs, scripts, build files, up to 64 KB     | source                                  |
 | settings and notes (json, yaml, txt, md ...),   | source                                  |
 | up to 32 KB                                     |                                         |
 | arrays, weights, tables, notebooks, all others  | a product                               |
@@ -10,6 +10,9 @@
 |                                                 | is written by hand                      |
 | what is not UTF-8, or has a NUL                 | a product                               |
 | links                                           | not followed, and left out              |
+
+What the command runs is taken first, then programs, then settings and notes, until there are 1 MB
+or 1,000 files of them.
 """
 
 from collections.abc import Collection
@@ -19,12 +22,16 @@ from mlagentbench.records import Record
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import Entry, walk
 
-MAX_PROGRAM = 256_000
+MAX_PROGRAM = 64_000
 """Bytes of a program."""
+MAX_KEPT = 16_000
+"""Bytes of a program that is part of the submission and not made again."""
 MAX_SETTINGS = 32_000
 """Bytes of a file of settings or notes; a program that needs more reads the data."""
-MAX_ALL = 4_000_000
+MAX_ALL = 1_000_000
 """Bytes of all sources together."""
+MAX_FILES = 1_000
+"""The sources of one snapshot."""
 MAX_NAMED = 40
 """Files left out that are named; the others are counted."""
 
@@ -50,7 +57,9 @@ class ChosenSources(Record):
     files: dict[str, bytes]
     executable: frozenset[str]
     left_out: tuple[str, ...]
-    """Each with the reason in brackets."""
+    """Each with the reason in brackets; not all of them, if there are many."""
+    reasons: dict[str, str] = {}
+    """Why files of the command are left out."""
 
 
 def choose_sources(
@@ -59,35 +68,46 @@ def choose_sources(
     submission: str,
     written_by_hand: Collection[str] = (),
     elsewhere: Collection[str] = (),
+    first: Collection[str] = (),
 ) -> ChosenSources:
     """The sources of a snapshot.
 
     `written_by_hand` are the files and folders in the submission that are sources; `elsewhere` are
-    top-level names that are laid out from the task and its data.
+    top-level names that are laid out from the task and its data. The files `first`, which the
+    command runs, are taken before others.
     """
     files: dict[str, bytes] = {}
-    executable = set()
-    left_out = []
-    for path, entry in walk(store, snapshot):
-        if entry.kind == "directory" or PurePosixPath(path).parts[0] in elsewhere:
+    executable, size, left_out = set(), 0, {}
+    found = (
+        (path, entry)
+        for path, entry in walk(store, snapshot)
+        if entry.kind != "directory"
+        and PurePosixPath(path).parts[0] not in elsewhere
+        and not _is_cache(path)
+    )
+    for path, entry in sorted(found, key=lambda one: (one[0] not in first, _rank(one[0]), one[0])):
+        is_kept = is_within(path, written_by_hand)
+        if is_within(path, [submission]) and not is_kept:
+            left_out[path] = "in the submission"
             continue
-        if _is_cache(path):
-            continue
-        is_product = is_within(path, [submission]) and not is_within(path, written_by_hand)
-        reason = "in the submission" if is_product else _no_source(store, path, entry)
-        if reason is None:
-            contents = store.read(entry.value, path)
-            reason = _not_text(contents)
-            if sum(map(len, files.values())) + len(contents) > MAX_ALL:
-                reason = f"the sources are larger than {MAX_ALL:,} bytes"
+        reason = _no_source(store, path, entry, MAX_KEPT if is_kept else MAX_PROGRAM)
+        if reason is None and len(files) == MAX_FILES:
+            reason = f"there are more than {MAX_FILES:,} sources"
+        if reason is None and size + store.size(entry.value, path) > MAX_ALL:
+            reason = f"the sources are larger than {MAX_ALL:,} bytes"
+        contents = b"" if reason is not None else store.read(entry.value, path)
+        reason = reason or _not_text(contents)
         if reason is not None:
-            left_out.append(f"{path} ({reason})")
+            left_out[path] = reason
             continue
-        files[path] = contents
+        files[path], size = contents, size + len(contents)
         if entry.mode & 0o100:
             executable.add(path)
     return ChosenSources(
-        files=files, executable=frozenset(executable), left_out=_shortened(left_out)
+        files=files,
+        executable=frozenset(executable),
+        left_out=_shortened([f"{path} ({reason})" for path, reason in left_out.items()]),
+        reasons={path: left_out[path] for path in first if path in left_out},
     )
 
 
@@ -110,15 +130,22 @@ def _is_cache(path: str) -> bool:
     return "__pycache__" in PurePosixPath(path).parts
 
 
-def _no_source(store: ObjectStore, path: str, entry: Entry) -> str | None:
+def _rank(path: str) -> int:
+    """0 for programs, 1 for settings and notes, 2 for products."""
+    name = PurePosixPath(path)
+    if name.suffix.lower() in PROGRAMS or name.name.lower() in NAMES:
+        return 0
+    return 1 if name.suffix.lower() in SETTINGS else 2
+
+
+def _no_source(store: ObjectStore, path: str, entry: Entry, most: int) -> str | None:
     """Why a file is not a source, as far as its name and size say; None if it may be one."""
     if entry.kind == "link":
         return "a link"
-    name = PurePosixPath(path)
-    is_program = name.suffix.lower() in PROGRAMS or name.name.lower() in NAMES
-    if not is_program and name.suffix.lower() not in SETTINGS:
+    rank = _rank(path)
+    if rank > 1:
         return "no source"
-    size, most = store.size(entry.value, path), MAX_PROGRAM if is_program else MAX_SETTINGS
+    size, most = store.size(entry.value, path), most if rank == 0 else min(most, MAX_SETTINGS)
     return f"{size:,} bytes, more than {most:,}" if size > most else None
 
 

@@ -155,6 +155,17 @@ class ImageEnvs:
             write_atomically(_index(key), entry.model_dump_json(indent=2).encode())
             return env
 
+    def with_hash(self, env_hash: str) -> PythonEnv | None:
+        """The image with these packages, if the engine still has it."""
+        base = self._id_of(self._base)
+        for directory in sorted(images_dir().iterdir()) if images_dir().is_dir() else ():
+            env = _load(directory)
+            if env is not None and (env.hash, env.base_image) == (env_hash, base):
+                image = self._id_of(_tag(directory.name))
+                if image is not None:
+                    return env.model_copy(update={"image": image})
+        return None
+
     def _key(self, base: str, requirements: Sequence[str], added: AddedPackages) -> str:
         everything = (*requirements, *added.requirements)
         return requirements_key([self._engine.name, base], everything, added)[:32]

@@ -6,7 +6,7 @@ shapes, classes, dates. It is asked only if a file is unverified.
 
 from pathlib import Path
 
-from mlagentbench.errors import UsageError
+from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.tasks.call_contract import CallTask, TaskCodeFailed
 from mlagentbench.tasks.data.own_files import source_name
 from mlagentbench.tasks.data.progress import Progress
@@ -38,7 +38,13 @@ async def check_plausible(
         reason = error.detail.strip().rpartition("\n")[2]
         differences = [f"the files cannot be read: {reason}"]
     else:
-        differences = [str(text) for text in value] if isinstance(value, list) else []
+        if not isinstance(value, list):
+            raise RunFailed(
+                "task",
+                f"{task.id}: {CHECK} returned {type(value).__name__}, not a list of differences; "
+                "return [] if there are none",
+            )
+        differences = [str(text) for text in value]
     if differences and not accept_unverified:
         names = " and of ".join(source_name(source) for source in official_sources(task))
         raise UsageError(

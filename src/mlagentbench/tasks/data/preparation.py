@@ -15,12 +15,12 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from shutil import disk_usage, rmtree
+from shutil import copytree, disk_usage, rmtree
 
 from pydantic import ValidationError
 
@@ -39,21 +39,26 @@ from mlagentbench.tasks.draws import (
     FRESH_MARK,
     PUBLIC,
     SECRET,
+    FreshKey,
     disclosed_secret,
     draw_seed,
     fresh_draws,
     given_draw,
     is_fresh,
+    is_keyed,
     is_secret,
     policy_of,
 )
 from mlagentbench.tasks.python_env.env import PythonEnv
-from mlagentbench.tasks.task import Task
+from mlagentbench.tasks.task import Task, load_task
 
 GENERATOR = "a generator"
 """The origin of generated data."""
 PARTS = ("public", "private")
+USERS = "users"
+"""Where unused_draws.py notes which runs have the data."""
 RESPLIT = "prepare.resplit"
+"""Other splits, of tasks with real data: no label that the agent was given is asked for there."""
 _FACTS = "data.json"
 _STAGING = ".tmp-"
 _TIMEOUTS: dict[Tier, float] = {"mini": 600.0, "full": 4 * 3600.0}
@@ -114,7 +119,28 @@ def find_prepared(task: Task, tier: Tier, draw: str = PUBLIC) -> PreparedData | 
     if tier == "full" and is_fresh(draw):
         given = find_prepared(task, tier, given_draw(draw))
         found = [data for data in found if given is not None and data.sources == given.sources]
+    return _chosen_last(found)
+
+
+def find_split(task: Task, given: PreparedData, draw: str) -> PreparedData | None:
+    """Another split of the files of these data.
+
+    An archive and its unpacked folder are other files, and give the same data: a split of either
+    will do.
+    """
+    sources = {one.sources for one in _with_hash(task, given.tier, given.hash)}
+    splits = _all_prepared(task, given.tier, draw)
+    return _chosen_last(split for split in splits if split.sources in sources)
+
+
+def _chosen_last(found: Iterable[PreparedData]) -> PreparedData | None:
     return max(found, key=lambda data: data.current_since, default=None)
+
+
+def _with_hash(task: Task, tier: Tier, data_hash: str) -> list[PreparedData]:
+    """The directories with these data; several if they were made from other files."""
+    place = data_dir(task.id, task.spec.version, tier)
+    return [data for data in prepared_in(place) if data.hash == data_hash]
 
 
 def _all_prepared(task: Task, tier: Tier, draw: str) -> list[PreparedData]:
@@ -144,15 +170,26 @@ def require_prepared(task: Task, tier: Tier, draw: str = PUBLIC) -> PreparedData
     """As find_prepared; a UsageError with the command to run when there is none."""
     data = find_prepared(task, tier, draw)
     if data is None:
-        command = _command(task, tier, draw)
-        raise UsageError(f"{task.id}: the {tier} tier is not prepared; run: {command}")
+        raise UsageError(f"{task.id}: the {tier} tier is not prepared{_next(task, tier, draw)}")
     return data
+
+
+def _next(task: Task, tier: Tier, draw: str) -> str:
+    """The end of an error: what to do if the data of a draw are not here."""
+    command = _command(task, tier, draw)
+    if not is_secret(draw):
+        return f"; run: {command}"
+    return (
+        f". The draw {draw} exists only in the user data directory that drew it: set "
+        "MLAGENTBENCH_HOME to that directory, or use a label, which is the same everywhere. For a "
+        f"new secret draw, run: {command}"
+    )
 
 
 def _command(task: Task, tier: Tier, draw: str) -> str:
     """The command that prepares a draw."""
-    chosen = "" if draw == PUBLIC else f" --draw {policy_of(draw)}"
-    if tier == "full" and is_fresh(draw):
+    chosen = "" if draw == PUBLIC else f" --draw {policy_of(given_draw(draw))}"
+    if is_fresh(draw) and not is_keyed(task, tier):
         chosen = f" --splits {draw.rpartition(FRESH_MARK)[2]}"
     return f"mlagentbench tasks prepare {task.address} --tier {tier}{chosen}"
 
@@ -171,6 +208,8 @@ class Wanted(Record):
     from_dir: Path | None = None
     accept_unverified: bool = False
     again: bool = False
+    key: FreshKey | None = None
+    """What the seed of a fresh draw follows from."""
 
     def is_met_by(self, data: PreparedData) -> bool:
         """Whether these data need not be prepared again, if they are the right ones."""
@@ -203,12 +242,14 @@ async def prepare(
     draw: str = PUBLIC,
     splits: int = 0,
     again: bool = False,
+    key: FreshKey | None = None,
     progress: Progress | None = None,
 ) -> PreparedData:
     """The task's data, prepared unless they exist; and so many other `splits` of the same files.
 
     With `from_dir`, data exist if they were prepared from the same files; without, if there are
     any. `again` prepares them in any case, and replaces those of the same files when complete.
+    Fresh draws of generated data need their `key`.
 
     Raises UsageError when the sources are unavailable or wrong, or the disk is full, and
     RunFailed("task") when the task's code fails. Incomplete data are removed.
@@ -220,7 +261,10 @@ async def prepare(
         from_dir=from_dir,
         accept_unverified=accept_unverified,
         again=again,
+        key=key,
     )
+    if is_fresh(draw) and not is_keyed(task, tier):
+        return require_prepared(task, tier, draw)  # splits are made with the data that they are of
     place = data_dir(task.id, task.spec.version, tier)
     place.mkdir(parents=True, exist_ok=True)
     waiting = f"{task.id}: another process is preparing it; waiting"
@@ -238,7 +282,7 @@ async def prepare(
                 os.utime(found.directory)  # unused_draws.py looks when it was last asked for
                 return found
             for leftover in place.glob(f"{_STAGING}*"):
-                rmtree(leftover)
+                rmtree(leftover, ignore_errors=True)
             _require_space(task, tier, place)
             staging = place / f"{_STAGING}{secrets.token_hex(8)}"
             try:
@@ -262,7 +306,7 @@ class _Preparation:
     async def run(self, wanted: Wanted, current: PreparedData | None) -> PreparedData:
         """Gather the raw files; prepare data from them unless that was done before."""
         secret = self._secret_seed(wanted.draw)
-        seed = draw_seed(self.task, self.tier, wanted.draw, secret)
+        seed = draw_seed(self.task, self.tier, wanted.draw, secret, wanted.key)
         raw = self._directory("raw")
         gathered = await self._make_raw(raw, seed, wanted)
         known = _all_prepared(self.task, self.tier, wanted.draw)
@@ -285,11 +329,12 @@ class _Preparation:
                 data = self._chosen_again(data, current)
                 break
         else:
-            draw = wanted.draw if secret is None else disclosed_secret(secret, wanted.draw)
+            draw = wanted.draw if secret is None else disclosed_secret(secret)
             data = await self._split(raw, seed, draw, gathered, origin)
             self._say_if_other_files(data, current)
         for split in wanted.missing_splits(self.task, data):
-            await self._split(raw, draw_seed(self.task, self.tier, split), split, gathered, origin)
+            seed = draw_seed(self.task, self.tier, split)
+            await self._split(raw, seed, split, gathered, origin, given=data)
         return data
 
     def _say_if_other_files(self, data: PreparedData, current: PreparedData | None) -> None:
@@ -313,17 +358,30 @@ class _Preparation:
         return data
 
     async def _split(
-        self, raw: Path, seed: int, draw: str, gathered: Gathered, origin: str
+        self,
+        raw: Path,
+        seed: int,
+        draw: str,
+        gathered: Gathered,
+        origin: str,
+        given: PreparedData | None = None,
     ) -> PreparedData:
-        """Prepare data from the raw files, and move them to their place."""
+        """Prepare data from the raw files, and move them to their place.
+
+        With `given`, they are another split of those data.
+        """
         number = draw.partition(FRESH_MARK)[2]
         split = f", split {number}" if self.tier == "full" and number else ""
         self.progress.say(f"{self.task.id}: splitting into public and private{split}")
         made = self._directory(f"made{number}")
         made_public, made_private = (self._directory(f"{made.name}/{part}") for part in PARTS)
+        read = {"raw": raw}
+        is_resplit = given is not None and self.task.defines(RESPLIT)
+        if given is not None and is_resplit:
+            read |= {"given_public": given.public, "given_private": given.private}
         await self._call(
-            self._split_function(draw),
-            read={"raw": raw},
+            RESPLIT if is_resplit else "prepare.prepare",
+            read=read,
             write={"public": made_public, "private": made_private},
             seed=_derived(seed, "prepare"),
         )
@@ -358,19 +416,25 @@ class _Preparation:
         _publish(final, data)
         return data
 
-    def _split_function(self, draw: str) -> str:
-        """The official split, or another one; only tasks whose official one is fixed differ."""
-        is_other = self.tier == "full" and is_fresh(draw)
-        return RESPLIT if is_other and self.task.defines(RESPLIT) else "prepare.prepare"
-
     def _secret_seed(self, draw: str) -> int | None:
-        """A new one for the secret draw, that draw's for its fresh ones, none for others."""
-        if not is_secret(draw):
+        """A new one for the secret draw, the stored one for a disclosed one, none for others."""
+        if not is_secret(draw) or is_fresh(draw):
             return None
+        original = self.task.spec.variant_of
         if draw == SECRET:
-            return secrets.randbits(128)
-        given = require_prepared(self.task, self.tier, given_draw(draw))
-        return int((given.private / prepared_files.SEED_FILE).read_text(), 16)
+            return secrets.randbits(128) if original is None else self._secret_of(original)
+        return _read_secret(require_prepared(self.task, self.tier, draw))
+
+    def _secret_of(self, name: str) -> int:
+        """A variant has the secret of its original, so that runs on both can be paired."""
+        original = load_task(name)
+        given = find_prepared(original, self.tier, SECRET)
+        if given is None:
+            raise UsageError(
+                f"{self.task.id}: has the secret draw of {original.id}, which is not prepared; "
+                f"run first: {_command(original, self.tier, SECRET)}"
+            )
+        return _read_secret(given)
 
     async def _make_raw(self, raw: Path, seed: int, wanted: Wanted) -> Gathered:
         if self.tier == "mini":
@@ -413,10 +477,17 @@ class _Preparation:
         return directory
 
 
+def _read_secret(given: PreparedData) -> int:
+    return int((given.private / prepared_files.SEED_FILE).read_text(), 16)
+
+
 def _publish(final: Path, data: PreparedData) -> None:
     """Move finished data to their place atomically; data that are there are replaced by them."""
     _write_facts(data, final)
     if data.directory.exists():
+        users = data.directory / USERS
+        if users.is_dir():  # runs on the same data still have them
+            copytree(users, final / USERS)
         exchange(final, data.directory)
     else:
         final.rename(data.directory)
@@ -497,10 +568,10 @@ def prepared_with_hash(
     task: Task, tier: Tier, data_hash: str, draw: str | None = None
 ) -> PreparedData:
     """The data that an earlier run used; a UsageError when they do not exist here."""
-    for data in prepared_in(data_dir(task.id, task.spec.version, tier)):
-        if data.hash == data_hash:
-            return data
-    raise UsageError(
-        f"{task.id}: the {tier} data of that run (hash {data_hash[:12]}) are not here; "
-        f"run: {_command(task, tier, draw or PUBLIC)}"
-    )
+    data = _chosen_last(_with_hash(task, tier, data_hash))
+    if data is None:
+        raise UsageError(
+            f"{task.id}: the {tier} data of that run (hash {data_hash[:12]}) are not here"
+            f"{_next(task, tier, draw or PUBLIC)}"
+        )
+    return data

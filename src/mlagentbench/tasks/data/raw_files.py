@@ -80,5 +80,10 @@ class RawFiles:
 
 
 def files_below(folder: Path) -> list[Path]:
-    """All files below a folder, in one order everywhere."""
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+    """All files below a folder, in one order everywhere.
+
+    Names that begin with a dot are left out: file managers put such files into folders.
+    """
+    found = ((path, path.relative_to(folder).parts) for path in folder.rglob("*"))
+    shown = (path for path, parts in found if not any(part[0] == "." for part in parts))
+    return sorted(path for path in shown if path.is_file())

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -227,12 +228,19 @@ def _wrong_folder(found: Found) -> str | None:
     """What is wrong with the number of files in a folder, if it is known."""
     if found.expected_files is None:
         return None
-    count = len(files_below(found.place.file))
-    return (
-        None
-        if count == found.expected_files
-        else f"{count:,} files, expected {found.expected_files:,}"
-    )
+    files, expected = files_below(found.place.file), found.expected_files
+    if len(files) == expected:
+        return None
+    text = f"{len(files):,} files, expected {expected:,}"
+    if len(files) < expected:
+        return text
+    return f"{text}; one too many may be {_strangest(files).relative_to(found.place.file)}"
+
+
+def _strangest(files: Sequence[Path]) -> Path:
+    """The first file of another type than most of them; the last one if all have one type."""
+    usual, _ = Counter(file.suffix for file in files).most_common(1)[0]
+    return next((file for file in files if file.suffix != usual), files[-1])
 
 
 def _wrong_file(file: SourceFile, checksums: Checksums) -> str | None:

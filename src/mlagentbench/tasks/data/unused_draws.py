@@ -15,10 +15,9 @@ from shutil import rmtree
 
 from mlagentbench.fs import write_atomically
 from mlagentbench.home import home, locked
-from mlagentbench.tasks.data.preparation import PreparedData, data_lock, prepared_in
+from mlagentbench.tasks.data.preparation import USERS, PreparedData, data_lock, prepared_in
 from mlagentbench.tasks.draws import is_fresh, is_public, is_secret
 
-USERS = "users"
 UNUSED_AFTER = 24 * 3600.0
 RECORD = "run.json"
 
@@ -49,7 +48,7 @@ def remove_unused(data: PreparedData) -> bool:
             return False
         gone = place / f".tmp-unused-{data.directory.name}"
         data.directory.rename(gone)
-    rmtree(gone)
+        rmtree(gone, ignore_errors=True)
     return True
 
 

@@ -108,6 +108,10 @@ class PythonEnvs(Protocol):
         """The environment for these requirements, built if there is none."""
         ...
 
+    def with_hash(self, env_hash: str) -> PythonEnv | None:
+        """The environment with that hash, whatever it was built for, if it still exists."""
+        ...
+
 
 class HostEnvs:
     """Virtual environments of this machine."""
@@ -125,6 +129,9 @@ class HostEnvs:
         announce: Announce,
     ) -> PythonEnv:
         return await ensure_python_env(requirements, added, announce=announce)
+
+    def with_hash(self, env_hash: str) -> PythonEnv | None:
+        return python_env_with_hash(env_hash)
 
 
 HOST_ENVS = HostEnvs()

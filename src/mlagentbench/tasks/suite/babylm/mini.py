@@ -4,6 +4,9 @@ A line is a sentence. Verbs agree in number with their subject, which may stand 
 before them, and a topic that changes now and then decides which content words are frequent. The
 structure of a sentence can be read off its words in one way only, so the probability of a line
 under each topic is known, and with it that of any passage: no model can do better in the long run.
+
+A draw draws another language: its sounds, words and endings, whether adjectives follow their noun,
+which words belong to which topic, and how often each kind of clause and phrase is used.
 """
 
 import json
@@ -26,8 +29,17 @@ SWITCH = 0.04
 OWN_SHARE = 0.9
 """How much of its probability a topic gives to words of its own, a twelfth of all."""
 LEMMAS = {"noun": 650, "verb": 210, "adjective": 200}
-ENDINGS = {"noun": ("", "en"), "verb": ("it", "un"), "adjective": ("", "")}
-"""In the singular and in the plural."""
+ENDINGS = ("en", "it", "un", "ak", "ol", "im", "us", "ed")
+"""A language has three: of nouns in the plural, of verbs in the singular and in the plural."""
+ONSETS, VOWELS, CODAS = "bcdfghjklmnprstvwz", "aeiouy", "lnrsmtkd"
+SOUNDS = (15, 5, 4)
+"""How many of each a language has."""
+HABITS = {
+    "adverb": 0.2, "second clause": 0.25, "place of the subject": 0.35, "relative clause": 0.25,
+    "object": 0.7, "place": 0.3, "plural": 0.4, "adjective": 0.35,
+}  # fmt: skip
+"""How often a sentence, clause or phrase has one."""
+HABITS_DIFFER = (0.9, 1.1)
 FUNCTION_WORDS = {
     "article": 10, "plural article": 10, "preposition": 16, "pronoun": 2, "conjunction": 6,
     "adverb": 36,
@@ -57,7 +69,13 @@ class Language:
     """Words with their probabilities, and the rules by which sentences are made of them."""
 
     def __init__(self, rng: np.random.Generator) -> None:
-        names = invented_words(sum(LEMMAS.values()) + sum(FUNCTION_WORDS.values()), rng)
+        plural, one, many = rng.choice(ENDINGS, 3, replace=False).tolist()
+        self.endings = {"noun": ("", plural), "verb": (one, many)}
+        """In the singular and in the plural."""
+        self.adjective_first = bool(rng.integers(2))
+        self.habits = {name: share * rng.uniform(*HABITS_DIFFER) for name, share in HABITS.items()}
+        count = sum(LEMMAS.values()) + sum(FUNCTION_WORDS.values())
+        names = invented_words(count, (plural, one, many), rng)
         self.words: dict[str, list[str]] = {}
         self.cumulative: dict[str, list[list[float]]] = {}
         self.logs: dict[str, np.ndarray] = {}
@@ -86,39 +104,43 @@ class Sentence:
         self.language, self.topic, self.random = language, topic, rng.random
         self.words: list[str] = []
         self.log_probability = np.zeros(TOPICS)
-        if self.happens(0.2):
+        if self.happens("adverb"):
             self.word("adverb")
         self.clause()
-        if self.happens(0.25):
+        if self.happens("second clause"):
             self.word("conjunction")
             self.clause()
 
     def clause(self) -> None:
         number = self.noun_phrase()
-        if self.happens(0.35):
+        if self.happens("place of the subject"):
             self.word("preposition")
             self.noun_phrase()
-        if self.happens(0.25):
+        if self.happens("relative clause"):
             self.word("pronoun")
             self.word("verb", number)
             self.noun_phrase()
         self.word("verb", number)
-        if self.happens(0.7):
+        if self.happens("object"):
             self.noun_phrase()
-        if self.happens(0.3):
+        if self.happens("place"):
             self.word("preposition")
             self.noun_phrase()
 
     def noun_phrase(self) -> int:
         """Returns its number: 0 for the singular, 1 for the plural."""
-        number = int(self.happens(0.4))
+        number = int(self.happens("plural"))
         self.word("plural article" if number else "article")
-        if self.happens(0.35):
+        described = self.happens("adjective")
+        if described and self.language.adjective_first:
             self.word("adjective")
         self.word("noun", number)
+        if described and not self.language.adjective_first:
+            self.word("adjective")
         return number
 
-    def happens(self, probability: float) -> bool:
+    def happens(self, habit: str) -> bool:
+        probability = self.language.habits[habit]
         chosen = self.random() < probability
         self.log_probability += math.log(probability if chosen else 1 - probability)
         return chosen
@@ -126,7 +148,7 @@ class Sentence:
     def word(self, kind: str, number: int = 0) -> None:
         cumulative = self.language.cumulative[kind][self.topic]
         place = min(bisect_right(cumulative, self.random()), len(cumulative) - 1)
-        ending = ENDINGS[kind][number] if kind in ENDINGS else ""
+        ending = self.language.endings[kind][number] if kind in self.language.endings else ""
         self.words.append(self.language.words[kind][place] + ending)
         self.log_probability += self.language.logs[kind][place]
 
@@ -145,10 +167,13 @@ def topic_rows(size: int, rng: np.random.Generator) -> np.ndarray:
     return rows / rows.sum(axis=1, keepdims=True)
 
 
-def invented_words(count: int, rng: np.random.Generator) -> list[str]:
-    """Different words of one to three syllables, the shorter ones first."""
-    onsets, vowels, codas = "bdfghjklmnprstvwz", "aeiou", ["", "", "l", "n", "r", "s"]
-    endings = tuple(ending for pair in ENDINGS.values() for ending in pair if ending)
+def invented_words(count: int, endings: tuple[str, ...], rng: np.random.Generator) -> list[str]:
+    """Different words of one to three syllables, the shorter ones first, without the endings."""
+    onsets, vowels, codas = (
+        rng.choice(list(letters), size, replace=False).tolist()
+        for letters, size in zip((ONSETS, VOWELS, CODAS), SOUNDS, strict=True)
+    )
+    codas = ["", "", *codas]
     words: dict[str, None] = {}
     while len(words) < count:
         word = ""

@@ -37,31 +37,37 @@ TRAINING = {
 
 
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
-    write_parts(raw, read_files(raw), public, private, rng)
-
-
-def resplit(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
-    """Another split: the text of each source, joined to a ring, is cut at other lines."""
     files = read_files(raw)
-    for source in SOURCES:
-        names = [official_name(source, part) for part in FOLDERS]
-        parts = [as_lines(files[name]) for name in names]
-        ring = [line for part in parts for line in part]
-        start = int(rng.integers(len(ring)))
-        ring = ring[start:] + ring[:start]
-        for name, part in zip(names, parts, strict=True):
-            files[name], ring = b"".join(ring[: len(part)]), ring[len(part) :]
-    write_parts(raw, files, public, private, rng)
+    passages = {source: scored_passages(files, source) for source in SOURCES}
+    write_parts(raw, files, passages, public, private, rng)
 
 
-def as_lines(contents: bytes) -> list[bytes]:
-    """The lines of a text, each with its end."""
-    return [line + b"\n" for line in contents.removesuffix(b"\n").split(b"\n")]
+def resplit(
+    raw: Path, given_public: Path, given_private: Path,
+    public: Path, private: Path, rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Another split: other passages of the official test text are scored, and as many again join
+    the training text."""
+    files = read_files(raw)
+    passages = {source: scored_passages(files, source) for source in SOURCES}
+    share = min(0.5, PASSAGES / sum(map(len, passages.values())))
+    for source, found in passages.items():
+        order = rng.permutation(len(found))
+        joining = min(len(found) - 1, max(1, round(share * len(found))))
+        text = "".join(found[place].text.rstrip("\n") + "\n" for place in order[:joining])
+        files[official_name(source, "train")] += text.encode()
+        passages[source] = [found[place] for place in np.sort(order[joining:])]
+    write_parts(raw, files, passages, public, private, rng)
+
+
+def scored_passages(files: dict[str, bytes], source: str) -> list["Passage"]:
+    return cut_passages(as_text(files[official_name(source, "test")]))
 
 
 def write_parts(
-    raw: Path, files: dict[str, bytes], public: Path, private: Path, rng: np.random.Generator
-) -> None:
+    raw: Path, files: dict[str, bytes], passages: dict[str, list["Passage"]],
+    public: Path, private: Path, rng: np.random.Generator,
+) -> None:  # fmt: skip
     for part in ("train", "dev"):
         (public / FOLDERS[part]).mkdir()
         for source in SOURCES:
@@ -76,9 +82,6 @@ def write_parts(
         for source in SOURCES
         for line in as_text(files[official_name(source, "train")]).split("\n")
         if len(line) >= LEAST_LINE
-    }
-    passages = {
-        source: cut_passages(as_text(files[official_name(source, "test")])) for source in SOURCES
     }
     documents = [
         {

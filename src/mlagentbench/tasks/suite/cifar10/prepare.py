@@ -43,19 +43,25 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
         np.save(private / "classes.npy", np.load(raw / "test_classes.npy")[order])
 
 
-def resplit(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
-    """Another split of all images, with as many test images of each class as the official one."""
+def resplit(
+    raw: Path, given_public: Path, given_private: Path,
+    public: Path, private: Path, rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Another split: of the official test images one half is for testing, the other joins.
+
+    Each class keeps its share of both.
+    """
     files = read_files(raw)
-    train, test = read_parts(files)
-    images, labels = (np.concatenate(both) for both in zip(train, test, strict=True))
-    order = rng.permutation(len(images))
-    chosen = [
-        order[labels[order] == label][: np.count_nonzero(test[1] == label)]
-        for label in np.unique(labels)
-    ]
-    is_test = np.isin(order, np.concatenate(chosen))
-    parts = ((images[rows], labels[rows]) for rows in (order[~is_test], order[is_test]))
-    write_parts(raw, files, *parts, public, private)
+    (images, labels), (test_images, test_labels) = read_parts(files)
+    order = rng.permutation(len(test_images))
+    halves = [order[test_labels[order] == label] for label in np.unique(test_labels)]
+    tested = rng.permutation(np.concatenate([rows[: len(rows) // 2] for rows in halves]))
+    others = np.setdiff1d(order, tested)
+    images = np.concatenate([images, test_images[others]])
+    labels = np.concatenate([labels, test_labels[others]])
+    rows = rng.permutation(len(images))
+    test = test_images[tested], test_labels[tested]
+    write_parts(raw, files, (images[rows], labels[rows]), test, public, private)
 
 
 def read_parts(files: dict[str, bytes]) -> tuple[Part, Part]:

@@ -1,4 +1,8 @@
-"""The mini tier: small graphs and a small network, so that training takes seconds."""
+"""The mini tier: small graphs and a small network, so that training takes seconds.
+
+A draw draws the hidden graphs. Sizes, densities and weights are the benchmark's, and nothing else
+is there that a rule could be fitted to.
+"""
 
 import json
 from pathlib import Path

@@ -1,7 +1,8 @@
 """Draws the hidden graphs, finds their shortest paths, and scores what simple rules make of them.
 
-The sampler is the one that the agent has in graphs.py. Weights are multiples of 2**-16, so that all
-lengths are exact: machines agree to the bit, and of several shortest paths each counts as right.
+The sampler is the one that the agent has in graphs.py, with the probability of the benchmark's test
+set; the official runs draw others for training. Weights are multiples of 2**-16, so that lengths
+are exact: machines agree to the bit, and of several shortest paths each counts as right.
 """
 
 import json
@@ -11,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 UNIT = 2.0**-16
+PROBABILITIES = (0.5,)
 
 
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
@@ -28,7 +30,8 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
 
 def sample(count: int, nodes: int, rng: np.random.Generator) -> np.ndarray:
     """Symmetric weights, (count, nodes, nodes), float32; 0 where there is no edge."""
-    coins = rng.integers(0, 2, size=(count, nodes, nodes))
+    heads = rng.choice(PROBABILITIES, size=(count, 1, 1))
+    coins = rng.random((count, nodes, nodes)) < heads
     drawn = rng.random((count, nodes, nodes))
     weights = np.sqrt(drawn * drawn.transpose(0, 2, 1) + 0.001)
     rounded = np.round(weights / UNIT) * UNIT

@@ -4,25 +4,39 @@ Sixty kinds of animals are ten forms in six colours, all about as frequent. Ever
 of its own, which changes all colours, and a fauna of its own; so what a random split would give
 away (this light, hence these animals) helps nobody on the dives that are held back. A share of the
 labels is redrawn, so that no honest ranking is perfect.
+
+A draw draws, besides the dives: which ten of thirteen forms and which six of ten colours there
+are, the exact colours, the numbers of the categories and of the dives.
 """
 
 import csv
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
 
-FORMS = ("disc", "ring", "star", "cross", "worm", "crescent", "fish", "urchin", "pair", "pen")
+FORMS = (
+    "disc", "ring", "star", "cross", "worm", "crescent", "fish", "urchin", "pair", "pen", "kite",
+    "box", "bow",
+)  # fmt: skip
 PIGMENTS = {
     "red": (0.95, 0.25, 0.20),
+    "orange": (0.95, 0.50, 0.12),
     "yellow": (0.95, 0.85, 0.20),
     "green": (0.25, 0.85, 0.35),
+    "teal": (0.12, 0.75, 0.75),
     "blue": (0.20, 0.40, 0.95),
     "violet": (0.75, 0.25, 0.90),
+    "pink": (0.95, 0.50, 0.75),
     "white": (0.95, 0.95, 0.95),
+    "black": (0.10, 0.10, 0.12),
 }
-KINDS = [(form, colour) for form in FORMS for colour in PIGMENTS]
+FORMS_IN_DRAW, PIGMENTS_IN_DRAW = 10, 6
+LEAST_CONTRAST = 0.6
+"""Between two colours of a draw, as the distance of their logarithms."""
+PIGMENT_SPREAD = 0.03
 
 DIVES, PICTURES_PER_DIVE = 50, 40
 SIZE = 40
@@ -33,12 +47,38 @@ PIXEL_NOISE = 0.05
 TRAINING = {"image_size": SIZE, "batch_size": 32, "learning_rate": 0.01, "epochs": 1}
 
 
+class Kind(NamedTuple):
+    """A kind of animal; its category is its place in the list, counted from 1."""
+
+    form: str
+    colour: str
+    pigment: np.ndarray
+
+
+def draw_kinds(rng: np.random.Generator) -> list[Kind]:
+    forms = rng.choice(FORMS, FORMS_IN_DRAW, replace=False).tolist()
+    names = list(PIGMENTS)
+    while True:
+        chosen = rng.choice(names, PIGMENTS_IN_DRAW, replace=False).tolist()
+        spread = rng.normal(scale=PIGMENT_SPREAD, size=(PIGMENTS_IN_DRAW, 3))
+        pigments = np.clip(np.array([PIGMENTS[name] for name in chosen]) + spread, 0.05, 1)
+        logarithms = np.log(pigments + 0.05)
+        apart = np.linalg.norm(logarithms[:, None] - logarithms[None], axis=2)
+        if apart[np.triu_indices(PIGMENTS_IN_DRAW, 1)].min() > LEAST_CONTRAST:
+            break
+    pairs = list(zip(chosen, pigments, strict=True))
+    kinds = [Kind(form, name, pigment) for form in forms for name, pigment in pairs]
+    return [kinds[n] for n in rng.permutation(len(kinds))]
+
+
 def make(raw: Path, rng: np.random.Generator) -> None:
     for folder in ("images", "multilabel_classification", "object_detection"):
         (raw / folder).mkdir()
+    kinds = draw_kinds(rng)
+    surroundings = zip(faunas(len(kinds), rng), lights(rng), strict=True)
     pictures = [
-        draw(raw, f"Ventana/images/{3000 + dive:04d}", picture, fauna, light, rng)
-        for dive, (fauna, light) in enumerate(zip(faunas(rng), lights(rng), strict=True))
+        draw(raw, f"Ventana/images/{dive:04d}", picture, kinds, fauna, light, rng)
+        for dive, (fauna, light) in enumerate(surroundings, start=rng.integers(1000, 9000))
         for picture in range(PICTURES_PER_DIVE)
     ]
     write_labels(raw / "multilabel_classification" / "train.csv", pictures, "labels")
@@ -48,14 +88,14 @@ def make(raw: Path, rng: np.random.Generator) -> None:
         writer = csv.writer(handle)
         writer.writerow(["id", "name", "supercat"])
         writer.writerows(
-            [n + 1, f"{colour} {form}", form] for n, (form, colour) in enumerate(KINDS)
+            [n, f"{kind.colour} {kind.form}", kind.form] for n, kind in enumerate(kinds, start=1)
         )
     (raw / "training.json").write_text(json.dumps(TRAINING))
 
 
-def faunas(rng: np.random.Generator) -> np.ndarray:
+def faunas(kinds: int, rng: np.random.Generator) -> np.ndarray:
     """How common each kind is where a dive goes, one row per dive."""
-    weights = rng.exponential(size=(DIVES, len(KINDS)))
+    weights = rng.exponential(size=(DIVES, kinds))
     return weights / weights.sum(axis=1, keepdims=True)
 
 
@@ -73,19 +113,24 @@ def lights(rng: np.random.Generator) -> list[dict]:
 
 
 def draw(
-    raw: Path, folder: str, number: int, fauna: np.ndarray, light: dict, rng: np.random.Generator
+    raw: Path,
+    folder: str,
+    number: int,
+    kinds: list[Kind],
+    fauna: np.ndarray,
+    light: dict,
+    rng: np.random.Generator,
 ) -> dict:
     """Write one picture; returns what is known of it."""
     count = rng.integers(1, MOST_ANIMALS + 1)
-    kinds = rng.choice(len(KINDS), size=count, replace=False, p=fauna)
-    centres = scattered(len(kinds), rng)
+    seen = rng.choice(len(kinds), size=count, replace=False, p=fauna)
+    centres = scattered(count, rng)
     scene = sea_floor(light["sediment"], rng)
     boxes = []
-    for kind, centre in zip(kinds, centres, strict=True):
-        form, colour = KINDS[kind]
+    for kind, centre in zip((kinds[n] for n in seen), centres, strict=True):
         radius = rng.uniform(5.5, 7.5)
-        pigment = np.array(PIGMENTS[colour]) * rng.uniform(0.8, 1) + rng.normal(scale=0.04, size=3)
-        place = inside(form, *turned_grid(centre, rng.uniform(0, 2 * np.pi), radius))
+        pigment = kind.pigment * rng.uniform(0.8, 1) + rng.normal(scale=0.04, size=3)
+        place = inside(kind.form, *turned_grid(centre, rng.uniform(0, 2 * np.pi), radius))
         shading = 1 + 0.3 * cloud(rng)[..., None]
         scene = np.where(place[..., None], pigment * shading, scene)
         boxes.append(box_around(place))
@@ -96,12 +141,12 @@ def draw(
     Image.fromarray(np.round(np.clip(scene, 0, 1) * 255).astype(np.uint8)).save(
         raw / "images" / f"{name}.png"
     )
-    redrawn = rng.random(len(kinds)) < REDRAWN_LABELS
-    labels = np.where(redrawn, rng.integers(len(KINDS), size=len(kinds)), kinds)
+    redrawn = rng.random(count) < REDRAWN_LABELS
+    labels = np.where(redrawn, rng.integers(len(kinds), size=count), seen)
     return {
         "id": name,
         "coco_url": f"https://example.org/framegrabs/{folder}/00_{number:02d}_00_00.png",
-        "kinds": (kinds + 1).tolist(),
+        "kinds": (seen + 1).tolist(),
         "labels": (labels + 1).tolist(),
         "boxes": boxes,
     }
@@ -159,6 +204,12 @@ def inside(form: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
             return (np.hypot(x / 0.75, y / 0.4) < 1) | tail
         case "urchin":
             return distance < 0.5 + 0.5 * (np.cos(8 * angle) > 0.2)
+        case "kite":
+            return abs(x) + abs(y) / 0.55 < 1.1
+        case "box":
+            return along < 0.72
+        case "bow":
+            return (abs(x) < 0.95) & (abs(y) < 0.75 * abs(x))
         case "pair":
             return np.hypot(abs(x) - 0.6, y) < 0.42
         case _:  # a sea pen: a stem with short branches

@@ -18,11 +18,13 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 import numpy as np
-from mlagentbench_task import Differences
+from mlagentbench_task import Differences, read_table
 from PIL import Image
 
 TEST_SHARE = 0.2
 HELD_SHARE = 0.2
+TESTED_AGAIN = 0.5
+"""In another split, the share of the given test images that are for testing."""
 LONGEST_SIDE = 512
 """Larger images are made smaller; as they are, they would take several times the disk."""
 MOST_EXCLUDED = 0.05
@@ -87,6 +89,35 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
     )
     write_rows(private / "excluded.csv", ["original", "reason"], sorted(excluded.items()))
     write_noise_free(raw, private, test)
+
+
+def resplit(
+    raw: Path, given_public: Path, given_private: Path,
+    public: Path, private: Path, rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Another split: of the given test dives one half is for testing, the other for training."""
+    train = read_training(given_public)
+    frames = read_tested(raw, given_public, given_private)
+    chosen = choose_dives(frames, TESTED_AGAIN, rng)
+    test = [frame for frame in frames if frame.dive in chosen]
+    train = [*train, *(frame for frame in frames if frame.dive not in chosen)]
+    parts = {"train": train, "test": test}
+    given = {
+        path.stem: path for part in parts for path in (given_public / f"{part}_images").iterdir()
+    }
+    files = [given[frame.id] for part in parts.values() for frame in part]
+    give_new_ids([*train, *test], rng)
+    for part, shown in parts.items():
+        (public / f"{part}_images").mkdir()
+        for frame in shown:
+            shutil.copyfile(files.pop(0), public / f"{part}_images" / f"{frame.id}.png")
+    for name in ("category_key.csv", "training.json"):
+        shutil.copyfile(given_public / name, public / name)
+    key = read_rows(public / "category_key.csv")
+    write_training(public, [train[place] for place in rng.permutation(len(train))], rng)
+    test = [test[place] for place in rng.permutation(len(test))]
+    write_inputs(public, "test", test, key)
+    write_answers(private, test, train, key)
 
 
 def check_raw(raw: Path) -> list[str]:
@@ -166,6 +197,21 @@ def read_training(public: Path) -> list[Frame]:
         )
         for row in read_rows(public / "train.csv")
     ]
+
+
+def read_tested(raw: Path, public: Path, private: Path) -> list[Frame]:
+    """The test images of a split, with what only the official files say of them."""
+    official = {frame.original: frame for frame in read_frames(raw)}
+    mapping = read_table(private / "mapping.csv", ["id", "original", "part"])
+    original = dict(zip(mapping["id"], mapping["original"], strict=True))
+    frames = []
+    for row in read_rows(public / "test.csv"):
+        frame = official[original[row["id"]]]
+        frame.id, frame.size = row["id"], (int(row["width"]), int(row["height"]))
+        with Image.open(raw / "images" / f"{frame.original}.png") as image:
+            frame.scale = min(1.0, LONGEST_SIDE / max(image.size))
+        frames.append(frame)
+    return frames
 
 
 def read_rows(file: Path) -> list[dict[str, str]]:

@@ -14,9 +14,13 @@ Every skill decides how often its writer does one kind of thing rather than anot
 Weak and strong writers use about the same number of words, sentences and joining words, so that
 counting alone tells little. A rating is the skill, blurred by the rater and put on the half-point
 grid; the skill itself is written beside the essays: no model can do better than to know it.
+
+A draw draws, besides the essays: the words that its writers know (`Wording`), about half of all
+that there are, how much of each skill shows in the essays, the raters' means, and the ids.
 """
 
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -25,67 +29,124 @@ ESSAYS = 2000
 TARGETS = ["cohesion", "syntax", "vocabulary", "phraseology", "grammar", "conventions"]
 SHARED = 0.6
 """How much of a skill's variance is a general one, common to all six."""
-MEAN_RATING, RATING_PER_SKILL, RATER_NOISE = 3.05, 0.6, 0.32
+MEAN_RATING, RATING_PER_SKILL, RATER_NOISE = (2.95, 3.15), 0.6, 0.32
+SHOWING = (1.2, 1.4)
+"""How much of a skill shows: the slope from the skill to how often the better thing is done."""
 
 TOPICS = {
-    "school": "teacher lesson classroom exam uniform student library subject",
-    "phones": "phone message screen parent game video friend application",
-    "work": "office boss interview worker skill company task uncle",
-    "travel": "island train guide museum ticket village airport hotel",
-    "sport": "coach team match athlete injury player stadium exercise",
-    "nature": "forest river animal park garden engineer ocean farmer",
+    "school": "teacher lesson classroom exam uniform student library subject locker principal",
+    "phones": "phone message screen parent game video friend application battery camera",
+    "work": "office boss interview worker skill company task uncle salary meeting",
+    "travel": "island train guide museum ticket village airport hotel passport suitcase",
+    "sport": "coach team match athlete injury player stadium exercise medal trainer",
+    "nature": "forest river animal park garden engineer ocean farmer valley insect",
+    "food": "kitchen recipe cook meal restaurant apple breakfast vegetable oven guest",
+    "music": "song singer concert guitar album band stage orchestra dancer melody",
+    "health": "doctor hospital nurse medicine patient habit sleep illness vitamin clinic",
+    "city": "street neighbour market bridge tower apartment mayor crowd elevator station",
 }
 # A plain word, then its finer synonyms; neither kind is longer than the other on the whole.
-SYNONYMS = {
-    "good": "apt, valuable, sound, rewarding",
-    "bad": "dire, harmful, grim, damaging",
-    "big": "vast, considerable, ample, immense",
-    "important": "vital, key, crucial, essential",
-    "interesting": "vivid, keen, engaging, novel",
-    "different": "diverse, varied, odd, distinct",
-    "difficult": "tough, hard, arduous, demanding",
-    "beautiful": "fair, lovely, graceful, charming",
-    "think": "believe, hold, argue, maintain",
-    "help": "aid, assist, support, serve",
-    "always": "ever, constantly, invariably, ceaselessly",
-    "sometimes": "at times, now and then, occasionally, rarely",
-    "very": "quite, deeply, remarkably, truly",
+ADJECTIVES = {
+    "good": "apt, valuable, sound, rewarding, fine",
+    "bad": "dire, harmful, grim, damaging, foul",
+    "big": "vast, considerable, ample, immense, hefty",
+    "important": "vital, key, crucial, essential, grave",
+    "interesting": "vivid, keen, engaging, novel, curious",
+    "different": "diverse, varied, odd, distinct, unlike",
+    "difficult": "tough, hard, arduous, demanding, tricky",
+    "beautiful": "fair, lovely, graceful, charming, elegant",
+    "happy": "glad, cheerful, content, delighted, merry",
+    "sad": "gloomy, downcast, mournful, dismal, bleak",
+    "small": "minute, slight, compact, modest, tiny",
+    "strange": "bizarre, peculiar, uncanny, eerie, quaint",
+    "famous": "renowned, noted, eminent, celebrated, fabled",
+    "expensive": "costly, dear, lavish, steep, pricey",
+    "dangerous": "risky, perilous, unsafe, hazardous, dicey",
+    "easy": "simple, effortless, plain, painless, smooth",
+}
+OTHER_WORDS = {
+    "think": "believe, hold, argue, maintain, claim",
+    "help": "aid, assist, support, serve, back",
+    "always": "ever, constantly, invariably, ceaselessly, forever",
+    "sometimes": "at times, now and then, occasionally, rarely, seldom",
+    "very": "quite, deeply, remarkably, truly, most",
 }
 COLLOCATIONS = {
-    "make": "decisions mistakes progress plans friends",
-    "pay": "attention bills respect visits",
-    "take": "risks breaks notes photographs turns",
-    "solve": "problems puzzles mysteries equations",
-    "keep": "promises secrets diaries records",
-    "reach": "goals agreements conclusions heights",
-    "give": "advice speeches presents examples",
-    "show": "interest courage patience talent",
+    "make": "decisions mistakes progress plans friends efforts",
+    "pay": "attention bills respect visits fines",
+    "take": "risks breaks notes photographs turns steps",
+    "solve": "problems puzzles mysteries equations riddles",
+    "keep": "promises secrets diaries records pets",
+    "reach": "goals agreements conclusions heights limits",
+    "give": "advice speeches presents examples orders",
+    "show": "interest courage patience talent mercy",
+    "break": "rules habits silences windows laws",
+    "win": "prizes races arguments elections trophies",
+    "raise": "money voices children doubts funds",
+    "tell": "stories lies jokes truths tales",
+    "catch": "buses colds thieves trains fish",
+    "draw": "pictures maps lines crowds sketches",
 }
 STRONG_LINKS = [
     "however", "therefore", "for example", "in addition", "as a result", "moreover", "meanwhile",
     "on the other hand", "in fact", "consequently", "similarly", "nevertheless", "in short",
+    "by contrast", "above all", "for instance", "furthermore", "accordingly", "likewise", "hence",
+    "in other words", "even so",
 ]  # fmt: skip
-WEAK_LINKS = ["also", "and then", "so", "also then"]
-SUBORDINATORS = ["although", "because", "while", "unless", "whenever", "since", "if", "whereas"]
-CONTRACTIONS = ["don't", "can't", "won't", "shouldn't"]
+WEAK_LINKS = ["also", "and then", "so", "also then", "then", "and also", "but"]
+SUBORDINATORS = [
+    "although", "because", "while", "unless", "whenever", "since", "if", "whereas", "when",
+    "though", "once", "until",
+]  # fmt: skip
+CONTRACTIONS = ["don't", "can't", "won't", "shouldn't", "didn't", "couldn't", "wouldn't"]
 VOWELS = "aeiou"
 
-PAIRS = [(verb, noun) for verb, nouns in COLLOCATIONS.items() for noun in nouns.split()]
-FINER = {plain: finer.split(", ") for plain, finer in SYNONYMS.items()}
-ADJECTIVES = [
-    "good", "bad", "big", "important", "interesting", "different", "difficult", "beautiful",
-]  # fmt: skip
+
+class Wording(NamedTuple):
+    """The words that the writers of a draw know."""
+
+    topics: list[list[str]]
+    adjectives: list[str]
+    finer: dict[str, list[str]]
+    pairs: list[tuple[str, str]]
+    verbs: list[str]
+    strong_links: list[str]
+    weak_links: list[str]
+    subordinators: list[str]
+    contractions: list[str]
+
+
+def draw_wording(rng: np.random.Generator) -> Wording:
+    def some(options: list[str], count: int) -> list[str]:
+        return rng.choice(options, count, replace=False).tolist()
+
+    adjectives, verbs = some(list(ADJECTIVES), 8), some(list(COLLOCATIONS), 8)
+    synonyms = {word: ADJECTIVES[word] for word in adjectives} | OTHER_WORDS
+    return Wording(
+        topics=[some(TOPICS[name].split(), 8) for name in some(list(TOPICS), 6)],
+        adjectives=adjectives,
+        finer={word: some(finer.split(", "), 4) for word, finer in synonyms.items()},
+        pairs=[(verb, noun) for verb in verbs for noun in some(COLLOCATIONS[verb].split(), 4)],
+        verbs=verbs,
+        strong_links=some(STRONG_LINKS, 13),
+        weak_links=some(WEAK_LINKS, 4),
+        subordinators=some(SUBORDINATORS, 8),
+        contractions=some(CONTRACTIONS, 4),
+    )
 
 
 def make(raw: Path, rng: np.random.Generator) -> None:
     general = rng.normal(size=(ESSAYS, 1))
     special = rng.normal(size=(ESSAYS, len(TARGETS)))
     skills = SHARED**0.5 * general + (1 - SHARED) ** 0.5 * special
-    noise_free = (MEAN_RATING + RATING_PER_SKILL * skills).clip(1, 5)
+    means = rng.uniform(*MEAN_RATING, len(TARGETS))
+    noise_free = (means + RATING_PER_SKILL * skills).clip(1, 5)
     blurred = noise_free + rng.normal(scale=RATER_NOISE, size=skills.shape)
     ratings = (np.round(2 * blurred) / 2).clip(1, 5)
-    texts = [Writer(dict(zip(TARGETS, row, strict=True)), rng).essay() for row in skills]
-    ids = [f"{number:012X}" for number in range(ESSAYS)]
+    wording = draw_wording(rng)
+    shown = skills * rng.uniform(*SHOWING, len(TARGETS))
+    texts = [Writer(dict(zip(TARGETS, row, strict=True)), wording, rng).essay() for row in shown]
+    ids = [f"{number:012X}" for number in rng.choice(16**12, ESSAYS, replace=False)]
     essays = pd.DataFrame({"text_id": ids, "full_text": texts})
     for name, values in (("train", ratings), ("noise_free", noise_free.round(3))):
         table = essays if name == "train" else essays[["text_id"]]
@@ -93,24 +154,27 @@ def make(raw: Path, rng: np.random.Generator) -> None:
         table.to_csv(raw / f"{name}.csv", index=False)
 
 
-class Writer:
-    """Writes one essay with given skills (0 is an average one, 1 a standard deviation more)."""
+Option = TypeVar("Option")
 
-    def __init__(self, skills: dict[str, float], rng: np.random.Generator) -> None:
-        self.rng = rng
-        self.well = {skill: 1 / (1 + np.exp(-1.3 * value)) for skill, value in skills.items()}
+
+class Writer:
+    """Writes one essay with given skills (0 is an average one)."""
+
+    def __init__(
+        self, skills: dict[str, float], wording: Wording, rng: np.random.Generator
+    ) -> None:
+        self.rng, self.wording = rng, wording
+        self.well = {skill: 1 / (1 + np.exp(-value)) for skill, value in skills.items()}
         """How often this writer does the better thing where there is a choice."""
         self.slip = 0.10 * (1 - self.well["conventions"]) ** 2
-        topics = list(TOPICS)
-        self.nouns = TOPICS[self.pick(topics)].split()
-        self.other_nouns = TOPICS[self.pick(topics)].split()
-        self.link = self.pick(WEAK_LINKS)
+        self.nouns, self.other_nouns = self.pick(wording.topics), self.pick(wording.topics)
+        self.link = self.pick(wording.weak_links)
         self.noun = self.pick(self.nouns)
 
     def does(self, skill: str) -> bool:
         return self.rng.random() < self.well[skill]
 
-    def pick(self, options: list[str]) -> str:
+    def pick(self, options: list[Option]) -> Option:
         return options[int(self.rng.random() * len(options))]
 
     def essay(self) -> str:
@@ -134,12 +198,12 @@ class Writer:
         return self.written(words)
 
     def joined(self) -> str:
-        return self.pick(STRONG_LINKS) if self.does("cohesion") else self.link
+        return self.pick(self.wording.strong_links) if self.does("cohesion") else self.link
 
     def statement(self, taken_up: bool) -> list[str]:
         if self.does("syntax"):
             if self.rng.random() < 0.6:
-                inner = [self.pick(SUBORDINATORS), *self.clause(False)]
+                inner = [self.pick(self.wording.subordinators), *self.clause(False)]
                 return [*inner[:-1], inner[-1] + ",", *self.clause(taken_up)]
             return self.clause(taken_up)
         if self.rng.random() < 0.5:
@@ -180,12 +244,12 @@ class Writer:
             noun = self.pick(self.nouns)
             ending = self.plural(noun) if self.does("grammar") else noun
             return [*self.agreeing(self.word("help"), singular), "many", ending]
-        verb, noun = PAIRS[int(self.rng.random() * len(PAIRS))]
+        verb, noun = self.pick(self.wording.pairs)
         if not self.does("phraseology"):
-            verb = self.pick(list(COLLOCATIONS))
+            verb = self.pick(self.wording.verbs)
         adjective = [self.adjective()] if self.rng.random() < 0.25 else []
         if kind < 0.55:
-            return [self.pick(CONTRACTIONS), verb, *adjective, noun]
+            return [self.pick(self.wording.contractions), verb, *adjective, noun]
         if kind < 0.7:
             return [*self.agreeing(self.word("think"), singular), "that", "we", verb, noun]
         return [*self.agreeing(verb, singular), *adjective, noun]
@@ -194,10 +258,10 @@ class Writer:
         return [self.third_person(verb) if singular == self.does("grammar") else verb]
 
     def adjective(self) -> str:
-        return self.word(self.pick(ADJECTIVES))
+        return self.word(self.pick(self.wording.adjectives))
 
     def word(self, plain: str) -> str:
-        return self.pick(FINER[plain]) if self.does("vocabulary") else plain
+        return self.pick(self.wording.finer[plain]) if self.does("vocabulary") else plain
 
     @staticmethod
     def plural(noun: str) -> str:

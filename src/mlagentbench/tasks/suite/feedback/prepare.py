@@ -10,11 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from mlagentbench_task import read_table
 
 ID, TEXT = "text_id", "full_text"
 TARGETS = ["cohesion", "syntax", "vocabulary", "phraseology", "grammar", "conventions"]
 TEST_SHARE = 0.20
 HELD_SHARE = 0.20
+TESTED_AGAIN = 0.50
+"""In another split, the share of the given test essays that are for testing."""
 MIDDLE = 3.0
 """The rating in the sample submission: the middle of the scale."""
 SEQUENCE = 8
@@ -29,10 +32,7 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
     essays[ID] = mapping[ID]
     test, train = _split(essays, TEST_SHARE, rng)
 
-    _write(train, public / "train.csv")
-    _write(test[[ID, TEXT]], public / "test.csv")
-    _write(_sample(test), public / "sample_submission.csv")
-
+    _write_public(test, train, public)
     _write_answers(test, train, private)
     part = np.where(mapping[ID].isin(test[ID]), "test", "train")
     _write(mapping.assign(part=part), private / "mapping.csv")
@@ -41,6 +41,24 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
         known = noise_free.loc[mapping["original"][test.index]].reset_index(drop=True)
         known.insert(0, ID, test[ID].array)
         _write(known, private / "ceiling.csv")
+
+
+def resplit(
+    raw: Path, given_public: Path, given_private: Path,
+    public: Path, private: Path, rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Another split: of the given test essays one half is for testing, the other for training."""
+    train, test = (_read(given_public / f"{part}.csv") for part in ("train", "test"))
+    answers = pd.DataFrame(read_table(given_private / "answers.csv", [ID, *TARGETS]))
+    test = test.merge(answers, on=ID)[list(train.columns)]
+    essays = pd.concat([test, train], ignore_index=True)
+    essays[ID] = rng.permutation(essays[ID].to_numpy())
+    test, others = _split(essays[: len(test)], TESTED_AGAIN, rng)
+    train = pd.concat([essays[len(test) + len(others) :], others])
+    train = train.iloc[rng.permutation(len(train))]
+
+    _write_public(test, train, public)
+    _write_answers(test, train, private)
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:
@@ -91,6 +109,12 @@ def _split(
     order = rng.permutation(len(essays))
     n_chosen = round(share * len(essays))
     return essays.iloc[order[:n_chosen]], essays.iloc[order[n_chosen:]]
+
+
+def _write_public(test: pd.DataFrame, train: pd.DataFrame, public: Path) -> None:
+    _write(train, public / "train.csv")
+    _write(test[[ID, TEXT]], public / "test.csv")
+    _write(_sample(test), public / "sample_submission.csv")
 
 
 def _write_answers(test: pd.DataFrame, train: pd.DataFrame, private: Path) -> None:

@@ -3,9 +3,14 @@
 What a house is worth is known exactly (`worth`): a product of size, quality, age and quarter, in
 which the parts act on each other, so that no single column tells much. The price paid scatters
 around it; the worth itself is written beside, as the score that no model can better.
+
+A draw draws, besides the houses: the quarters with their names, what is liked in each, how much
+everything is worth (`Market`), which styles, walls and garages are in fashion, and how frequent
+the values of most columns are. So a rule that was fitted to one draw is wrong about another.
 """
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,6 +19,10 @@ HOUSES = 1500
 QUARTERS = 18
 PRICE_NOISE = 0.07
 """Standard deviation of the logarithm of price paid over worth."""
+TASTE = 0.18
+"""How much draws differ in what something is worth: the same, of a factor."""
+FASHION = 0.05
+FASHIONABLE = ("HouseStyle", "Exterior1st", "GarageType")
 
 GRADES = np.array(["Po", "Fa", "TA", "Gd", "Ex"])
 COLUMNS = """
@@ -30,7 +39,7 @@ PoolQC Fence MiscFeature MiscVal MoSold YrSold SaleType SaleCondition SalePrice
 
 
 def make(raw: Path, rng: np.random.Generator) -> None:
-    quarters = _quarters(rng)
+    quarters, market = _quarters(rng), _market(rng)
     houses = pd.DataFrame({"Id": np.arange(1, HOUSES + 1)})
     _site(houses, quarters, rng)
     _building(houses, quarters, rng)
@@ -39,7 +48,7 @@ def make(raw: Path, rng: np.random.Generator) -> None:
     _outside(houses, rng)
     _sale(houses, rng)
 
-    true_worth = worth(houses, quarters)
+    true_worth = worth(houses, quarters, market, rng)
     houses["SalePrice"] = true_worth * rng.lognormal(0, PRICE_NOISE, HOUSES)
     houses["SalePrice"] = (houses["SalePrice"] / 100).round().astype(int) * 100
     noise_free = pd.DataFrame({"Id": houses["Id"], "SalePrice": true_worth.round(2)})
@@ -49,35 +58,79 @@ def make(raw: Path, rng: np.random.Generator) -> None:
     noise_free.to_csv(raw / "noise_free.csv", index=False)
 
 
-def worth(houses: pd.DataFrame, quarters: pd.DataFrame) -> pd.Series:
+class Market(NamedTuple):
+    """What things are worth: in dollars, per square foot, or as a share of the price."""
+
+    foot: float
+    quarter: float
+    quality: float
+    quality_in_quarter: float
+    age: float
+    since_work: float
+    condition: float
+    exposed: float
+    finished: float
+    unfinished: float
+    land: float
+    car: float
+    bath: float
+    fireplace: float
+    no_air: float
+    forced: float
+    good_exposure: str
+
+
+def _market(rng: np.random.Generator) -> Market:
+    usual = (88, 0.30, 0.11, 0.35, 0.0065, 0.003, 0.03, 0.55, 0.25, 0.12, 1.9, 5_000, 6_000, 7_000,
+             0.06, 0.14)  # fmt: skip
+    factors = rng.lognormal(0, TASTE, len(usual))
+    factors[0] **= 0.4  # so that prices are about the same on the whole
+    return Market(*(usual * factors).tolist(), good_exposure=str(rng.choice(["Gd", "Av"])))
+
+
+def worth(
+    houses: pd.DataFrame, quarters: pd.DataFrame, market: Market, rng: np.random.Generator
+) -> pd.Series:
     """What a house is worth before chance: the median of the price paid, given its columns."""
     quarter = quarters.loc[houses["Neighborhood"]].reset_index(drop=True)
     quality = houses["OverallQual"] - 5.5
     age = houses["YrSold"] - houses["YearBuilt"]
     since_work = houses["YrSold"] - houses["YearRemodAdd"]
     # Old houses lose worth where new ones are wanted, and gain it in the historic quarters.
-    ageing = np.exp(-0.0065 * quarter["likes_new"] * age - 0.003 * since_work)
-    repair = 1 + 0.03 * (houses["OverallCond"] - 5) * np.minimum(age, 60) / 60
-    finish = np.exp(0.11 * quality * (1 + 0.35 * np.sign(quality) * quarter["level"]))
-    rate = 88 * np.exp(0.30 * quarter["level"]) * finish * ageing * repair
+    ageing = np.exp(-market.age * quarter["likes_new"] * age - market.since_work * since_work)
+    repair = 1 + market.condition * (houses["OverallCond"] - 5) * np.minimum(age, 60) / 60
+    in_quarter = 1 + market.quality_in_quarter * np.sign(quality) * quarter["level"]
+    finish = np.exp(market.quality * quality * in_quarter)
+    rate = market.foot * np.exp(market.quarter * quarter["level"]) * finish * ageing * repair
+    for column in FASHIONABLE:
+        rate *= np.exp(_fashion(houses[column], rng))
     living = 1500 * (houses["GrLivArea"] / 1500) ** 0.85
 
-    below_ground = houses["BsmtFinSF1"] * np.where(houses["BsmtExposure"] == "Gd", 0.55, 0.25)
-    below_ground += 0.12 * houses["BsmtUnfSF"]
-    land = 1.9 * houses["LotArea"] * np.exp(0.8 * quarter["level"])
+    exposed = houses["BsmtExposure"] == market.good_exposure
+    below_ground = houses["BsmtFinSF1"] * np.where(exposed, market.exposed, market.finished)
+    below_ground += market.unfinished * houses["BsmtUnfSF"]
+    land = market.land * houses["LotArea"] * np.exp(0.8 * quarter["level"])
     land *= np.where(houses["LandSlope"] == "Sev", 0.6, 1.0)
-    cars = houses["GarageCars"] * (5_000 + 2_000 * np.maximum(quality, 0))
-    baths = 6_000 * (houses["FullBath"] + 0.5 * houses["HalfBath"] - houses["BedroomAbvGr"] / 2)
-    warmth = houses["Fireplaces"] * np.where(houses["GrLivArea"] > 1700, 7_000, 2_000)
-    air = np.where(houses["CentralAir"] == "Y", 0, -0.06) * rate * living
-    total = rate * (living + below_ground) + land + cars + baths + warmth + air
-    forced = np.where(houses["SaleCondition"] == "Abnorml", 0.86, 1.0)
+    cars = houses["GarageCars"] * market.car * (1 + 0.4 * np.maximum(quality, 0))
+    baths = houses["FullBath"] + 0.5 * houses["HalfBath"] - houses["BedroomAbvGr"] / 2
+    warmth = houses["Fireplaces"] * np.where(houses["GrLivArea"] > 1700, 1, 0.3) * market.fireplace
+    air = np.where(houses["CentralAir"] == "Y", 0, -market.no_air) * rate * living
+    total = rate * (living + below_ground) + land + cars + market.bath * baths + warmth + air
+    forced = np.where(houses["SaleCondition"] == "Abnorml", 1 - market.forced, 1.0)
     season = 1 + 0.02 * np.cos(2 * np.pi * (houses["MoSold"] - 6) / 12)
     return (total * forced * season).clip(lower=20_000)
 
 
+def _fashion(values: pd.Series, rng: np.random.Generator) -> np.ndarray:
+    """By how much each value is liked more, or less, than the others: as a logarithm."""
+    names = sorted(values.unique())
+    liked = dict(zip(names, rng.normal(0, FASHION, len(names)), strict=True))
+    return values.map(liked).to_numpy()
+
+
 def _quarters(rng: np.random.Generator) -> pd.DataFrame:
-    starts = ["Bar", "Cor", "Del", "Fen", "Gal", "Hol", "Lin", "Mar", "Nor", "Pel", "Ros", "Tam"]
+    starts = [first + vowel + last for first in "BCDFGHLMNPRST" for vowel in "aeiou"
+              for last in "lnrstm"]  # fmt: skip
     ends = ["brk", "crst", "dale", "fld", "gate", "ham", "mere", "stead", "vw", "wick"]
     names = [start + end for start in starts for end in ends]
     return pd.DataFrame(
@@ -241,7 +294,7 @@ def _forget(houses: pd.DataFrame, rng: np.random.Generator) -> None:
 
 
 def _draw(houses: pd.DataFrame, rng: np.random.Generator, column: str, **shares: float) -> None:
-    weights = np.array(list(shares.values()))
+    weights = np.array(list(shares.values())) * rng.lognormal(0, TASTE, len(shares))
     houses[column] = rng.choice(list(shares), HOUSES, p=weights / weights.sum())
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from mlagentbench_task import read_table
 
 ID, TARGET = "Id", "SalePrice"
 TEST_SHARE = 0.30
@@ -26,10 +27,7 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
     n_test = round(TEST_SHARE * len(houses))
     test, train = houses.iloc[order[:n_test]], houses.iloc[order[n_test:]]
 
-    _write(train, public / "train.csv")
-    _write(test.drop(columns=TARGET), public / "test.csv")
-    _write(_sample(test), public / "sample_submission.csv")
-
+    _write_public(test, train, public)
     _write_answers(test, train, private)
     _write(mapping.assign(part=np.where(new_ids.isin(test[ID]), "test", "train")),
            private / "mapping.csv")  # fmt: skip
@@ -38,6 +36,25 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
         original = mapping["original"].iloc[order[:n_test]]
         ceiling = pd.DataFrame({ID: test[ID], TARGET: noise_free[original].to_numpy()})
         _write(ceiling, private / "ceiling.csv")
+
+
+def resplit(
+    raw: Path, given_public: Path, given_private: Path,
+    public: Path, private: Path, rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Another split: of the given test houses one half is for testing, the other for training."""
+    train, test = (_read(given_public / f"{part}.csv") for part in ("train", "test"))
+    answers = read_table(given_private / "answers.csv", [ID, TARGET])
+    prices = dict(zip(answers[ID], answers[TARGET], strict=True))
+    test = test.assign(**{TARGET: test[ID].map(prices)})[list(train.columns)]
+    houses = pd.concat([test.iloc[rng.permutation(len(test))], train], ignore_index=True)
+    houses[ID] = rng.permutation(houses[ID].to_numpy())
+    n_test = len(test) // 2
+    test, train = houses[:n_test], houses[n_test:]
+    train = train.iloc[rng.permutation(len(train))]
+
+    _write_public(test, train, public)
+    _write_answers(test, train, private)
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:
@@ -54,6 +71,12 @@ def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random
     _write(held.drop(columns=TARGET), held_public / "validation.csv")
     _write(_sample(held), held_public / "validation_sample_submission.csv")
     _write_answers(held, train, held_private)
+
+
+def _write_public(test: pd.DataFrame, train: pd.DataFrame, public: Path) -> None:
+    _write(train, public / "train.csv")
+    _write(test.drop(columns=TARGET), public / "test.csv")
+    _write(_sample(test), public / "sample_submission.csv")
 
 
 def _write_answers(test: pd.DataFrame, train: pd.DataFrame, private: Path) -> None:

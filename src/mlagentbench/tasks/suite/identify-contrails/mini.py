@@ -5,6 +5,10 @@ lines that show only in the difference of two bands. Other lines are there to mi
 cloud, cold in all bands; streaks of cirrus, which differ as contrails do but are wide; arcs, which
 are thin but not straight. The masks are drawn as people draw them: a little beside the line, and a
 few contrails are overlooked, so that no honest mask agrees wholly.
+
+A draw draws, besides the scenes: how warm it is, how far the bands are apart, how high and how
+rough clouds are, how much bands differ and scatter, and how wide thin lines and wide ones are. So
+a threshold in Kelvins that fits one draw does not fit another.
 """
 
 import json
@@ -16,12 +20,17 @@ import numpy as np
 TRAIN, TEST = 300, 300
 SIZE, TIMES = 64, 5
 """The sequences end with the labelled time."""
-CLOUD, TINT, NOISE = 9.0, 0.5, 0.25
+WARMTH, BAND_11, BAND_15 = (266.0, 278.0), (-1.6, -0.4), (-2.2, -0.8)
+"""Kelvins: of band 14 on average, and by how much the others differ from it."""
+CLOUD, TINT, NOISE = (7.5, 10.5), (0.42, 0.52), (0.22, 0.26)
 """Kelvins: spread of clouds, of the differences between bands, of single pixels."""
-CONTRAST, STREAK_CONTRAST = (1.3, 3.0), (0.7, 2.0)
+CONTRAST, STREAK_CONTRAST = (0.8, 2.0), (0.5, 1.4)
 """Kelvins by which thin lines, and wide ones, are colder in band 15."""
-LINE_WIDTH = (0.8, 1.2)
-STREAK_WIDTH = (2.5, 4.5)
+LINE_WIDTH = (0.85, 1.15)
+STREAK_WIDTH = (2.8, 4.2)
+ROUGHNESS = (2.3, 2.5)
+WIDER = (0.95, 1.1)
+"""How much wider lines are in one draw than in another."""
 MASK_WIDTH = 1.3
 SHAKE, TURN = 0.25, 0.01
 """Pixels and radians by which a drawn line is off."""
@@ -29,12 +38,31 @@ OVERLOOKED = 0.05
 TRAINING = {"learning_rate": 0.05, "epochs": 3, "batch_size": 2, "class_weights": [0.57, 4.17]}
 
 
+class Sky(NamedTuple):
+    """What all scenes of a draw have in common."""
+
+    warmth: float
+    band_11: float
+    band_15: float
+    cloud: float
+    tint: float
+    noise: float
+    roughness: float
+    wider: float
+
+
+def draw_sky(rng: np.random.Generator) -> Sky:
+    ranges = (WARMTH, BAND_11, BAND_15, CLOUD, TINT, NOISE, ROUGHNESS, WIDER)
+    return Sky(*(rng.uniform(*limits) for limits in ranges))
+
+
 def make(raw: Path, rng: np.random.Generator) -> None:
+    sky = draw_sky(rng)
     for part, count in (("train", TRAIN), ("validation", TEST)):
         records = rng.choice(10**15, size=count, replace=False) + 10**18
         lined = rng.permutation(np.arange(count) % 2 == 0)
         for record, with_contrails in zip(records, lined, strict=True):
-            bands, mask, true_mask = draw_scene(bool(with_contrails), rng)
+            bands, mask, true_mask = draw_scene(bool(with_contrails), sky, rng)
             folder = raw / part / str(record)
             folder.mkdir(parents=True)
             for band, values in bands.items():
@@ -48,28 +76,32 @@ def make(raw: Path, rng: np.random.Generator) -> None:
 
 
 def draw_scene(
-    with_contrails: bool, rng: np.random.Generator
+    with_contrails: bool, sky: Sky, rng: np.random.Generator
 ) -> tuple[dict[int, np.ndarray], np.ndarray, np.ndarray]:
     """The bands in Kelvins, the mask as drawn by people, and the true one."""
-    clouds = 272 + CLOUD * smooth_field(rng, roughness=2.4)
-    between_11, between_15 = (TINT * smooth_field(rng, roughness=2.4) for _ in range(2))
+    clouds = sky.warmth + sky.cloud * smooth_field(rng, sky.roughness)
+    between_11, between_15 = (sky.tint * smooth_field(rng, sky.roughness) for _ in range(2))
     for _ in range(rng.integers(3)):
-        clouds -= rng.uniform(2, 8) * random_line(rng).shade(rng.uniform(*STREAK_WIDTH))
+        band = random_line(rng).shade(sky.wider * rng.uniform(*STREAK_WIDTH))
+        clouds -= rng.uniform(2, 8) * band
     for _ in range(rng.integers(3)):
-        streak = random_line(rng).shade(rng.uniform(*STREAK_WIDTH))
+        streak = random_line(rng).shade(sky.wider * rng.uniform(*STREAK_WIDTH))
         between_15 -= rng.uniform(*STREAK_CONTRAST) * streak
     for _ in range(rng.integers(3)):
-        between_15 -= rng.uniform(*CONTRAST) * arc(rng, rng.uniform(*LINE_WIDTH))
+        width = sky.wider * rng.uniform(*LINE_WIDTH)
+        between_15 -= rng.uniform(*CONTRAST) * arc(rng, width)
 
     mask, true_mask = np.zeros((SIZE, SIZE), dtype=bool), np.zeros((SIZE, SIZE), dtype=bool)
     for _ in range(rng.integers(1, 4) if with_contrails else 0):
         contrail = random_line(rng)
-        between_15 -= rng.uniform(*CONTRAST) * contrail.shade(rng.uniform(*LINE_WIDTH))
+        width = sky.wider * rng.uniform(*LINE_WIDTH)
+        between_15 -= rng.uniform(*CONTRAST) * contrail.shade(width)
         true_mask |= contrail.covered()
         if rng.random() >= OVERLOOKED:
             mask |= contrail.shaken(rng).covered()
-    bands = {11: clouds - 1 + between_11, 14: clouds, 15: clouds - 1.5 + between_15}
-    bands = {band: values + rng.normal(scale=NOISE, size=values.shape)
+    apart = {11: sky.band_11 + between_11, 14: 0.0, 15: sky.band_15 + between_15}
+    bands = {band: clouds + values for band, values in apart.items()}
+    bands = {band: values + rng.normal(scale=sky.noise, size=values.shape)
              for band, values in bands.items()}  # fmt: skip
     return bands, mask, true_mask
 

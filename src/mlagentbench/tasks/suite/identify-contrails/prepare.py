@@ -9,6 +9,7 @@ coarse for the differences between bands that tell a contrail.
 import csv
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -36,11 +37,15 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
     write_parts(raw, train, test, public, private)
 
 
-def resplit(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
-    """Another split of all records, with as many for testing as in the official one."""
+def resplit(
+    raw: Path, given_public: Path, given_private: Path,
+    public: Path, private: Path, rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Another split: of the official test records one half is for testing, the other joins."""
     train, test = (folders_of(raw / part) for part in ("train", "validation"))
-    records = rng.permutation([*train, *test])
-    write_parts(raw, records[len(test) :], records[: len(test)], public, private)
+    test = rng.permutation(test).tolist()
+    half = len(test) // 2
+    write_parts(raw, rng.permutation([*train, *test[half:]]), test[:half], public, private)
 
 
 def folders_of(part: Path) -> list[str]:
@@ -48,7 +53,7 @@ def folders_of(part: Path) -> list[str]:
 
 
 def write_parts(
-    raw: Path, train: np.ndarray, test: np.ndarray, public: Path, private: Path
+    raw: Path, train: Sequence[str], test: Sequence[str], public: Path, private: Path
 ) -> None:
     np.save(public / "train_images.npy", stack(train, read_image))
     np.save(public / "train_masks.npy", stack(train, read_mask))
@@ -113,7 +118,7 @@ def records_of(folder: Path) -> list[str]:
     return records
 
 
-def stack(folders: np.ndarray, read) -> np.ndarray:
+def stack(folders: Sequence[str], read) -> np.ndarray:
     """What `read` makes of each record's folder, in one array."""
     first = read(Path(folders[0]))
     rows = np.empty((len(folders), *first.shape), dtype=first.dtype)

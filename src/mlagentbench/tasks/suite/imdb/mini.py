@@ -5,11 +5,17 @@ turned round by a negation in a good third of them; some of the others have word
 turn nothing round. The sign of the sum is the sentiment, and a share of the labels is wrong. So
 counting words tells a part of it; who reads the clauses knows the rest.
 
-The checkpoint was trained by pretrain.py, once: on reviews of this kind, without labels.
+A draw draws, besides the reviews, what they are written with (`Wording`): about half of all words
+of praise and blame, aspects and patterns of clauses. The words that the starter knows make up a
+third.
+
+The checkpoint was trained by pretrain.py, once: on reviews of this kind, with all of these words,
+without labels.
 """
 
 import hashlib
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,13 +29,12 @@ FILLER_SHARE = 0.08
 LEAST_MARGIN = 3
 WORDS = (60, 90)
 REVIEWS_PER_FILM = 5
-FIRST_FILM = {"train": 1_000_000, "test": 2_000_000}
 CHECKPOINT = {
-    "config.json": "9ecd221e2129c22c6c0255078d5639a521f7a7c9037326ca5ba3112ead0613da",
-    "model.safetensors": "436cd7b2a969f7be7ee1d3eced5a15e68f928f3c856d900af2b0d562d5c0b0d6",
-    "tokenizer.json": "9d2a11853fa8f7f3a071f6e62fc5e752a41045c0863e356d8b47512a13d8065a",
+    "config.json": "4df577b8877a0594f387bc3c316bf7471593356033650808d9e4a2799212babf",
+    "model.safetensors": "da0d12e5a208a4b2529786ca3a52cc24348121e7bad32b21ab10e37baa977a16",
+    "tokenizer.json": "0b705bd989cee431cca03e8c14bc36e27a05cd5ce6697a1eea874f9c09eb7a7f",
     "tokenizer_config.json": "8f84bed9d16ae735abc9a3cde24548fe2e233c3af2d9950b847115571cde370d",
-    "vocab.txt": "47b7ce08c47d0e7689bab51e9c50d2aa69371f3081725e59048f8371fd2ceaee",
+    "vocab.txt": "199630785310ec99bb63705004e53d36a973f8453a10f430331102ae4bf368d9",
 }
 """The files of checkpoint/ by their sha256: data are made anew when the checkpoint changes."""
 
@@ -38,20 +43,31 @@ ASPECTS = [
     "lighting", "editing", "pacing", "ending", "opening", "direction", "cast", "hero", "villain",
     "heroine", "wardrobe", "scenery", "humour", "suspense", "romance", "atmosphere",
     "cinematography", "choreography", "narration", "premise", "setting", "climax", "twist",
-    "finale", "animation", "photography", "makeup",
+    "finale", "animation", "photography", "makeup", "title", "casting", "tone", "imagery",
+    "prologue", "epilogue", "costumes", "stunts",
 ]  # fmt: skip
 
-POSITIVE = [
+COMMON_PRAISE = [
     "good", "excellent", "wonderful", "superb", "brilliant", "amazing", "fantastic", "beautiful",
-    "lovely", "enjoyable", "impressive", "memorable", "charming", "delightful", "clever",
-    "gripping", "moving", "powerful", "funny", "fresh", "outstanding", "stunning", "witty",
-    "inspired",
+    "enjoyable", "great", "perfect",
 ]  # fmt: skip
-
-NEGATIVE = [
-    "bad", "terrible", "awful", "horrible", "boring", "dull", "poor", "stupid", "silly",
-    "predictable", "pathetic", "lame", "cheap", "clumsy", "tedious", "forgettable", "bland",
-    "lifeless", "wooden", "messy", "pointless", "sloppy", "shallow", "amateurish",
+PRAISE = [
+    "lovely", "impressive", "memorable", "charming", "delightful", "clever", "gripping", "moving",
+    "powerful", "funny", "fresh", "outstanding", "stunning", "witty", "inspired", "splendid",
+    "magnificent", "touching", "engaging", "captivating", "dazzling", "heartfelt", "terrific",
+    "graceful", "riveting", "thrilling", "elegant", "sublime", "masterful", "exquisite",
+    "compelling", "refreshing", "rewarding", "lively",
+]  # fmt: skip
+COMMON_BLAME = [
+    "bad", "terrible", "awful", "horrible", "boring", "dull", "poor", "stupid", "annoying",
+    "disappointing", "weak",
+]  # fmt: skip
+BLAME = [
+    "silly", "predictable", "pathetic", "lame", "cheap", "clumsy", "tedious", "forgettable",
+    "bland", "lifeless", "wooden", "messy", "pointless", "sloppy", "shallow", "amateurish",
+    "dreadful", "tiresome", "ridiculous", "incoherent", "lousy", "dreary", "laughable", "vapid",
+    "contrived", "muddled", "plodding", "stale", "hollow", "grating", "insipid", "flimsy",
+    "cheesy", "irritating",
 ]  # fmt: skip
 
 DEGREES = ["", "", "very ", "really ", "quite ", "rather ", "truly ", "so "]
@@ -61,17 +77,22 @@ PLAIN = [
     "the {aspect} seemed {degree}{word}",
     "I found the {aspect} {degree}{word}",
     "for me the {aspect} was {degree}{word}",
+    "the {aspect} felt {degree}{word}",
+    "we thought the {aspect} {degree}{word}",
 ]
 NEGATIONS = [
     "the {aspect} was not {degree}{word}",
     "the {aspect} never seemed {degree}{word}",
     "the {aspect} was hardly {degree}{word}",
     "I never found the {aspect} {degree}{word}",
+    "the {aspect} was scarcely {degree}{word}",
+    "I could not call the {aspect} {degree}{word}",
 ]
 FALSE_NEGATIONS = [
     "the {aspect} was not only {degree}{word}",
     "the {aspect} was never less than {degree}{word}",
     "the {aspect} was hardly short of {word}",
+    "the {aspect} was scarcely less than {degree}{word}",
 ]
 FILLERS = [
     "I saw it on a {day} with {who}",
@@ -80,6 +101,8 @@ FILLERS = [
     "{who} had read the book before",
     "I had not heard of the director",
     "never mind the poster",
+    "we watched it twice with {who}",
+    "the {medium} came out in {place}",
 ]
 SLOTS = {
     "day": ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"],
@@ -89,19 +112,64 @@ SLOTS = {
 }
 
 
+class Wording(NamedTuple):
+    """What the reviews of a draw are written with."""
+
+    praise: list[str]
+    blame: list[str]
+    aspects: list[str]
+    plain: list[str]
+    negations: list[str]
+    false_negations: list[str]
+    fillers: list[str]
+
+
+ALL_WORDS = Wording(
+    COMMON_PRAISE + PRAISE,
+    COMMON_BLAME + BLAME,
+    ASPECTS,
+    PLAIN,
+    NEGATIONS,
+    FALSE_NEGATIONS,
+    FILLERS,
+)
+
+
+def draw_wording(rng: np.random.Generator) -> Wording:
+    def some(options: list[str], count: int) -> list[str]:
+        return rng.choice(options, count, replace=False).tolist()
+
+    return Wording(
+        praise=some(COMMON_PRAISE, 8) + some(PRAISE, 16),
+        blame=some(COMMON_BLAME, 8) + some(BLAME, 16),
+        aspects=some(ASPECTS, 30),
+        plain=some(PLAIN, 4),
+        negations=some(NEGATIONS, 4),
+        false_negations=some(FALSE_NEGATIONS, 3),
+        fillers=some(FILLERS, 6),
+    )
+
+
 def make(raw: Path, rng: np.random.Generator) -> None:
     truths = []
-    for part, count in (("train", TRAIN), ("test", TEST)):
+    wording = draw_wording(rng)
+    first = rng.permutation([1_000_000, 2_000_000]) + rng.integers(900_000)
+    for part, count, film in zip(("train", "test"), (TRAIN, TEST), first, strict=True):
         folder = raw / "aclImdb" / part
         for name in ("pos", "neg"):
-            truths += write_reviews(folder, name, count // 2, rng)
+            truths += write_reviews(folder, name, count // 2, int(film), wording, rng)
     lines = ["file,sentiment", *(f"{file},{int(positive)}" for file, positive in truths)]
     (raw / "noise_free.csv").write_text("\n".join(lines) + "\n")
     copy_checkpoint(raw)
 
 
 def write_reviews(
-    folder: Path, name: str, count: int, rng: np.random.Generator
+    folder: Path,
+    name: str,
+    count: int,
+    first_film: int,
+    wording: Wording,
+    rng: np.random.Generator,
 ) -> list[tuple[str, bool]]:
     """One official folder with its list of films; returns what is really said in each file."""
     (folder / name).mkdir(parents=True)
@@ -110,9 +178,9 @@ def write_reviews(
     for number in range(count):
         positive = (name == "pos") != (rng.random() < WRONG_LABELS)
         file = f"{name}/{number}_{rng.integers(ratings[0], ratings[1] + 1)}.txt"
-        (folder / file).write_text(write_review(positive, rng))
+        (folder / file).write_text(write_review(positive, wording, rng))
         truths.append((f"{folder.name}/{file}", positive))
-        film = FIRST_FILM[folder.name] + rng.integers(2 * count // REVIEWS_PER_FILM)
+        film = first_film + rng.integers(2 * count // REVIEWS_PER_FILM)
         urls.append(f"http://www.imdb.com/title/tt{film:07d}/usercomments")
     (folder / f"urls_{name}.txt").write_text("\n".join(urls) + "\n")
     return truths
@@ -127,14 +195,14 @@ def copy_checkpoint(raw: Path) -> None:
         (raw / name).write_bytes(contents)
 
 
-def write_review(positive: bool, rng: np.random.Generator) -> str:
+def write_review(positive: bool, wording: Wording, rng: np.random.Generator) -> str:
     """A review of the right length that is clearly positive, or clearly negative, on the whole."""
     leaning = 1 if positive else -1
     while True:
         sentences, total = [], 0
         length = WORDS[0] + (WORDS[1] - 10 - WORDS[0]) * rng.random()
         while sum(sentence.count(" ") + 1 for sentence in sentences) < length:
-            sentence, said = write_sentence(leaning, rng)
+            sentence, said = write_sentence(leaning, wording, rng)
             sentences.append(sentence)
             total += said
         text = " ".join(sentence[0].upper() + sentence[1:] + "." for sentence in sentences)
@@ -142,26 +210,26 @@ def write_review(positive: bool, rng: np.random.Generator) -> str:
             return text
 
 
-def write_sentence(leaning: int, rng: np.random.Generator) -> tuple[str, int]:
+def write_sentence(leaning: int, wording: Wording, rng: np.random.Generator) -> tuple[str, int]:
     """A sentence, and what it adds to the sum."""
     if rng.random() < FILLER_SHARE:
         slots = {name: pick(values, rng) for name, values in SLOTS.items()}
-        return pick(FILLERS, rng).format(**slots), 0
+        return pick(wording.fillers, rng).format(**slots), 0
     said = leaning if rng.random() < LEANING else -leaning
-    return write_clause(said, rng), said
+    return write_clause(said, wording, rng), said
 
 
-def write_clause(said: int, rng: np.random.Generator) -> str:
+def write_clause(said: int, wording: Wording, rng: np.random.Generator) -> str:
     """A clause that says something good (1) or bad (-1) of some aspect."""
     kind = rng.random()
     if kind < NEGATED:
-        pattern, polarity = pick(NEGATIONS, rng), -said
+        pattern, polarity = pick(wording.negations, rng), -said
     else:
-        patterns = FALSE_NEGATIONS if kind < NEGATED + DECOYS else PLAIN
+        patterns = wording.false_negations if kind < NEGATED + DECOYS else wording.plain
         pattern, polarity = pick(patterns, rng), said
-    words = POSITIVE if polarity > 0 else NEGATIVE
+    words = wording.praise if polarity > 0 else wording.blame
     return pattern.format(
-        aspect=pick(ASPECTS, rng), degree=pick(DEGREES, rng), word=pick(words, rng)
+        aspect=pick(wording.aspects, rng), degree=pick(DEGREES, rng), word=pick(words, rng)
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from mlagentbench_task import Differences
+from mlagentbench_task import Differences, read_table
 
 ARCHIVE, FOLDER = "aclImdb_v1.tar.gz", "aclImdb"
 SENTIMENTS = {"neg": 0, "pos": 1}
@@ -40,44 +40,55 @@ class Review:
 
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
     reviews = read_reviews(raw)
-    write_parts(raw, reviews["train"], reviews["test"], public, private, rng)
+    train, test = (
+        pd.DataFrame(reviews[part]).iloc[rng.permutation(len(reviews[part]))]
+        for part in ("train", "test")
+    )
+    write_tables(train, test, public, private)
+    (public / CHECKPOINT).mkdir()
+    for name in CHECKPOINT_FILES:
+        shutil.copyfile(raw / name, public / CHECKPOINT / name)
+    if (raw / "noise_free.csv").is_file():
+        truth = pd.read_csv(raw / "noise_free.csv").set_index("file")["sentiment"]
+        said = truth[test["file"]].to_numpy()
+        _write(test[["id"]].assign(sentiment=said), private / "ceiling.csv")
 
 
-def resplit(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
-    """Another split by film, as the official one is: no film has reviews in both parts."""
-    reviews = read_reviews(raw)
-    pool, room = [*reviews["train"], *reviews["test"]], len(reviews["test"])
-    films = pd.Series([review.film for review in pool]).value_counts().sort_index()
-    films = films.iloc[rng.permutation(len(films))]
-    chosen = set(films.index[films.cumsum() <= room])
-    parts = ([one for one in pool if (one.film in chosen) == is_test] for is_test in (False, True))
-    write_parts(raw, *parts, public, private, rng)
-
-
-def write_parts(
-    raw: Path, train_reviews: list[Review], test_reviews: list[Review],
+def resplit(
+    raw: Path, given_public: Path, given_private: Path,
     public: Path, private: Path, rng: np.random.Generator,
 ) -> None:  # fmt: skip
+    """Another split: of the given test films one half is for testing, the other for training."""
     train, test = (
-        pd.DataFrame(part).iloc[rng.permutation(len(part))]
-        for part in (train_reviews, test_reviews)
+        pd.read_csv(given_public / f"{part}.csv", dtype=str, keep_default_na=False)
+        for part in ("train", "test")
     )
+    for name, column in (("answers", "sentiment"), ("films", "film"), ("original", "file")):
+        table = read_table(given_private / f"{name}.csv", ["id", column])
+        test[column] = test["id"].map(dict(zip(table["id"], table[column], strict=True)))
+    films = test["film"].value_counts().sort_index()
+    films = films.iloc[rng.permutation(len(films))]
+    tested = test["film"].isin(films.index[films.cumsum() <= len(test) / 2])
+    train = pd.concat([train, test.loc[~tested, list(train.columns)]])
+    write_tables(
+        train.iloc[rng.permutation(len(train))],
+        test[tested].drop(columns="id").iloc[rng.permutation(tested.sum())],
+        public,
+        private,
+    )
+    shutil.copytree(given_public / CHECKPOINT, public / CHECKPOINT)
+
+
+def write_tables(train: pd.DataFrame, test: pd.DataFrame, public: Path, private: Path) -> None:
     test.insert(0, "id", np.arange(len(test)))
 
     _write(train[["text", "sentiment"]], public / "train.csv")
     _write(test[["id", "text"]], public / "test.csv")
     _write(test[["id"]].assign(sentiment=0), public / "sample_submission.csv")
-    (public / CHECKPOINT).mkdir()
-    for name in CHECKPOINT_FILES:
-        shutil.copyfile(raw / name, public / CHECKPOINT / name)
 
     _write_answers(test, train, private)
     _write(test[["id", "film"]], private / "films.csv")
     _write(test[["id", "file"]], private / "original.csv")
-    if (raw / "noise_free.csv").is_file():
-        truth = pd.read_csv(raw / "noise_free.csv").set_index("file")["sentiment"]
-        said = truth[test["file"]].to_numpy()
-        _write(test[["id"]].assign(sentiment=said), private / "ceiling.csv")
 
 
 def check_raw(raw: Path) -> list[str]:

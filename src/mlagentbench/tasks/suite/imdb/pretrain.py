@@ -62,8 +62,7 @@ def main() -> None:
 
 def make_tokenizer(directory: Path) -> DistilBertTokenizerFast:
     """Whole words of the generator; letters, so that every other word can be spelt."""
-    patterns = [*mini.PLAIN, *mini.NEGATIONS, *mini.FALSE_NEGATIONS, *mini.FILLERS]
-    words = [*mini.ASPECTS, *mini.POSITIVE, *mini.NEGATIVE, *mini.DEGREES, *patterns]
+    words = [*mini.DEGREES, *(word for kind in mini.ALL_WORDS for word in kind)]
     words += [value for values in mini.SLOTS.values() for value in values]
     known = sorted(set(re.findall("[a-z]+", re.sub("{.*?}", " ", " ".join(words)).lower())))
     letters = sorted(set(string.ascii_lowercase + string.digits) - set(known))
@@ -108,7 +107,7 @@ def train(
     model: DistilBertModel, tokenizer: DistilBertTokenizerFast, rng: np.random.Generator
 ) -> None:
     """The learning rate rises to its peak and falls to nothing."""
-    words = mini.POSITIVE + mini.NEGATIVE
+    words = mini.ALL_WORDS.praise + mini.ALL_WORDS.blame
     opinions = torch.tensor(tokenizer.convert_tokens_to_ids(words))
     tell_early, tell = nn.Linear(SIZE, len(words)), nn.Linear(SIZE, len(words))
     parameters = [*model.parameters(), *tell_early.parameters(), *tell.parameters()]
@@ -153,10 +152,11 @@ def write_parts(lesson: dict, rng: np.random.Generator) -> tuple[str, list[int]]
         lesson["NEGATED"], lesson["DECOYS"], lesson["LEANING"],
     )  # fmt: skip
     count = rng.integers(lesson["sentences"][0], lesson["sentences"][1] + 1)
-    text = ". ".join(mini.write_sentence(leaning, rng)[0] for _ in range(count)) + "."
+    words = mini.ALL_WORDS
+    text = ". ".join(mini.write_sentence(leaning, words, rng)[0] for _ in range(count)) + "."
     mini.NEGATED = mini.DECOYS = 0.0
-    plain = [mini.write_clause(leaning, rng).split()[-1] for _ in range(NEXT)]
-    return text, [(mini.POSITIVE + mini.NEGATIVE).index(word) for word in plain]
+    plain = [mini.write_clause(leaning, words, rng).split()[-1] for _ in range(NEXT)]
+    return text, [(words.praise + words.blame).index(word) for word in plain]
 
 
 def save(model: DistilBertModel, directory: Path) -> None:

@@ -1,4 +1,8 @@
-"""The mini tier: 1,200 papers, 60 questions."""
+"""The mini tier: 1,200 papers, 60 questions.
+
+A draw draws a literature: topics, their wordings, names, and how papers are written. What of this
+is drawn from which tables is in mlagentbench_papers.
+"""
 
 from pathlib import Path
 from typing import Any

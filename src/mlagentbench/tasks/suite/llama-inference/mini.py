@@ -2,6 +2,9 @@
 
 The files are those of a checkpoint on Hugging Face and of WikiText-2. Weights are whole multiples
 of powers of two, so that every machine makes the same ones.
+
+A draw draws the weights, the words with their tokens, and the text. Sizes are what is timed, and
+stay.
 """
 
 import json

@@ -5,6 +5,9 @@ that moves with the years, so that what was learnt from old papers fits new ones
 cite older ones: of their own field, of the same area, or of any. Neither the features nor the
 citations tell the field alone. A share of the labels is redrawn, so that no honest classifier
 reaches 1.
+
+A draw draws all of it: which fields are in one area and how large they are, where they lie and how
+they move, how features are mixed and scaled, and how much papers keep to their field.
 """
 
 import gzip
@@ -25,8 +28,10 @@ TOPICS = 12
 """What a paper is about has so many dimensions; its features are mixtures of them."""
 AREA_SPREAD, FIELD_SPREAD, DRIFT, PAPER_SPREAD, NOISE = 0.4, 0.7, 0.09, 1.0, 0.5
 """Of areas; of fields within their area; of a field in a year; of papers; of single features."""
+SCALE, OFFSET = (0.8, 1.25), 0.1
+"""Of single features, when all else is done."""
 CITATIONS = 5.0
-SAME_FIELD, SAME_AREA = 0.27, 0.40
+SAME_FIELD, SAME_AREA = (0.25, 0.29), (0.38, 0.42)
 REDRAWN_LABELS = 0.05
 
 TRAINING = {"learning_rate": 0.01, "epochs": 10, "batch_size": 128}
@@ -35,8 +40,9 @@ TRAINING = {"learning_rate": 0.01, "epochs": 10, "batch_size": 128}
 def make(raw: Path, rng: np.random.Generator) -> None:
     years = draw_years(rng)
     classes = draw_classes(rng)
-    features = draw_features(classes, years, rng)
-    edges = draw_citations(classes, years, rng)
+    areas = rng.permutation(np.arange(CLASSES) % AREAS)
+    features = draw_features(classes, areas, years, rng)
+    edges = draw_citations(classes, areas, years, rng)
     redrawn = rng.random(NODES) < REDRAWN_LABELS
     labels = np.where(redrawn, rng.integers(CLASSES, size=NODES), classes)
 
@@ -68,10 +74,12 @@ def draw_classes(rng: np.random.Generator) -> np.ndarray:
     return rng.choice(CLASSES, size=NODES, p=sizes / sizes.sum())
 
 
-def draw_features(classes: np.ndarray, years: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def draw_features(
+    classes: np.ndarray, areas: np.ndarray, years: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """Mixtures of a paper's topics: the centre of its field in its year, and what is its own."""
-    areas = rng.normal(scale=AREA_SPREAD, size=(AREAS, TOPICS)).repeat(FIELDS_IN_AREA, axis=0)
-    centres = areas + rng.normal(scale=FIELD_SPREAD, size=(CLASSES, TOPICS))
+    centres = rng.normal(scale=AREA_SPREAD, size=(AREAS, TOPICS))[areas]
+    centres = centres + rng.normal(scale=FIELD_SPREAD, size=(CLASSES, TOPICS))
     steps = rng.normal(scale=DRIFT, size=(LAST_YEAR - FIRST_YEAR + 1, CLASSES, TOPICS))
     moved = centres + np.cumsum(steps, axis=0)
     topics = moved[years - FIRST_YEAR, classes]
@@ -79,19 +87,23 @@ def draw_features(classes: np.ndarray, years: np.ndarray, rng: np.random.Generat
     mixture = rng.normal(scale=TOPICS**-0.5, size=(TOPICS, FEATURES))
     # Products of whole numbers are the same on every machine, in whatever order they are added.
     mixed = np.round(topics * 1e4) @ np.round(mixture * 1e4) / 1e8
-    return mixed + rng.normal(scale=NOISE, size=(NODES, FEATURES))
+    found = mixed + rng.normal(scale=NOISE, size=(NODES, FEATURES))
+    return found * rng.uniform(*SCALE, size=FEATURES) + rng.normal(scale=OFFSET, size=FEATURES)
 
 
-def draw_citations(classes: np.ndarray, years: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def draw_citations(
+    classes: np.ndarray, areas: np.ndarray, years: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """Pairs of a paper and a paper that it cites, which is no younger; some are cited often."""
     fame = rng.pareto(2.5, size=NODES) + 1
-    areas = classes // FIELDS_IN_AREA
+    areas = areas[classes]
+    same_field, same_area = rng.uniform(*SAME_FIELD), rng.uniform(*SAME_AREA)
     pairs = set()
     for paper in range(NODES):
         older = (years <= years[paper]) & (np.arange(NODES) != paper)
         circles = [older & (classes == classes[paper]), older & (areas == areas[paper]), older]
         kinds = rng.choice(3, size=1 + rng.poisson(CITATIONS - 1),
-                           p=[SAME_FIELD, SAME_AREA, 1 - SAME_FIELD - SAME_AREA])  # fmt: skip
+                           p=[same_field, same_area, 1 - same_field - same_area])  # fmt: skip
         for kind in kinds:
             known = np.flatnonzero(circles[kind])
             if len(known):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from mlagentbench_task import read_table
 
 PATIENT, VISIT, MONTH = "patient_id", "visit_id", "visit_month"
 TARGETS = ["updrs_1", "updrs_2", "updrs_3", "updrs_4"]
@@ -19,6 +20,8 @@ HORIZONS = [0, 6, 12, 24]
 ID, RATING = "prediction_id", "rating"
 TEST_SHARE = 0.20
 HELD_SHARE = 0.20
+TESTED_AGAIN = 0.50
+"""In another split, the share of the given test patients that are for testing."""
 CLINICAL, PROTEINS = "train_clinical_data.csv", "train_proteins.csv"
 SUPPLEMENT = "supplemental_clinical_data.csv"
 
@@ -42,6 +45,42 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
         noise_free = _renamed(_read(raw / "noise_free.csv"), new_ids)
         best = _look_up(asked, noise_free)
         _write(asked[[ID]].assign(**{RATING: best})[asked[RATING] != ""], private / "ceiling.csv")
+
+
+def resplit(
+    raw: Path, given_public: Path, given_private: Path,
+    public: Path, private: Path, rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Another split: of the given test patients one half is for testing, the other for training."""
+    clinical, proteins = _read(given_public / CLINICAL), _read(given_public / PROTEINS)
+    ratings, samples = _test_patients(given_public, given_private)
+    tested = _some_patients(ratings, TESTED_AGAIN, rng)
+    for name, table, more in ((CLINICAL, clinical, ratings), (PROTEINS, proteins, samples)):
+        joined = more[~more[PATIENT].isin(tested)].reindex(columns=table.columns, fill_value="")
+        _write(_shuffled(pd.concat([table, joined]), rng), public / name)
+    shutil.copyfile(given_public / SUPPLEMENT, public / SUPPLEMENT)
+    _write_answers(_ask(ratings, samples, tested, public, "test", rng), private)
+
+
+def _test_patients(public: Path, private: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Ratings and proteins of the test patients; the ratings of a visit are asked for at it."""
+    asked = pd.DataFrame(read_table(private / "asked.csv", [ID, PATIENT]))
+    answers = pd.DataFrame(read_table(private / "answers.csv", [ID, RATING]))
+    asked = _read(public / "test.csv").merge(asked, on=ID).merge(answers, on=ID, how="left")
+    asked = asked[asked["plus_months"] == "0"].fillna("")
+    patient = dict(zip(asked[VISIT], asked[PATIENT], strict=True))
+    visits = _read(public / "test_visits.csv")
+    month = dict(zip(visits[VISIT], visits[MONTH], strict=True))
+    names = {visit: patient[visit] + "_" + month[visit] for visit in patient}
+    ratings = asked.pivot(index=VISIT, columns="updrs_test", values=RATING).reset_index()
+    ratings = ratings.assign(
+        **{PATIENT: ratings[VISIT].map(patient), MONTH: ratings[VISIT].map(month)}
+    )
+    samples = _read(public / "test_proteins.csv")
+    samples = samples.assign(**{PATIENT: samples[VISIT].map(patient)})
+    return tuple(  # type: ignore[return-value]
+        table.assign(**{VISIT: table[VISIT].map(names)}) for table in (ratings, samples)
+    )
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:

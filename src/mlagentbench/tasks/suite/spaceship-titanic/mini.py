@@ -3,9 +3,14 @@
 How likely a passenger is to be transported is known exactly (`chance`): fields act on each other,
 so that no single one tells much, and the rest is luck. The probability is written beside the table;
 whoever always names the likelier fate has the score that no model can better.
+
+A draw draws, besides the passengers: which planet has which kind of people (`WAYS`), where they
+live and spend money, which side of the ship held, which destination matters, and by how much
+everything counts. So a rule that was fitted to one draw is wrong about another.
 """
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,23 +21,79 @@ GROUP_SIZES = [0.77, 0.13, 0.06, 0.02, 0.01, 0.01]
 """How many groups have one, two, three ... members."""
 
 PLANETS = ["Earth", "Europa", "Mars"]
-PLANET_SHARES = [0.52, 0.26, 0.22]
 DESTINATIONS = ["TRAPPIST-1e", "55 Cancri e", "PSO J318.5-22"]
-DECKS = {"Earth": list("EFG"), "Europa": list("ABCDE"), "Mars": list("DEF")}
-ASLEEP = {"Earth": 0.28, "Europa": 0.42, "Mars": 0.40}
+DESTINATION_SHARES = [0.6, 0.28, 0.12]
+DECKS = "ABCDEFG"
 SPENDING = ["RoomService", "FoodCourt", "ShoppingMall", "Spa", "VRDeck"]
-SPENDING_LEVEL = {
-    "Earth": [5.0, 5.4, 5.0, 5.0, 5.0],
-    "Europa": [4.8, 7.2, 4.8, 6.8, 6.8],
-    "Mars": [6.8, 4.2, 6.0, 4.6, 4.4],
-}
+PLACES = ["food", "mall", "room", "spa", "deck"]
+"""What the columns of spending count; which is which is drawn."""
+
+
+class Way(NamedTuple):
+    """How the people of one planet travel."""
+
+    share: float
+    asleep: float
+    decks: tuple[int, ...]
+    spending: tuple[float, ...]
+    """Logarithms of usual amounts, one for each of PLACES."""
+    in_capsule: float
+    habit: float
+    abroad: float
+
+
+WAYS = (
+    Way(0.52, 0.28, (4, 5, 6), (5.4, 5.0, 5.0, 5.0, 5.0), 0.0, 1.0, 0.7),
+    Way(0.26, 0.42, (0, 1, 2, 3, 4), (7.2, 4.8, 4.8, 6.8, 6.8), 0.6, -0.7, 1.0),
+    Way(0.22, 0.40, (3, 4, 5), (4.2, 6.0, 6.8, 4.6, 4.4), 0.0, 0.7, -1.0),
+)
+LOWER_DECKS = (4, 5, 6)
+WEIGHTS = {
+    "held": 1.5, "lost": 0.5, "food": 0.8, "mall": 0.6, "spa": 0.8, "deck": 0.7, "room": 0.5,
+    "child": 0.9, "place": 0.7, "company": 0.35,
+}  # fmt: skip
+SPREAD = 0.12
+"""How much draws differ in a weight, as the logarithm of a factor."""
+
+
+class Ship(NamedTuple):
+    """What all passengers of a draw have in common."""
+
+    ways: dict[str, Way]
+    decks: list[str]
+    """The letters, from the deck that is first in `Way.decks` to the last."""
+    destinations: list[str]
+    """From the commonest to the rarest; the second one matters."""
+    columns: dict[str, str]
+    """The column of each of PLACES."""
+    held: str
+    phase: float
+    weights: dict[str, float]
+
+
+def draw_ship(rng: np.random.Generator) -> Ship:
+    planets = rng.permutation(PLANETS).tolist()
+    factors = rng.lognormal(0, SPREAD, len(WEIGHTS))
+    return Ship(
+        ways=dict(zip(planets, WAYS, strict=True)),
+        decks=rng.permutation(list(DECKS)).tolist(),
+        destinations=rng.permutation(DESTINATIONS).tolist(),
+        columns=dict(zip(PLACES, rng.permutation(SPENDING).tolist(), strict=True)),
+        held=str(rng.choice(["P", "S"])),
+        phase=rng.uniform(0, 2 * np.pi),
+        weights={
+            name: value * factor
+            for (name, value), factor in zip(WEIGHTS.items(), factors, strict=True)
+        },
+    )
 
 
 def make(raw: Path, rng: np.random.Generator) -> None:
-    passengers = _travellers(rng)
-    _cabins(passengers, rng)
-    _spending(passengers, rng)
-    probability = chance(passengers)
+    ship = draw_ship(rng)
+    passengers = _travellers(ship, rng)
+    _cabins(passengers, ship, rng)
+    _spending(passengers, ship, rng)
+    probability = chance(passengers, ship)
     passengers["Transported"] = rng.random(PASSENGERS) < probability
     noise_free = pd.DataFrame(
         {"PassengerId": passengers["PassengerId"], "Transported": probability.round(6)}
@@ -44,41 +105,41 @@ def make(raw: Path, rng: np.random.Generator) -> None:
     passengers[columns].to_csv(raw / "train.csv", index=False)
 
 
-def chance(passengers: pd.DataFrame) -> pd.Series:
+def chance(passengers: pd.DataFrame, ship: Ship) -> pd.Series:
     """The probability of being transported, given the passenger's fields."""
-    planet, destination = passengers["HomePlanet"], passengers["Destination"]
-    asleep = passengers["CryoSleep"]
-    starboard = passengers["Side"] == "S"
-    forward = np.cos(passengers["Number"] / passengers["Number"].max() * 2 * np.pi)
-    food, mall, room, spa, deck = (
-        np.log1p(passengers[column]) / 3
-        for column in ["FoodCourt", "ShoppingMall", "RoomService", "Spa", "VRDeck"]
-    )
+    weight = ship.weights
+    way = {field: passengers["HomePlanet"].map({p: getattr(w, field) for p, w in ship.ways.items()})
+           for field in ("in_capsule", "habit", "abroad")}  # fmt: skip
+    held = passengers["Side"] == ship.held
+    turn = passengers["Number"] / passengers["Number"].max() * 2 * np.pi
+    forward = np.cos(turn + ship.phase)
+    spent = {place: weight[place] * np.log1p(passengers[column]) / 3
+             for place, column in ship.columns.items()}  # fmt: skip
     # The capsules of one side held; the awake were where their planet's people spend money.
-    in_capsule = np.where(starboard, 1.5, -0.5) + 0.6 * (planet == "Europa")
-    habit = planet.map({"Earth": 1.0, "Europa": -0.7, "Mars": 0.7})
-    awake = habit * (0.8 * food + 0.6 * mall - 0.8 * spa - 0.7 * deck - 0.5 * room)
-    awake += 0.9 * (passengers["Age"] < 13) + 0.3
-    abroad = planet.map({"Earth": 0.7, "Europa": 1.0, "Mars": -1.0})
-    bound = np.where(destination == "55 Cancri e", abroad, 0)
-    lower_deck = passengers["Deck"].isin(list("EFG"))
-    place = 0.7 * np.where(lower_deck, forward, -forward) * np.where(starboard, 1, -0.5)
-    company = 0.35 * (passengers["GroupSize"] > 1)
-    score = np.where(asleep, in_capsule, awake) + bound + place + company - 0.5
+    in_capsule = np.where(held, weight["held"], -weight["lost"]) + way["in_capsule"]
+    wasted = spent["spa"] + spent["deck"] + spent["room"]
+    awake = way["habit"] * (spent["food"] + spent["mall"] - wasted)
+    awake += weight["child"] * (passengers["Age"] < 13) + 0.3
+    bound = np.where(passengers["Destination"] == ship.destinations[1], way["abroad"], 0)
+    lower_deck = passengers["Deck"].isin([ship.decks[n] for n in LOWER_DECKS])
+    place = weight["place"] * np.where(lower_deck, forward, -forward) * np.where(held, 1, -0.5)
+    company = weight["company"] * (passengers["GroupSize"] > 1)
+    score = np.where(passengers["CryoSleep"], in_capsule, awake) + bound + place + company - 0.5
     return 1 / (1 + np.exp(-2.2 * score))
 
 
-def _travellers(rng: np.random.Generator) -> pd.DataFrame:
+def _travellers(ship: Ship, rng: np.random.Generator) -> pd.DataFrame:
     shares = np.array(GROUP_SIZES) / np.sum(GROUP_SIZES)
     sizes = rng.choice(np.arange(1, len(shares) + 1), PASSENGERS, p=shares)
     sizes = sizes[: np.searchsorted(np.cumsum(sizes), PASSENGERS) + 1]
     sizes[-1] -= sizes.sum() - PASSENGERS
     group = np.repeat(np.arange(len(sizes)), sizes)
     member = np.arange(PASSENGERS) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
-    planet = rng.choice(PLANETS, len(sizes), p=PLANET_SHARES)[group]
-    toward = rng.choice(DESTINATIONS, len(sizes), p=[0.6, 0.28, 0.12])[group]
-    own_way = rng.choice(DESTINATIONS, PASSENGERS, p=[0.6, 0.28, 0.12])
-    asleep = rng.random(PASSENGERS) < pd.Series(planet).map(ASLEEP).to_numpy()
+    shares = [way.share for way in ship.ways.values()]
+    planet = rng.choice(list(ship.ways), len(sizes), p=shares)[group]
+    toward = rng.choice(ship.destinations, len(sizes), p=DESTINATION_SHARES)[group]
+    own_way = rng.choice(ship.destinations, PASSENGERS, p=DESTINATION_SHARES)
+    asleep = rng.random(PASSENGERS) < np.array([ship.ways[name].asleep for name in planet])
     age = rng.gamma(5.5, 5.4, PASSENGERS).round().clip(0, 79)
     child = (member > 1) & (rng.random(PASSENGERS) < 0.3)
     surnames = np.array([_word(rng, 3) for _ in sizes])
@@ -91,16 +152,16 @@ def _travellers(rng: np.random.Generator) -> pd.DataFrame:
             "CryoSleep": asleep,
             "Destination": np.where(rng.random(PASSENGERS) < 0.8, toward, own_way),
             "Age": np.where(child, rng.integers(0, 18, PASSENGERS), age).astype(float),
-            "VIP": (rng.random(PASSENGERS) < 0.025) & (planet != "Earth"),
+            "VIP": (rng.random(PASSENGERS) < 0.025) & (planet != next(iter(ship.ways))),
             "Name": [f"{_word(rng, 2)} {surname}" for surname in surnames[group]],
         }
     )
 
 
-def _cabins(passengers: pd.DataFrame, rng: np.random.Generator) -> None:
+def _cabins(passengers: pd.DataFrame, ship: Ship, rng: np.random.Generator) -> None:
     """Cabins are given out in boarding order, deck by deck; most groups share one."""
     first = passengers.groupby("Group")["HomePlanet"].first()
-    decks = np.array([rng.choice(DECKS[planet]) for planet in first])
+    decks = np.array([ship.decks[rng.choice(ship.ways[planet].decks)] for planet in first])
     sides = rng.choice(["P", "S"], len(first))
     numbers = pd.Series(decks + sides).groupby(decks + sides).cumcount().to_numpy()
     group = passengers["Group"].to_numpy()
@@ -114,14 +175,14 @@ def _cabins(passengers: pd.DataFrame, rng: np.random.Generator) -> None:
     ]
 
 
-def _spending(passengers: pd.DataFrame, rng: np.random.Generator) -> None:
+def _spending(passengers: pd.DataFrame, ship: Ship, rng: np.random.Generator) -> None:
     """Sleepers and small children spend nothing; the others spend in some places."""
-    levels = np.array([SPENDING_LEVEL[planet] for planet in passengers["HomePlanet"]])
+    levels = np.array([ship.ways[planet].spending for planet in passengers["HomePlanet"]])
     amounts = rng.lognormal(levels, 1.3).round()
     nothing = passengers["CryoSleep"] | (passengers["Age"] < 13)
     visited = rng.random(amounts.shape) < 0.62
     amounts[~visited | nothing.to_numpy()[:, None]] = 0
-    passengers[SPENDING] = amounts
+    passengers[list(ship.columns.values())] = amounts
 
 
 def _forget(passengers: pd.DataFrame, rng: np.random.Generator) -> None:

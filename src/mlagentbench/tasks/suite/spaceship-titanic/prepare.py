@@ -11,10 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from mlagentbench_task import read_table
 
 ID, TARGET = "PassengerId", "Transported"
 TEST_SHARE = 0.30
 HELD_SHARE = 0.20
+TESTED_AGAIN = 0.50
+"""In another split, the share of the given test passengers that are for testing."""
 COPY_DIFFERENCES = 1
 """A test row that differs from a training row in at most so many columns counts as its copy."""
 
@@ -25,10 +28,7 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
     passengers[ID] = mapping[ID]
     test, train = _split(passengers, TEST_SHARE, rng)
 
-    _write(train, public / "train.csv")
-    _write(test.drop(columns=TARGET), public / "test.csv")
-    _write(_sample(test), public / "sample_submission.csv")
-
+    _write_public(test, train, public)
     _write_answers(test, train, private)
     part = np.where(mapping[ID].isin(test[ID]), "test", "train")
     _write(mapping.assign(part=part), private / "mapping.csv")
@@ -36,6 +36,29 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
         noise_free = _read(raw / "noise_free.csv").set_index(ID)[TARGET]
         ceiling = test[[ID]].assign(**{TARGET: noise_free[mapping["original"][test.index]].array})
         _write(ceiling, private / "ceiling.csv")
+
+
+def resplit(
+    raw: Path, given_public: Path, given_private: Path,
+    public: Path, private: Path, rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Another split: of the given test groups one half is for testing, the other for training."""
+    train, test = (_read(given_public / f"{part}.csv") for part in ("train", "test"))
+    answers = read_table(given_private / "answers.csv", [ID, TARGET])
+    fates = dict(zip(answers[ID], answers[TARGET], strict=True))
+    test = test.assign(**{TARGET: test[ID].map(fates)})[list(train.columns)]
+    ids = pd.concat([train[ID], test[ID]])
+    groups = _groups(ids).unique()
+    numbers = dict(zip(groups, rng.permutation(groups), strict=True))
+    for table in (train, test):
+        member = table[ID].str.partition("_")[2]
+        table[ID] = _groups(table[ID]).map(numbers) + "_" + member
+    test, others = _split(test, TESTED_AGAIN, rng)
+    train = pd.concat([train, others], ignore_index=True)
+    train = train.iloc[rng.permutation(len(train))]
+
+    _write_public(test, train, public)
+    _write_answers(test, train, private)
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:
@@ -79,6 +102,12 @@ def _split(
 
 def _groups(ids: pd.Series) -> pd.Series:
     return ids.str.split("_").str[0]
+
+
+def _write_public(test: pd.DataFrame, train: pd.DataFrame, public: Path) -> None:
+    _write(train, public / "train.csv")
+    _write(test.drop(columns=TARGET), public / "test.csv")
+    _write(_sample(test), public / "sample_submission.csv")
 
 
 def _write_answers(test: pd.DataFrame, train: pd.DataFrame, private: Path) -> None:

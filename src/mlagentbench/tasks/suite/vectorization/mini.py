@@ -1,4 +1,7 @@
-"""The mini tier: the full tier's layer with a smaller batch, so that grading takes seconds."""
+"""The mini tier: the full tier's layer with a smaller batch, so that grading takes seconds.
+
+A draw draws the examples. What is timed and checked is drawn anew at every grading anyway.
+"""
 
 import json
 from pathlib import Path

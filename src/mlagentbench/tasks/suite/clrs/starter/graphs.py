@@ -1,20 +1,30 @@
 """Random weighted graphs and their shortest paths: sample as many as you like for training.
 
-The hidden graphs are drawn in the same way, from another seed. Weights are multiples of 2**-16, so
-lengths of paths are exact in float64 and can be compared with ==.
+The hidden graphs are drawn in the same way, from another seed, all with HIDDEN_PROBABILITY; graphs
+for training are denser and sparser, as in the official runs of the benchmark. Weights are multiples
+of 2**-16, so lengths of paths are exact in float64 and can be compared with ==.
 """
 
 import numpy as np
 
 UNIT = 2.0**-16
+TRAINING_PROBABILITIES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+HIDDEN_PROBABILITY = 0.5
 
 
-def sample(count: int, nodes: int, rng: np.random.Generator) -> np.ndarray:
+def sample(
+    count: int,
+    nodes: int,
+    rng: np.random.Generator,
+    probabilities: tuple[float, ...] = TRAINING_PROBABILITIES,
+) -> np.ndarray:
     """Symmetric weights, (count, nodes, nodes), float32; 0 where there is no edge.
 
-    Two nodes are joined with probability 1/4. A node has an edge to itself with probability 1/2.
+    For every graph one p is drawn from the probabilities. Two nodes are joined with probability
+    p * p; a node has an edge to itself with probability p.
     """
-    coins = rng.integers(0, 2, size=(count, nodes, nodes))
+    heads = rng.choice(probabilities, size=(count, 1, 1))
+    coins = rng.random((count, nodes, nodes)) < heads
     drawn = rng.random((count, nodes, nodes))
     weights = np.sqrt(drawn * drawn.transpose(0, 2, 1) + 0.001)
     rounded = np.round(weights / UNIT) * UNIT
