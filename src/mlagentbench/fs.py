@@ -238,6 +238,32 @@ def make_scratch_directory(what: str) -> Path:
     return Path(tempfile.mkdtemp(prefix=f"{SCRATCH}{os.getpid()}-{what}-"))
 
 
+@contextmanager
+def whole_directory(target: Path) -> Iterator[Path]:
+    """An empty directory that becomes `target` when it is filled, unless another did before.
+
+    No lock is needed: a directory cannot be renamed to one that has something in it.
+    """
+    unfinished = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
+    try:
+        yield unfinished
+        unfinished.chmod(0o755)
+        try:
+            unfinished.rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise
+        fsync_directory(target.parent)
+    finally:
+        remove_tree(unfinished)
+
+
+def reset_times(directory: Path) -> None:
+    """Set all file times to 0: they tell when files were made, and in which order."""
+    for path in (directory, *directory.rglob("*")):
+        os.utime(path, (0, 0), follow_symlinks=False)
+
+
 def remove_tree(directory: Path) -> None:
     """Remove a directory of any depth, even parts that are closed to their owner."""
     found = {"PATH": f"{os.environ.get('PATH', '')}{os.pathsep}{os.defpath}"}

@@ -6,13 +6,10 @@ answers, as grade.py expects it. The agent works on the smaller public/ and writ
 for the held-out part to a file named `validation_` plus the submission's name.
 """
 
-import os
-import shutil
-import tempfile
 from pathlib import Path, PurePosixPath
 
 from mlagentbench.errors import UsageError
-from mlagentbench.home import locked
+from mlagentbench.fs import reset_times, whole_directory
 from mlagentbench.records import Record
 from mlagentbench.tasks.call_contract import CallTask
 from mlagentbench.tasks.data.preparation import PreparedData
@@ -66,8 +63,7 @@ async def hold_out(
     feedback = Feedback(calls=calls, public=target / "public", private=target / "private")
     if target.is_dir():
         return feedback
-    scratch = Path(tempfile.mkdtemp(dir=data.directory, prefix=".held-out-"))
-    try:
+    with whole_directory(target) as scratch:
         for part in ("public", "private"):
             (scratch / part).mkdir()
         await call_task(
@@ -78,13 +74,6 @@ async def hold_out(
             write={"held_public": scratch / "public", "held_private": scratch / "private"},
             seed=task.public_seed(data.tier),
         )
-        for path in [*scratch.rglob("*"), scratch]:
-            os.utime(path, (0, 0))
+        reset_times(scratch)
         (scratch / "private").chmod(0o700)
-        scratch.chmod(0o755)
-        with locked(f"held-out-{data.hash}"):
-            if not target.is_dir():
-                scratch.rename(target)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     return feedback

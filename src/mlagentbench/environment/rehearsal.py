@@ -9,14 +9,11 @@ A split of full data, as submissions are graded on after the run, would show the
 of the run's own test data, and its output the agent.
 """
 
-import os
 import shutil
-import tempfile
 from pathlib import Path
 
 from mlagentbench.environment.feedback import FUNCTION, hold_out
-from mlagentbench.fs import link
-from mlagentbench.home import locked
+from mlagentbench.fs import link, reset_times, whole_directory
 from mlagentbench.limit_table import duration
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Record
@@ -105,18 +102,10 @@ def _in_place_of_test(held: Path, target: Path, *, keep: bool) -> Path:
     """Held-out data whose validation files are also, or only, the test files."""
     if target.is_dir():
         return target
-    scratch = Path(tempfile.mkdtemp(dir=target.parent, prefix=".rehearsal-"))
-    try:
+    with whole_directory(target) as scratch:
         for name, source in _sources(held, keep=keep).items():
             _link(source, scratch / name)
-        for path in [*scratch.rglob("*"), scratch]:
-            os.utime(path, (0, 0))
-        scratch.chmod(0o755)
-        with locked(f"rehearsal-{target.parent.name}"):
-            if not target.is_dir():
-                scratch.rename(target)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        reset_times(scratch)
     return target
 
 

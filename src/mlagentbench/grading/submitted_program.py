@@ -19,7 +19,7 @@ import stat
 from pathlib import Path
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.fs import scratch_directory
+from mlagentbench.fs import reset_times, scratch_directory
 from mlagentbench.grading.forbidden_contents import require_no_machine_code
 from mlagentbench.program_services.services import ProgramServices, service_variables, serving
 from mlagentbench.records import Record
@@ -123,7 +123,7 @@ async def _collect_one(
         lay_out_submission(task, submitted, workspace)
         (workspace / OUTPUTS).mkdir()
         shutil.copytree(inputs, given)
-        _reset_times(directory)
+        reset_times(directory)
         spec = SandboxSpec(
             workspace=workspace,
             python_env=python_env.directory,
@@ -164,12 +164,6 @@ def lay_out_submission(task: Task, submitted: Path, workspace: Path) -> None:
             shutil.copytree(source, target, dirs_exist_ok=True)
         else:
             shutil.copyfile(source, target)
-
-
-def _reset_times(directory: Path) -> None:
-    """Set all file times to 0: they could tell which alteration of a submission this is."""
-    for path in (directory, *directory.rglob("*")):
-        os.utime(path, (0, 0), follow_symlinks=False)
 
 
 def collect_limits(task: Task, timeout: float) -> Limits:

@@ -15,17 +15,16 @@ import hashlib
 import io
 import re
 import shutil
-import tempfile
 import tokenize
 from pathlib import Path
 
 import tomlkit
 
 from mlagentbench.errors import UsageError
-from mlagentbench.fs import fsync_directory
+from mlagentbench.fs import whole_directory
 from mlagentbench.guest import rename_tables
 from mlagentbench.guest.rename_tables import Renaming
-from mlagentbench.home import home, locked
+from mlagentbench.home import home
 from mlagentbench.tasks.spec import Renamed
 from mlagentbench.tasks.task import RENAMED, Task
 
@@ -83,17 +82,9 @@ def renamed_folder(task: Task) -> Path:
     folder = place / name
     if folder.is_dir():
         return folder
-    with locked(f"variant-{name}"):
-        if not folder.is_dir():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=place.parent))
-            try:
-                scratch.chmod(0o755)
-                _make(task, task.spec.renamed, scratch / name)
-                scratch.rename(place)
-            finally:
-                shutil.rmtree(scratch, ignore_errors=True)
-            fsync_directory(place.parent)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with whole_directory(place) as unfinished:
+        _make(task, task.spec.renamed, unfinished / name)
     return folder
 
 

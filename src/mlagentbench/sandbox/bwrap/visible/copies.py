@@ -8,11 +8,10 @@ what they are copies of.
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mlagentbench.fs import remove_tree
+from mlagentbench.fs import whole_directory
 from mlagentbench.home import sandbox_copies_dir
 
 _FORMAT = 1
@@ -33,15 +32,8 @@ def directory_of(
     key = hashlib.sha256(json.dumps([_FORMAT, _identity(real), links, moved]).encode()).hexdigest()
     directory = sandbox_copies_dir() / key[:32]
     if not directory.is_dir():
-        unfinished = Path(tempfile.mkdtemp(dir=directory.parent, prefix=".new-"))
-        try:
+        with whole_directory(directory) as unfinished:
             _fill(unfinished, real, links, moved)
-            unfinished.chmod(_EXECUTABLE)
-            unfinished.rename(directory)
-        except OSError:
-            remove_tree(unfinished)
-            if not directory.is_dir():
-                raise
     return directory
 
 
