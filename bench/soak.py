@@ -16,9 +16,9 @@ cheats    Submissions to every task that do no honest work (tests/redteam/cheats
           grading on mini data: none may reach the bar. A quarter of an hour on an idle machine.
 draws     1,000 simulated suites of runs on several draws, in each of five designs: 95 % intervals
           must cover at least 90 %, and the test give false alarms in at most 8 %. Ten minutes.
-oracles   The solution of every mini task runs on a draw and is rebuilt on 5 fresh ones: it succeeds,
-          and is not better on the given draw than the spread over draws allows. Two hours; --keep
-          DIR keeps the runs, and continues those that are there.
+oracles   The solution of every mini task runs on a draw and is rebuilt on 5 fresh ones. It must
+          succeed, and be no better on the given draw than the spread over draws allows. Two hours;
+          --keep DIR keeps the runs, and continues those that are there.
 """
 
 import argparse
