@@ -23,16 +23,16 @@ class RebuiltOracle(Record):
     """A task's solution on a given draw and on fresh ones, in normalised scores."""
 
     task: str
-    given: float | None
-    fresh: tuple[float | None, ...]
-    skipped: int
+    given: float | None = None
+    fresh: tuple[float | None, ...] = ()
+    skipped: int = 0
     """Draws that could not be measured."""
-    mean: float | None
-    standard_error: float | None
-    transfer_gap: float | None
-    gap_error: float | None
-    success: bool
-    cpu_seconds: float
+    mean: float | None = None
+    standard_error: float | None = None
+    transfer_gap: float | None = None
+    gap_error: float | None = None
+    success: bool = False
+    cpu_seconds: float = 0.0
     """Of making the submission again on all draws, the given one too."""
     failure: str | None = None
 
@@ -60,19 +60,7 @@ def rebuilt_oracles(command: str | Path, draws: int, out: Path) -> Iterator[Rebu
 def _oracle(task: str, result: RunResult | None, said: str) -> RebuiltOracle:
     rebuilt = None if result is None else result.rebuilt
     if rebuilt is None:
-        return RebuiltOracle(
-            task=task,
-            given=None,
-            fresh=(),
-            skipped=0,
-            mean=None,
-            standard_error=None,
-            transfer_gap=None,
-            gap_error=None,
-            success=False,
-            cpu_seconds=0.0,
-            failure=said[-1000:],
-        )
+        return RebuiltOracle(task=task, failure=said[-1000:])
     return RebuiltOracle(
         task=task,
         given=rebuilt.given.normalised,
