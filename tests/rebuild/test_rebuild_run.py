@@ -386,6 +386,9 @@ def test_the_reference_agents_leave_their_program(task: Task, tmp_path: Path) ->
     key = (tmp_path / "suite" / "fresh-draws.key").read_text()
     for file in (tmp_path / "suite" / "runs").rglob("*"):
         assert not file.is_file() or key.strip().encode() not in file.read_bytes()
+    (tmp_path / "suite" / "fresh-draws.key").unlink()
+    with pytest.raises(UsageError, match="not found, and the fresh draws of the runs below"):
+        fresh_key(tmp_path / "suite")
 
 
 def test_splits_of_full_data_are_required_before_a_run(tmp_path: Path) -> None:
