@@ -46,7 +46,7 @@ def drawn(
 
 
 def test_runs_that_were_rebuilt_on_different_fresh_draws_are_marked() -> None:
-    rebuilt = {"protocol": "rebuild", "rebuild_draws": 3}
+    rebuilt: dict[str, Any] = {"protocol": "rebuild", "rebuild_draws": 3}
     runs = drawn("react", [0.9, 0.9], fresh_key="12" * 32, **rebuilt)
     [cell] = cell_statistics(runs)
     assert not any("keys" in mark for mark in cell.marks)
