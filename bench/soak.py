@@ -16,6 +16,9 @@ cheats    Submissions to every task that do no honest work (tests/redteam/cheats
           grading on mini data: none may reach the bar. A quarter of an hour on an idle machine.
 draws     1,000 simulated suites of runs on several draws, in each of five designs: 95 % intervals
           must cover at least 90 %, and the test give false alarms in at most 8 %. Ten minutes.
+oracles   The solution of every mini task runs on a draw and is rebuilt on 5 fresh ones. It must
+          succeed, and be no better on the given draw than the spread over draws allows. Two hours;
+          --keep DIR keeps the runs, and continues those that are there.
 """
 
 import argparse
@@ -32,6 +35,7 @@ from pathlib import Path
 
 import parsing
 from draw_coverage import Coverage, simulated_coverage
+from rebuilt_oracles import RebuiltOracle, rebuilt_oracles
 from stored_results import keep
 
 from mlagentbench.records import Record
@@ -65,7 +69,7 @@ IN_THE_MIDDLE = (
     ("end line", 2), ("outcome line", 1), ("grading", 1), ("grade line", 1),
 )  # fmt: skip
 """What one run is killed in, one after the other."""
-PARTS = ("kills", "replies", "graders", "baseline", "weights", "cheats", "draws")
+PARTS = ("kills", "replies", "graders", "baseline", "weights", "cheats", "draws", "oracles")
 
 
 class LuckyRuns(Record):
@@ -236,6 +240,8 @@ def is_good(measured: Record) -> bool:
             return not measured.reached_bar
         case Coverage():
             return measured.is_as_promised
+        case RebuiltOracle():
+            return measured.keeps_its_score
     return True
 
 
@@ -250,6 +256,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--suites", type=int, default=1000)
+    parser.add_argument("--fresh-draws", type=int, default=5)
+    parser.add_argument("--keep", type=Path, help="keeps the runs of oracles")
     parser.add_argument("--models", type=Path, help="keeps the models that weights trains")
     options = parser.parse_args()
     parts: dict[str, Callable[[Path], Iterator[Record]]] = {
@@ -260,6 +268,7 @@ def main() -> None:
         "weights": partial(honest_models, options.seeds, options.models),
         "cheats": cheat_outcomes,
         "draws": lambda _: simulated_coverage(options.suites),
+        "oracles": lambda out: rebuilt_oracles(COMMAND, options.fresh_draws, options.keep or out),
     }
     good = True
     with tempfile.TemporaryDirectory(prefix="mlagentbench-soak-") as directory:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from mlagentbench.agents.best_submission import read_validation, validation_metric
+from mlagentbench.agents.best_submission import Candidate, read_validation, validation_metric
 from mlagentbench.tasks.task import load_task, task_folders
+from mlagentbench.tasks.validation_lines import Validation
 
 
 @pytest.mark.parametrize(
@@ -38,3 +39,30 @@ def test_every_task_says_which_metric_is_compared() -> None:
     assert metrics["babylm"] == "bits per byte"
     assert metrics["fathomnet"] == "MAP@20"
     assert metrics["vectorization"] == metrics["llama-inference"] == "seconds"
+
+
+@pytest.mark.parametrize(
+    ("worse", "better"),
+    [
+        ((None, 0.2, True), (None, 0.9, True)),
+        ((True, 0.2, True), (None, 0.9, True)),
+        ((None, 0.9, True), (True, 0.9, True)),
+        ((None, None, True), (True, None, True)),
+        ((False, 0.9, True), (True, 0.2, True)),
+        ((False, 0.9, True), (None, 0.2, True)),
+        ((None, 0.9, False), (None, 0.2, True)),
+    ],
+)
+def test_the_best_score_counts_unless_it_cannot_be_made_again(
+    worse: tuple[bool | None, float | None, bool], better: tuple[bool | None, float | None, bool]
+) -> None:
+    def candidate(made_again: bool | None, score: float | None, has_program: bool) -> Candidate:
+        return Candidate.model_construct(
+            validation=None if score is None else Validation(metric="accuracy", value=score),
+            has_program=has_program,
+            is_made_again=made_again,
+        )
+
+    metric = load_task("imdb").spec.metric
+    assert candidate(*better).is_better(candidate(*worse), metric, or_equal=True)
+    assert not candidate(*worse).is_better(candidate(*better), metric, or_equal=True)

@@ -1,5 +1,7 @@
 """What is made again: which files count as sources, and what each kind of task rebuilds."""
 
+import base64
+import random
 import shutil
 import time
 from collections.abc import Mapping
@@ -216,13 +218,30 @@ def test_data_in_sources_are_named() -> None:
             "data.txt": ("ab1" * 3000).encode(),
             "long.py": ("x = compute(y, z)\n" * 1000).encode(),
             "notes.md": ("Only words that a person wrote. " * 900).encode(),
-            "documented.py": f'"""{"what it does " * 900}"""\n'.encode(),
+            "documented.py": f'"""{"what it does " * 500}"""\n'.encode(),
         }
     )
     assert [one.partition(":")[0] for one in found] == [
         "data.txt", "parts.py", "table.json", "text.py", "weights.py",
     ]  # fmt: skip
     assert found[3] == "text.py: a literal of 9,000 bytes in line 2"
+
+
+@pytest.mark.parametrize("hidden_in", ["files", "comments", "short words", "names", "a docstring"])
+def test_data_that_are_spread_over_sources_are_named(hidden_in: str) -> None:
+    data = base64.b64encode(random.Random(1).randbytes(30_000)).decode()
+
+    def cut(length: int) -> list[str]:
+        return [data[at : at + length] for at in range(0, len(data), length)]
+
+    sources = {
+        "files": {f"part{number}.py": f"X = {part!r}" for number, part in enumerate(cut(5000))},
+        "comments": {"a.py": "\n".join(f"# {part}" for part in cut(60))},
+        "short words": {"a.sh": "\n".join(cut(38))},
+        "names": {f"{part.replace('/', '-')}.py": "" for part in cut(150)},
+        "a docstring": {"a.py": f'"""{data}"""'},
+    }[hidden_in]
+    assert len(large_literals({name: text.encode() for name, text in sources.items()})) == 1
 
 
 async def test_the_program_is_taken_before_other_sources(

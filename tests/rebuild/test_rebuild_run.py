@@ -253,6 +253,24 @@ def test_draws_are_rebuilt_again_only_if_asked_for(task: Task, ran: Ran) -> None
     assert len([line for line in read_rebuilds(run.rebuilds) if isinstance(line, DrawLine)]) == 7
 
 
+def test_a_grade_is_not_improved_by_rebuilding_until_it_is_good(ran: Ran) -> None:
+    lucky = SOLUTION.replace("3.0", "3.0 - time.time_ns() % 1000 / 1000", 1)
+    assert lucky != SOLUTION
+    run = ran({"solve.py": f"import time\n{lucky}", "reproduce.sh": RUN("solve.py")}, "solve.py")
+    grade = graded(run)
+    means = {rebuild_runs([run.path], 1, None, print, again=True)[0].rebuilt for _ in range(3)}
+    assert len({one.mean for one in means if one is not None}) > 1
+    assert graded(run).normalised == grade.normalised
+
+
+def test_a_name_that_is_not_text_costs_nothing(ran: Ran) -> None:
+    odd = "open(b'caf\\xe9.csv', 'w').write('1')\nopen(b'caf\\xe9.py', 'w').write('1')\n"
+    run = ran({"solve.py": odd + SOLUTION, "reproduce.sh": RUN("solve.py")}, "solve.py")
+    grade = graded(run)
+    assert grade.success and grade.rebuilt is not None
+    assert "caf⟨U+DCE9⟩.py (its name is not UTF-8)" in grade.rebuilt.left_out
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [('python "a b', r'--command python "a b: No closing quotation'), ("", "--command: is empty")],
@@ -368,6 +386,9 @@ def test_the_reference_agents_leave_their_program(task: Task, tmp_path: Path) ->
     key = (tmp_path / "suite" / "fresh-draws.key").read_text()
     for file in (tmp_path / "suite" / "runs").rglob("*"):
         assert not file.is_file() or key.strip().encode() not in file.read_bytes()
+    (tmp_path / "suite" / "fresh-draws.key").unlink()
+    with pytest.raises(UsageError, match="not found, and the fresh draws of the runs below"):
+        fresh_key(tmp_path / "suite")
 
 
 def test_splits_of_full_data_are_required_before_a_run(tmp_path: Path) -> None:

@@ -45,6 +45,15 @@ def drawn(
     return found
 
 
+def test_runs_that_were_rebuilt_on_different_fresh_draws_are_marked() -> None:
+    rebuilt = {"protocol": "rebuild", "rebuild_draws": 3}
+    runs = drawn("react", [0.9, 0.9], fresh_key="12" * 32, **rebuilt)
+    [cell] = cell_statistics(runs)
+    assert not any("keys" in mark for mark in cell.marks)
+    [both] = cell_statistics([*runs, *drawn("react", [0.2], fresh_key="34" * 32, **rebuilt)])
+    assert "fresh draws of 2 keys, so of different data" in both.marks
+
+
 def test_a_range_is_one_cell_whose_draws_count_once() -> None:
     references = {"100": 1.0, "101": 2.0, "102": 3.0, "103": 6.0}
     [cell] = cell_statistics(drawn("react", [0.9, 0.9, 0.2, 0.2, 0.9, 0.2, 0.2, 0.2], references))

@@ -1,12 +1,15 @@
 """A draw is measured once, when its measurements are first needed."""
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
 from folders import SEED_TASK, write_folder
 
 from mlagentbench.errors import RunFailed, UnusableDraw
+from mlagentbench.machine.ledger import Need
+from mlagentbench.machine.slots import slot_for
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.draw_measurements import ensure_measured
 from mlagentbench.tasks.make_ready import Ready, ensure_ready
@@ -36,7 +39,7 @@ def test_two_that_need_it_measure_it_once(task: Task, ready: Ready) -> None:
 
     asyncio.run(both())
     assert said[0] == "drawn-seeds, draw 7: measuring floor, reference and bar"
-    assert "drawn-seeds, draw 7: another process is measuring it; waiting" in said
+    assert any("waiting" in text for text in said), "for the slot, or for the measurements"
     assert sum("starter 3/3" in text for text in said) == 1
     assert sum("solution 1/1" in text for text in said) == 1
     again = asyncio.run(ensure_measured(task, *ready, None, pytest.fail))
@@ -45,6 +48,25 @@ def test_two_that_need_it_measure_it_once(task: Task, ready: Ready) -> None:
     (task.solution / "solution.py").write_text("open('score.txt', 'w').write('4.0')")
     changed = asyncio.run(ensure_measured(task, *ready, None, said.append))
     assert changed.reference.mean == 4.0, "measurements of another solution do not count"
+
+
+def test_a_run_that_waits_for_measurements_holds_nobody_up(task: Task, ready: Ready) -> None:
+    """Runs have a slot when they ask for measurements; `tasks prepare` has none."""
+    said: list[str] = []
+    all_cores = Need(cpus=len(os.sched_getaffinity(0)), memory=0)
+
+    async def in_a_run() -> None:
+        while not any("starter 1/3" in text for text in said):
+            await asyncio.sleep(0.01)
+        async with slot_for(all_cores, "a run"):
+            await ensure_measured(task, *ready, None, said.append)
+
+    async def both() -> None:
+        async with asyncio.timeout(120):
+            await asyncio.gather(ensure_measured(task, *ready, None, said.append), in_a_run())
+
+    asyncio.run(both())
+    assert sum("solution 1/1" in text for text in said) == 1
 
 
 def test_a_draw_that_the_reference_does_not_solve_is_an_error(task: Task, ready: Ready) -> None:

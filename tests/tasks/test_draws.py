@@ -122,7 +122,7 @@ def test_all_runs_of_an_out_have_the_same_key(tmp_path: Path) -> None:
     assert len(key.value) == 32 and fresh_key(tmp_path / "other") != key
     with pytest.raises(UsageError, match="is not the key that this run disclosed"):
         fresh_key(tmp_path / "other", key.hash)
-    with pytest.raises(UsageError, match="not found, and the fresh draws of this run follow"):
+    with pytest.raises(UsageError, match="not found, and the fresh draws of the runs below"):
         fresh_key(tmp_path / "moved", key.hash)
 
 

@@ -64,14 +64,17 @@ class Candidate(Record):
     validation: Validation | None
     has_program: bool = True
     """Whether the program that makes it again is there, if one is asked for."""
-    is_rehearsed: bool = False
-    """Whether Validate Submission has made it again."""
+    is_made_again: bool | None = None
+    """Whether Validate Submission could make it again; None if it was not asked."""
 
     def is_better(self, than: "Candidate", metric: Metric, *, or_equal: bool = False) -> bool:
-        if self.is_rehearsed != than.is_rehearsed:
-            return self.is_rehearsed
         if self.has_program != than.has_program:
             return self.has_program
+        if (self.is_made_again is False) != (than.is_made_again is False):
+            return than.is_made_again is False
+        scores = [one.validation and one.validation.value for one in (self, than)]
+        if scores[0] == scores[1] and self.is_made_again != than.is_made_again:
+            return bool(self.is_made_again)
         if self.validation is None or than.validation is None:
             return than.validation is None
         value, other = self.validation.value, than.validation.value
@@ -96,6 +99,8 @@ class BestSubmission:
         )
         self._sure: Candidate | None = None
         """The best one whose score was printed by its own program."""
+        self._made_again: Candidate | None = None
+        """The best one that Validate Submission could make again."""
         self._last: tuple[Entry | None, Entry | None] = (None, None)
         """The submission, and the program that makes it again, after the last step."""
         self._snapshot = ""
@@ -114,10 +119,10 @@ class BestSubmission:
         changed, self._last = (found, program) != self._last, (found, program)
         is_edited, self._snapshot = rebuilds and step.snapshot != self._snapshot, step.snapshot
         is_measured = validation is not None and (rebuilds or spec.kind in ("program", "timed"))
-        is_rehearsed = rebuilds and _has_passed(step)
+        made_again = _made_again(step) if rebuilds else None
         if found is None or self._is_sample_run(step.action):
             return
-        if not (changed or is_edited or is_measured or is_rehearsed):
+        if not (changed or is_edited or is_measured or made_again is not None):
             return
         if validation is not None:
             self._scores[found] = validation
@@ -126,15 +131,21 @@ class BestSubmission:
             step=step,
             validation=self._scores.get(found) if rebuilds else validation,
             has_program=not rebuilds or program is not None,
-            is_rehearsed=is_rehearsed,
+            is_made_again=made_again,
         )
+        if made_again and not await self.fault(step):
+            surest = self._made_again
+            if surest is None or candidate.is_better(surest, spec.metric, or_equal=True):
+                self._made_again = candidate
+        elif made_again is False and self.best and self.best.step.snapshot == step.snapshot:
+            self.best = self._sure = self._made_again
         best = self.best
         if best is not None and not candidate.is_better(best, spec.metric, or_equal=rebuilds):
             return
         self.refusal = await self.fault(step)
         if not self.refusal:
             self.best = candidate
-            if changed or validation is not None or is_rehearsed:
+            if changed or validation is not None or made_again is not None:
                 self._sure = candidate
 
     def validation(self, step: Step) -> Validation | None:
@@ -178,6 +189,8 @@ class BestSubmission:
         after = f"Best submission so far: after step {self.best.step.n}"
         if not self.best.has_program:
             after += f" (without {REPRODUCE}, so it counts for nothing)"
+        elif self._environment.rebuilt_by is not None and not self.best.is_made_again:
+            after += f" (Validate Submission has not shown that {REPRODUCE} makes it again)"
         return f"{after}, {score}." if score else f"{after}, valid, without a validation score."
 
     def submit(self) -> None:
@@ -186,8 +199,10 @@ class BestSubmission:
             self._environment.submit_step(self.best.step)
 
 
-def _has_passed(step: Step) -> bool:
-    return step.action.name == validate_submission.name and step.observation.status == "ok"
+def _made_again(step: Step) -> bool | None:
+    if step.action.name != validate_submission.name:
+        return None
+    return step.observation.status == "ok"
 
 
 def _folded(name: str) -> str:

@@ -17,10 +17,17 @@ from mlagentbench.fs import link, reset_times, whole_directory
 from mlagentbench.limit_table import duration
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Record
-from mlagentbench.runs.objects.source_files import MAX_ALL, MAX_PROGRAM, MAX_SETTINGS, SETTINGS
+from mlagentbench.runs.objects.source_files import (
+    MAX_ALL,
+    MAX_FILES,
+    MAX_KEPT,
+    MAX_PROGRAM,
+    MAX_SETTINGS,
+    SETTINGS,
+)
 from mlagentbench.tasks.call_contract import CallTask
 from mlagentbench.tasks.data.preparation import PreparedData, prepare
-from mlagentbench.tasks.draws import FreshKey, fresh_draws, is_keyed
+from mlagentbench.tasks.draws import FreshKey, fresh_draws
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import REPRODUCE
 from mlagentbench.tasks.task import Task
@@ -44,7 +51,7 @@ async def prepare_rehearsal(
     data: PreparedData,
     python_env: PythonEnv,
     call_task: CallTask,
-    key: FreshKey,
+    key: FreshKey | None,
     *,
     feedback: bool,
 ) -> Rehearsal:
@@ -53,7 +60,7 @@ async def prepare_rehearsal(
     if command is None:
         return Rehearsal(command=None)
     can_hold_out = task.defines(f"prepare.{FUNCTION}")
-    if is_keyed(task, data.tier):
+    if key is not None:
         [draw] = fresh_draws(data.draw, 1, first=0, key=key)
         data = await prepare(
             task, data.tier, call=call_task, python_env=python_env, draw=draw, key=key
@@ -90,7 +97,9 @@ def rebuild_explanation(task: Task, rehearsal: Rehearsal) -> str:
         settings=", ".join(sorted(SETTINGS)),
         settings_size=f"{MAX_SETTINGS // 1000} KB",
         all_size=f"{MAX_ALL // 1_000_000} MB",
-        sources=f" Of `{submission}`, {sources} is one of them; the rest is made again."
+        files=f"{MAX_FILES:,}",
+        sources=f" Of `{submission}`, {sources} is one of them, up to {MAX_KEPT // 1000} KB; the "
+        "rest is made again."
         if sources
         else "",
         rehearsed="nowhere else" if rehearsal.public is None else "on other data like these",

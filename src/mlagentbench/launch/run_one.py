@@ -58,7 +58,7 @@ from mlagentbench.program_services.services import run_services, tool_model_name
 from mlagentbench.rebuild.rebuild_run import grade_step
 from mlagentbench.records import REBUILD, GradeRecord, Outcome
 from mlagentbench.runs.directory import HeldRun, RunDirectory
-from mlagentbench.runs.fresh_key import fresh_key
+from mlagentbench.runs.fresh_key import fresh_key, key_of_run
 from mlagentbench.runs.journal import read_journal
 from mlagentbench.runs.lease import RunHeld
 from mlagentbench.runs.machine_facts import granted_resources, packages
@@ -314,7 +314,7 @@ async def _setup(
     feedback = await hold_out(task, *ready, call_task, calls) if calls else None
     rehearsal = None
     if settings.protocol == REBUILD:
-        key = fresh_key(run.out, read_record(run).disclosure.fresh_key)
+        key = key_of_run(run.out, task, read_record(run).disclosure)
         rehearsal = await prepare_rehearsal(task, *ready, call_task, key, feedback=bool(calls))
         note_user(rehearsal.data or ready.data, run.path)
     tool = tool_model_name(task, model_names(request.roles), request.model.name)

@@ -38,6 +38,7 @@ from mlagentbench.sandbox.sandbox_registry import (
     tasks_sandbox,
 )
 from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.data.preparation import find_prepared
 from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.draws import PUBLIC
 from mlagentbench.tasks.make_ready import ensure_ready
@@ -157,7 +158,8 @@ def _check_fresh_data(request: SuiteRequest) -> None:
     """Submissions of full tiers are rebuilt on splits that must be there before a run begins."""
     count = request.settings.fresh_draws
     for task in _tasks(request).values() if count is not None else ():
-        require_fresh_data(task, request.settings.tier, PUBLIC, count or 0)
+        tier = request.settings.tier
+        require_fresh_data(task, tier, PUBLIC, count or 0, find_prepared(task, tier))
 
 
 def _check_in_sandbox_agent(agent: str, settings: RunSettings) -> None:

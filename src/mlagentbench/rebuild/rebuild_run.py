@@ -43,7 +43,7 @@ from mlagentbench.records import (
     SkippedDraw,
 )
 from mlagentbench.runs.directory import HeldRun, RunDirectory
-from mlagentbench.runs.fresh_key import fresh_key
+from mlagentbench.runs.fresh_key import key_of_run
 from mlagentbench.runs.hash_chain import append_line, require_chain
 from mlagentbench.runs.journal import History, read_journal
 from mlagentbench.runs.lease import RunHeld
@@ -61,7 +61,6 @@ from mlagentbench.runs.results import final_grade, find_run, read_record
 from mlagentbench.sandbox.sandbox_registry import tasks_sandbox
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.data.unused_draws import note_user
-from mlagentbench.tasks.draws import is_keyed
 from mlagentbench.tasks.python_env.env import (
     PythonEnv,
     PythonEnvs,
@@ -247,13 +246,13 @@ async def _known_or_new(rebuilding: Rebuilding, data: PreparedData, *, is_given:
 
 
 def _known(rebuilding: Rebuilding, draw: str, data_hash: str) -> DrawLine | None:
-    """The last line of this submission, made by this command, on a draw."""
+    """The first line of this submission, made by this command, on a draw.
+
+    Later ones were made by `--again`. A grade cannot be improved by rebuilding until it is good.
+    """
     key = (rebuilding.step, rebuilding.snapshot, rebuilding.command, draw, data_hash)
-    found = None
-    for line in read_rebuilds(rebuilding.run.rebuilds):
-        if isinstance(line, DrawLine) and _key(line) == key:
-            found = line
-    return found
+    lines = read_rebuilds(rebuilding.run.rebuilds)
+    return next((one for one in lines if isinstance(one, DrawLine) and _key(one) == key), None)
 
 
 def _key(line: DrawLine) -> tuple[int, str, str | None, str, str]:
@@ -304,7 +303,7 @@ def _rebuilding(
         asked_for=command is not None,
         again=again,
         tool=tool_model_name(task, facts.roles, facts.model),
-        key=fresh_key(run.out, facts.fresh_key) if is_keyed(task, facts.tier) else None,
+        key=key_of_run(run.out, task, facts),
         announce=announce,
     )
 

@@ -15,9 +15,10 @@ from mlagentbench.runs.hash_chain import payloads
 
 
 class DrawLine(Record):
-    """One draw; of lines for the same submission, command and data, the last one counts.
+    """One draw; of lines for the same submission, command and data, the first one counts.
 
-    Its score is as the grader gave it. What it is worth is as it was measured then; summaries
+    Its score is as the grader gave it, or None if it has no place on the task's scale. What it is
+    worth is as it was measured then; summaries
     compare all draws with the measurements of one time.
     """
 

@@ -59,6 +59,7 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
         marks.append(f"feedback {facts.feedback}")
     if facts.rebuild_draws is not None:
         marks.append(fresh_text(facts.rebuild_draws))
+        marks += _keys(summaries)
         marks += _transfer_gap(grades)
         marks += _data_in_sources(grades)
     elif facts.protocol != "standard":
@@ -79,6 +80,12 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
     reasons = {grade.reason for grade in grades if grade.reason is not None}
     of_runs = dict.fromkeys(mark for one in summaries for mark in one.marks)
     return (*marks, *sorted(reasons), *_warnings(summaries), *of_runs)
+
+
+def _keys(summaries: Sequence[RunSummary]) -> list[str]:
+    """Whether the runs were rebuilt on the same fresh draws."""
+    keys = {one.result.record.disclosure.fresh_key for one in summaries}
+    return [f"fresh draws of {len(keys)} keys, so of different data"] if len(keys) > 1 else []
 
 
 def _transfer_gap(grades: Sequence[GradeRecord]) -> list[str]:

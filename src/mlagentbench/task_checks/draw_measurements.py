@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from mlagentbench.errors import RunFailed, UnusableDraw
 from mlagentbench.home import holding
+from mlagentbench.machine.slots import slot_for
 from mlagentbench.task_checks.measure import forget_trials, measure, runs_on
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.draws import draws_text
@@ -35,7 +36,12 @@ async def ensure_measured(
         gpus.require_here()
     which = f"{task.id}, {draws_text(data.draw)}"
     waiting = f"{which}: another process is measuring it; waiting"
-    async with holding(_lock(task, data, tool), lambda: announce(waiting)):
+    # The slot comes first, as in runs: one that had the lock only would wait for a run that waits
+    # for the lock.
+    async with (
+        slot_for(task.spec.resources.need(), f"measuring {which}", announce),
+        holding(_lock(task, data, tool), lambda: announce(waiting)),
+    ):
         found = stored_measurements(task, data.tier, data.hash, tool)
         if found is not None:
             return found

@@ -14,7 +14,7 @@ from mlagentbench.launch.request import RunSettings
 from mlagentbench.program_services.services import READER, tool_model_name
 from mlagentbench.records import REBUILD, Observation, ObservationStatus, RunRecord
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.fresh_key import fresh_key
+from mlagentbench.runs.fresh_key import key_of_run
 from mlagentbench.runs.journal import (
     AnyLine,
     BeginLine,
@@ -109,7 +109,7 @@ class ReplaySource:
         if facts.protocol != REBUILD:
             return None
         feedback = facts.feedback != "none"
-        key = fresh_key(self.run.out)
+        key = key_of_run(self.run.out, self.task, facts)
         return await prepare_rehearsal(
             self.task, self.data, self.python_env, call_task, key, feedback=feedback
         )

@@ -4,6 +4,8 @@ import hashlib
 from itertools import zip_longest
 from pathlib import Path
 
+from mlagentbench.untrusted_text import one_line
+
 MAX_TEXT = 50_000_000
 """Bytes of a file that is compared row by row."""
 NAMED = 5
@@ -20,7 +22,7 @@ def submission_difference(submitted: Path, rebuilt: Path) -> str | None:
             found.append(f"{name}: {difference}")
     more = len(found) - NAMED
     shown = found[:NAMED] + ([f"and {more} more files"] if more > 0 else [])
-    return "; ".join(shown) or None
+    return one_line("; ".join(shown)) or None
 
 
 def _files(directory: Path) -> dict[str, Path]:

@@ -9,6 +9,7 @@
 | what is in the submission                       | a product, unless the task says that it |
 |                                                 | is written by hand                      |
 | what is not UTF-8, or has a NUL                 | a product                               |
+| what has a name that is not UTF-8               | left out                                |
 | links                                           | not followed, and left out              |
 
 What the command runs is taken first, then programs, then settings and notes, until there are 1 MB
@@ -21,6 +22,7 @@ from pathlib import Path, PurePosixPath
 from mlagentbench.records import Record
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import Entry, walk
+from mlagentbench.untrusted_text import one_line
 
 MAX_PROGRAM = 64_000
 """Bytes of a program."""
@@ -106,7 +108,7 @@ def choose_sources(
     return ChosenSources(
         files=files,
         executable=frozenset(executable),
-        left_out=_shortened([f"{path} ({reason})" for path, reason in left_out.items()]),
+        left_out=_shortened([f"{one_line(path)} ({why})" for path, why in left_out.items()]),
         reasons={path: left_out[path] for path in first if path in left_out},
     )
 
@@ -142,11 +144,22 @@ def _no_source(store: ObjectStore, path: str, entry: Entry, most: int) -> str | 
     """Why a file is not a source, as far as its name and size say; None if it may be one."""
     if entry.kind == "link":
         return "a link"
+    if not _is_utf8(path):
+        return "its name is not UTF-8"
     rank = _rank(path)
     if rank > 1:
         return "no source"
     size, most = store.size(entry.value, path), most if rank == 0 else min(most, MAX_SETTINGS)
     return f"{size:,} bytes, more than {most:,}" if size > most else None
+
+
+def _is_utf8(path: str) -> bool:
+    """Whether a name can be written as text; the bytes of other names are surrogates."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _not_text(contents: bytes) -> str | None:

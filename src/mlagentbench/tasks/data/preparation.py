@@ -54,6 +54,8 @@ from mlagentbench.tasks.task import Task, load_task
 
 GENERATOR = "a generator"
 """The origin of generated data."""
+OFFICIAL = "the official source"
+"""The origin of data that were fetched."""
 PARTS = ("public", "private")
 USERS = "users"
 """Where unused_draws.py notes which runs have the data."""
@@ -100,6 +102,11 @@ class PreparedData(Record):
     def when(self) -> str:
         """When they were prepared, for people."""
         return f"{datetime.fromisoformat(self.created):%Y-%m-%d %H:%M} UTC"
+
+    @property
+    def is_own(self) -> bool:
+        """Whether they were made from a directory of the user's, which `origin` names."""
+        return self.origin not in (GENERATOR, OFFICIAL)
 
     @property
     def public(self) -> Path:
@@ -502,7 +509,7 @@ def _write_facts(data: PreparedData, directory: Path) -> None:
 def _origin(gathered: Gathered, wanted: Wanted) -> str:
     if not gathered.sources:
         return GENERATOR
-    return "the official source" if wanted.from_dir is None else str(wanted.from_dir.absolute())
+    return OFFICIAL if wanted.from_dir is None else str(wanted.from_dir.absolute())
 
 
 def _now() -> str:
