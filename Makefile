@@ -6,9 +6,9 @@ BASE   := $(VENV)/base-ready
 READY  := $(VENV)/ready
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test fast check hooks bench soak format clean bubblewrap chromium engines
+.PHONY: help demo test fast check hooks bench soak pages format clean bubblewrap chromium engines
 
-RULES  := tests/test_layout.py tests/test_language.py tests/test_docs.py tests/test_version.py
+RULES  := tests/test_layout.py tests/test_language.py tests/test_docs.py tests/test_task_pages.py tests/test_version.py
 
 help:
 	@echo "make demo    run baseline, nop, oracle and a recorded agent on mini tasks, and print the table; SANDBOX=docker runs them in containers"
@@ -19,6 +19,7 @@ help:
 	@echo "make hooks   run lint and types before every commit"
 	@echo "make bench   measure speed and memory as ratios: about 15 minutes; ONLY=\"steps storage\" measures parts"
 	@echo "make soak    tests with many repetitions: hours; ONLY=kills: up to an hour, ONLY=weights: half an hour, ONLY=cheats: a quarter of an hour, ONLY=replies, graders or draws: minutes; ONLY=oracles: two hours"
+	@echo "make pages   write the measurements in task.toml to the tasks' pages in docs/tasks"
 	@echo "make format  format the code"
 	@echo "make clean   remove the venv and caches"
 
@@ -45,6 +46,9 @@ bench: $(READY) bubblewrap
 
 soak: $(READY) bubblewrap
 	@$(BIN)/python bench/soak.py $(if $(ONLY),--only $(ONLY))
+
+pages: $(BASE)
+	@$(BIN)/python bench/task_pages.py
 
 format: $(READY)
 	@$(BIN)/ruff format src tests bench
