@@ -41,7 +41,10 @@ async def test_what_can_be_made_again_is_the_best_submission(open_environment: O
         assert "without reproduce.sh, so it counts for nothing" in best.status()
         program = {"file_name": "reproduce.sh", "content": "python fit.py\n"}
         await step(environment, best, "Write File", **program)
-        assert best.status() == "Best submission so far: after step 3, validation MAE=3."
+        assert (
+            best.status()
+            == "Best submission so far: after step 3 (not validated), validation MAE=3."
+        )
         await run(environment, best, 5.0)
         assert best.best is not None and best.best.step.n == 3, "the program makes a worse one"
         await run(environment, best, 2.0)
@@ -72,8 +75,13 @@ async def test_the_program_that_was_fixed_last_is_submitted(open_environment: Op
         assert await best_after("Execute Script", script_name="exp.py") == 6, "equal bytes"
         assert await best_after("Validate Submission") == 7
         await best_after("Write File", file_name="exp.py", content=fit(1.0))
-        assert await best_after("Execute Script", script_name="exp.py") == 7, "not made again yet"
+        assert await best_after("Execute Script", script_name="exp.py") == 9, "a better score"
         assert await best_after("Validate Submission") == 10
+        await best_after("Write File", file_name="exp.py", content=fit(0.5))
+        await best_after("Execute Script", script_name="exp.py")
+        await best_after("Write File", file_name="reproduce.sh", content="exit 3\n")
+        assert await best_after("Execute Script", script_name="exp.py") == 14
+        assert await best_after("Validate Submission") == 10, "it cannot be made again"
 
 
 @pytest.mark.anyio

@@ -156,18 +156,18 @@ async def test_real_data_are_rehearsed_on_what_the_agent_has(
     """The held-out part of the training data takes the place of the test data."""
     monkeypatch.setenv("MLAGENTBENCH_HOME", str(tmp_path / "home"))
     real = data.model_copy(update={"tier": "full"})
-    without = await prepare_rehearsal(task, real, numpy_env, call_task, KEY, feedback=False)
+    without = await prepare_rehearsal(task, real, numpy_env, call_task, None, feedback=False)
     assert without == Rehearsal(command=COMMAND, public=None)
     with (task.folder / "prepare.py").open("a") as file:
         file.write(HOLD_OUT)
-    found = await prepare_rehearsal(task, real, numpy_env, call_task, KEY, feedback=False)
+    found = await prepare_rehearsal(task, real, numpy_env, call_task, None, feedback=False)
     assert found.public is not None
     assert sorted(path.name for path in found.public.iterdir()) == [
         "images", "test.csv", "train.csv",
     ]  # fmt: skip
     assert (found.public / "test.csv").read_text() == "id\n4\n"
     assert (found.public / "train.csv").read_text() == "id,y\n1,1\n2,2\n3,3\n"
-    told = await prepare_rehearsal(task, real, numpy_env, call_task, KEY, feedback=True)
+    told = await prepare_rehearsal(task, real, numpy_env, call_task, None, feedback=True)
     assert told.public is not None
     assert (told.public / "validation.csv").read_text() == "id\n4\n"
     async with open_environment(rehearsal=without) as environment:
@@ -181,7 +181,7 @@ async def test_real_data_are_rehearsed_on_what_the_agent_has(
     [
         ("house-price", "every step from the given data to `submission.csv`,\nwithin 1 h"),
         ("babylm", "every step from the given data to `output`,\nwithin 1 h"),
-        ("clrs", "Of `submission`, `submission/model.py` is one of them; the rest is made again."),
+        ("clrs", "Of `submission`, `submission/model.py` is one of them, up to 16 KB; the rest"),
         ("literature-review-tool", "`tool.py` is itself a program"),
         ("vectorization", "`convolution.py` is itself a program"),
     ],

@@ -111,7 +111,7 @@ def test_only_the_cores_of_the_slot_are_looked_at() -> None:
         after = [BusyClock.now([core]) for core in (busy, calm)]
     both = BusyClock.now((busy, calm))
     assert after[0].seconds - before[0].seconds > 0.5
-    assert both.seconds >= after[0].seconds + after[1].seconds
+    assert both.seconds >= after[0].seconds + after[1].seconds - 0.001
 
 
 def test_the_score_is_the_median_of_the_ratios() -> None:

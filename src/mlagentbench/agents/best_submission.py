@@ -190,7 +190,7 @@ class BestSubmission:
         if not self.best.has_program:
             after += f" (without {REPRODUCE}, so it counts for nothing)"
         elif self._environment.rebuilt_by is not None and not self.best.is_made_again:
-            after += f" (Validate Submission has not shown that {REPRODUCE} makes it again)"
+            after += " (not validated)"
         return f"{after}, {score}." if score else f"{after}, valid, without a validation score."
 
     def submit(self) -> None:

@@ -137,7 +137,9 @@ def test_splits_of_other_files_with_the_same_data_will_do(
     assert prepared_with_hash(task, "full", first.hash) == chosen
     assert chosen.directory == first.directory
     other = preparing(files(tmp_path / "other", 15))
-    with pytest.raises(UsageError, match=r"from .*other needs .*public~1 are not; .* --from DIR"):
+    with pytest.raises(
+        UsageError, match=r"from .*other needs .*public~1 is not; .* --from /.*other"
+    ):
         asyncio.run(fresh_data(task, other, "public~1", HOST_ENVS, None))
 
 
