@@ -45,6 +45,8 @@ def test_two_that_need_it_measure_it_once(task: Task, ready: Ready) -> None:
     again = asyncio.run(ensure_measured(task, *ready, None, pytest.fail))
     assert again.data == ready.data.hash
     assert (again.starter.runs, again.reference.runs, again.ceiling) == (3, 1, 5.0)
+    oracle = 2 + task.run_seed(1) % 1000 / 1000
+    assert again.reference.mean != oracle, "else its score would be 1 by construction"
     (task.solution / "solution.py").write_text("open('score.txt', 'w').write('4.0')")
     changed = asyncio.run(ensure_measured(task, *ready, None, said.append))
     assert changed.reference.mean == 4.0, "measurements of another solution do not count"

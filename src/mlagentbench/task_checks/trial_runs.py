@@ -27,10 +27,13 @@ from mlagentbench.sandbox.base import CommandResult
 from mlagentbench.sandbox.sandbox_registry import fresh_sandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.data.preparation import PreparedData
+from mlagentbench.tasks.draws import PUBLIC
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import profile_of
 from mlagentbench.tasks.task import Task, load_task
 
+OTHER_SEEDS = 1_000_000
+"""More than any number of runs."""
 OUTPUT_QUOTED = 2000
 """Characters of a failed command's output that the error quotes."""
 
@@ -155,7 +158,7 @@ class Trials:
     async def _execute(
         self, run: RunDirectory, epoch: int, name: str, command: str
     ) -> CommandResult:
-        seed = self.task.run_seed(epoch)
+        seed = self._seed(epoch)
         spec = sandbox_spec(self.task, run, self.data, self.python_env, seed)
         services = run_services(self.task, self.tool, self.data.private, run.asked)
         async with serving(services), fresh_sandbox(self.python_env, spec, services) as sandbox:
@@ -170,6 +173,14 @@ class Trials:
                 f"{result.output[-OUTPUT_QUOTED:]}",
             )
         return result
+
+    def _seed(self, epoch: int) -> int:
+        """The seed of a trial; not that of a run, except on the public draw.
+
+        There, many trials are averaged. Elsewhere the reference runs once: with the seed of a run
+        it would be the run of the agent `oracle`, whose score would then be 1 by construction.
+        """
+        return self.task.run_seed(epoch if self.data.draw == PUBLIC else OTHER_SEEDS + epoch)
 
 
 def _lay_over(workspace: Workspace, files: Mapping[str, bytes]) -> None:

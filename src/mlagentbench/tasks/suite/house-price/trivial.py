@@ -52,10 +52,12 @@ def medians(values: pd.Series, prices: pd.Series, others: pd.Series) -> np.ndarr
 
 
 def line(values: pd.Series, prices: pd.Series, others: pd.Series) -> np.ndarray:
-    """A least-squares line; missing values stand at the mean."""
+    """A least-squares line, level where all values are equal; missing values stand at the mean."""
     centre = values.mean()
-    slope, intercept = np.polyfit(values.fillna(centre), prices, 1)
-    return (slope * others.fillna(centre) + intercept).to_numpy(dtype=float)
+    distances = values.fillna(centre) - centre
+    square = (distances**2).sum()
+    slope = (distances * prices).sum() / square if square > 0 else 0.0
+    return prices.mean() + slope * (others - centre).fillna(0).to_numpy(dtype=float)
 
 
 def binned_medians(values: pd.Series, prices: pd.Series, others: pd.Series) -> np.ndarray:
