@@ -234,3 +234,12 @@ def test_starter_has_a_quick_run(mini: Prepared, tmp_path: Path) -> None:
     result = HOUSE.run_starter(mini, tmp_path / "workspace", "--sample")
     assert result.returncode == 0, result.stderr
     HOUSE.grade.check_format(tmp_path / "workspace" / "submission.csv", mini.public)
+
+
+def test_a_column_in_which_all_values_are_equal_has_a_level_line() -> None:
+    prices = pd.Series([100.0, 200.0, 600.0])
+    for values in ([5, 5, 5], [None, None, None], [5, None, 5]):
+        found = HOUSE.trivial.line(pd.Series(values, dtype=float), prices, pd.Series([5, 7, None]))
+        assert found == pytest.approx([300.0] * 3), values
+    rising = HOUSE.trivial.line(pd.Series([1.0, 2.0, 6.0]), prices, pd.Series([4.0, None]))
+    assert rising == pytest.approx([400.0, 300.0])
