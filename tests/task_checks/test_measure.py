@@ -103,6 +103,8 @@ def test_command_line_writes_to_task_toml_or_to_the_home(task: Task) -> None:
 
 
 def test_a_secret_draw_is_measured_when_it_is_made(task: Task) -> None:
+    program = task.starter / "train.py"  # made calm enough for three runs
+    program.write_text(program.read_text().replace("/ 1000", "/ 100_000"))
     command = [
         str(Path(sys.executable).with_name("mlagentbench")),
         "tasks",
