@@ -24,6 +24,15 @@ _INVISIBLE = re.compile(
 _BREAKS = re.compile("[\t\n]")
 
 
+def is_unicode(text: str) -> bool:
+    """Whether it can be encoded; JSON and names of files can have lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def visible(text: str) -> str:
     """The text with invisible and direction-changing characters replaced by their code points."""
     return _INVISIBLE.sub(_code_point, text.replace("\r\n", "\n"))

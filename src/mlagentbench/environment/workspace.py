@@ -19,6 +19,7 @@ from mlagentbench.sandbox.base import WORKSPACE, Bind, Limits, SandboxSpec
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
+from mlagentbench.untrusted_text import is_unicode
 
 MAX_LINKS = 40
 MAX_PATH = 4096
@@ -180,15 +181,6 @@ def workspace_spec(workspace: Workspace, python_env: PythonEnv, seed: int) -> Sa
 def is_valid_argument(text: str) -> bool:
     """Whether the system accepts it as a path or argument; models can write anything as JSON."""
     return "\0" not in text and is_unicode(text)
-
-
-def is_unicode(text: str) -> bool:
-    """Whether it can be encoded; JSON can have one half of a surrogate pair."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _parts(path: str) -> list[str]:

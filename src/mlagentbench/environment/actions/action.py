@@ -27,13 +27,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from mlagentbench.environment.budget import Budget
-from mlagentbench.environment.workspace import Workspace, is_unicode
+from mlagentbench.environment.workspace import Workspace
 from mlagentbench.errors import ActionError, ContextOverflow, ModelRefused, RunEnded
 from mlagentbench.inspect_private import sample_end
 from mlagentbench.records import Action, Json, Observation, Step
 from mlagentbench.runs.objects.snapshots import Snapshots
 from mlagentbench.sandbox.base import Sandbox
 from mlagentbench.tasks.task import Task
+from mlagentbench.untrusted_text import is_unicode
 
 if TYPE_CHECKING:
     from inspect_ai.tool import Tool, ToolParams

@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from mlagentbench.records import Record
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import Entry, walk
-from mlagentbench.untrusted_text import one_line
+from mlagentbench.untrusted_text import is_unicode, one_line
 
 MAX_PROGRAM = 64_000
 """Bytes of a program."""
@@ -144,22 +144,13 @@ def _no_source(store: ObjectStore, path: str, entry: Entry, most: int) -> str | 
     """Why a file is not a source, as far as its name and size say; None if it may be one."""
     if entry.kind == "link":
         return "a link"
-    if not _is_utf8(path):
+    if not is_unicode(path):
         return "its name is not UTF-8"
     rank = _rank(path)
     if rank > 1:
         return "no source"
     size, most = store.size(entry.value, path), most if rank == 0 else min(most, MAX_SETTINGS)
     return f"{size:,} bytes, more than {most:,}" if size > most else None
-
-
-def _is_utf8(path: str) -> bool:
-    """Whether a name can be written as text; the bytes of other names are surrogates."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _not_text(contents: bytes) -> str | None:
