@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 BASE   := $(VENV)/base-ready
 READY  := $(VENV)/ready
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo test fast check hooks bench soak pages format clean bubblewrap chromium engines
 

@@ -21,6 +21,7 @@ from mlagentbench.errors import RunFailed
 from mlagentbench.models.model_choice import ModelChoice
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.data_tables import read_csv
+from mlagentbench.task_checks.memorisation import kept_replies
 from mlagentbench.task_checks.memorisation.memorisation import (
     MemorisationReport,
     MemorisationRequest,
@@ -159,10 +160,13 @@ def test_the_command_asks_about_all_prepared_tasks(
     prices.write_text(json.dumps({"memory/100": price}))
     line = f"mlagentbench tasks memorisation memory/100 --rows 10 --prices {prices} --json"
     monkeypatch.setattr(sys, "argv", line.split())
+    monkeypatch.setattr(kept_replies, "TOLD_EVERY", 0.0)
     with pytest.raises(SystemExit) as ended:
         main()
     assert not ended.value.code
-    report = MemorisationReport.model_validate(json.loads(capsys.readouterr().out))
+    printed = capsys.readouterr()
+    assert "59 of 60 questions answered\n60 of 60 questions answered\n" in printed.err
+    report = MemorisationReport.model_validate(json.loads(printed.out))
     assert [(task.task, task.verdict) for task in report.tasks] == [("house-price", "strong")]
     reasons = {one.task: one.reason for one in report.left_out}
     command = "mlagentbench tasks prepare spaceship-titanic --tier full"

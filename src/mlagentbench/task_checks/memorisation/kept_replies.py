@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,8 @@ AT_ONCE = 10
 """Questions that are asked concurrently."""
 RETRIES = 5
 """Retries per call of a failing provider."""
-TOLD_EVERY = 50
+TOLD_EVERY = 60.0
+"""Seconds between two lines that say how far it is."""
 ERROR_QUOTED = 300
 
 
@@ -62,6 +64,8 @@ class KeptReplies:
         self._price = price
         self._say = say
         self._found = {one.key: one for one in _read(file)}
+        self._to_ask = 0
+        self._told = time.monotonic()
         self._failure: RunFailed | None = None
 
     async def all(self, prompts: Sequence[str]) -> list[KeptReply]:
@@ -73,6 +77,7 @@ class KeptReplies:
         if len(missing) < len(set(keys)):
             kept = len(set(keys)) - len(missing)
             self._say(f"{counted(kept, 'reply', 'replies')} kept from before")
+        self._to_ask = len(missing)
         limiter = anyio.CapacityLimiter(AT_ONCE)
         async with anyio.create_task_group() as group:
 
@@ -102,8 +107,9 @@ class KeptReplies:
         self._found[key] = kept
         _append(self.file, kept)
         self.asked += 1
-        if self.asked % TOLD_EVERY == 0:
-            self._say(f"{self.asked:,} questions answered")
+        if time.monotonic() - self._told >= TOLD_EVERY:
+            self._told = time.monotonic()
+            self._say(f"{self.asked:,} of {self._to_ask:,} questions answered")
 
     async def _answer(self, number: int, prompt: str) -> KeptReply:
         from inspect_ai.model import GenerateConfig, compute_model_cost
