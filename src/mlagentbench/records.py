@@ -151,6 +151,8 @@ class RebuiltDraw(Record):
     score_error: float | None = None
     """The standard error of the score, from the size of the test set, if the grader reports one."""
     normalised: float | None = None
+    paper_improvement: float | None = None
+    """Over the mean of the starter on this draw, as the paper defines it."""
     standard_error: float | None = None
     """Of the normalised score, from the size of the test set, if the grader reports one."""
     floor: float

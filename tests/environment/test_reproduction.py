@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from task_folders import write_files
 
+from mlagentbench.environment import reproduction
 from mlagentbench.environment.clock_loops import clock_warnings
 from mlagentbench.environment.reproduction import Reproduction, reproduce
 from mlagentbench.runs.objects import source_files
@@ -43,11 +44,13 @@ class Snapshots:
         write_files(workspace, files)
         return store_directory(self.store, workspace)
 
-    async def reproduce(self, task: Task, files: Mapping[str, str]) -> Reproduction:
-        scratch = self.top / "scratch"
+    async def reproduce(
+        self, task: Task, files: Mapping[str, str], command: str | None = None
+    ) -> Reproduction:
+        scratch, taken = self.top / "scratch", self.take(files)
         scratch.mkdir()
         return await reproduce(
-            task, self.store, self.take(files), self.public, self.python_env, 7, scratch
+            task, self.store, taken, self.public, self.python_env, 7, scratch, command=command
         )
 
 
@@ -80,10 +83,7 @@ async def test_predictions_are_made_from_sources_and_public_data(
     seen = result.output.split()
     assert {"predict.py", "fixed.py", "train.csv", "ideas.txt"} <= set(seen)
     assert not {"features.npy", "submission.csv"} & set(seen)
-    assert result.left_out == (
-        "features.npy (no source)",
-        "submission.csv (in the submission)",
-    )
+    assert result.left_out == ("features.npy (no source)",)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +92,7 @@ async def test_predictions_are_made_from_sources_and_public_data(
         ("python predict.py; exit 3", "`bash reproduce.sh` failed: exit status 3"),
         ("true", "`bash reproduce.sh` made no submission: submission.csv not found"),
         ("ln -s test.csv submission.csv", "submission.csv is a symbolic link"),
+        ("kill -9 -1", "`bash reproduce.sh` failed: all processes in the sandbox were killed"),
         (None, "reproduce.sh not found in the workspace"),
     ],
 )
@@ -170,7 +171,9 @@ def test_sources_are_what_a_person_writes(tmp_path: Path) -> None:
     )
     assert set(chosen.files) == {*sources, "run.sh"} and chosen.executable == {"run.sh"}
     left_out = {name.partition(" ")[0] for name in chosen.left_out}
-    assert left_out == {*others, "binary.py", "nul.txt", "link.py"} - {"data/train.py"}
+    assert left_out == {*others, "binary.py", "nul.txt", "link.py"} - {
+        "data/train.py", "submission/model.py",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -242,6 +245,67 @@ def test_data_that_are_spread_over_sources_are_named(hidden_in: str) -> None:
         "a docstring": {"a.py": f'"""{data}"""'},
     }[hidden_in]
     assert len(large_literals({name: text.encode() for name, text in sources.items()})) == 1
+
+
+ODD_SOURCES = {
+    "a huge number": b"TABLE = 0x" + b"f" * 9_000 + b"\n",
+    "old Mac lines": b"x = [1]\r" * 2_000 + b"TABLE = [" + b"1, " * 3_000 + b"]\r",
+    "a byte-order mark": b"\xef\xbb\xbfTABLE = '" + b"ab1" * 3_000 + b"'\n",
+}
+
+
+@pytest.mark.parametrize("name", ODD_SOURCES)
+def test_odd_sources_are_examined_like_others(name: str) -> None:
+    [found] = large_literals({"odd.py": ODD_SOURCES[name]})
+    assert found.startswith("odd.py: a literal of 9,0")
+    loop = b"\nimport time\nwhile time.time() < 9:\n    pass\n"
+    assert len(clock_warnings({"odd.py": ODD_SOURCES[name] + loop})) == 1
+
+
+async def test_an_error_in_examining_sources_costs_no_run(
+    task: Task, snapshots: Snapshots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_sources: object) -> tuple[str, ...]:
+        raise ValueError("odd")
+
+    monkeypatch.setattr(reproduction, "large_literals", fails)
+    result = await snapshots.reproduce(
+        task, {"reproduce.sh": "python predict.py", "predict.py": PREDICT}
+    )
+    assert set(made(result)) == {"submission.csv"}
+    assert result.warnings == ("the sources could not be examined: ValueError('odd')",)
+
+
+async def test_files_near_the_root_and_those_that_are_named_come_first(
+    task: Task, snapshots: Snapshots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_files, "MAX_FILES", 4)
+    many = {f"a/{number}.py": "" for number in range(9)}
+    files = {"z.py": "", "lib/z/run.py": PREDICT, "reproduce.sh": "python './lib/z/run.py'", **many}
+    result = await snapshots.reproduce(task, files)
+    assert set(made(result)) == {"submission.csv"}
+    assert len(result.left_out) == 8 and not any("z.py" in one for one in result.left_out)
+
+
+@pytest.mark.parametrize(
+    "command", ["env X=1 python run.py", "nice python run.py", "python package", "python ./run.py"]
+)
+async def test_commands_need_not_begin_with_a_script(
+    command: str, task: Task, snapshots: Snapshots
+) -> None:
+    files = {"run.py": PREDICT, "package/__main__.py": PREDICT}
+    assert set(made(await snapshots.reproduce(task, files, command))) == {"submission.csv"}
+
+
+async def test_a_script_that_is_a_directory(task: Task, snapshots: Snapshots) -> None:
+    result = await snapshots.reproduce(task, {"reproduce.sh/run.py": PREDICT})
+    assert result.reason == "reproduce.sh is a directory, not a script"
+
+
+async def test_a_closed_workspace_is_read(task: Task, snapshots: Snapshots) -> None:
+    closing = "python predict.py; chmod 000 submission.csv; chmod 000 ."
+    result = await snapshots.reproduce(task, {"reproduce.sh": closing, "predict.py": PREDICT})
+    assert set(made(result)) == {"submission.csv"}
 
 
 async def test_the_program_is_taken_before_other_sources(

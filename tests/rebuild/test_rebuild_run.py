@@ -32,7 +32,7 @@ from mlagentbench.rebuild.rebuild_run import grade_step, rebuild_runs
 from mlagentbench.rebuild.score_of_record import grade_of_record, mean_bar, rebuilt_of
 from mlagentbench.records import REBUILD, Action, BarComparison, GradeRecord, Outcome, RebuiltDraw
 from mlagentbench.runs.directory import RunDirectory
-from mlagentbench.runs.fresh_key import fresh_key
+from mlagentbench.runs.fresh_key import fresh_key, key_of_run
 from mlagentbench.runs.rebuilds import DrawLine, SummaryLine, newest_rebuilt, read_rebuilds
 from mlagentbench.runs.results import find_run, read_grades, read_record, read_run
 from mlagentbench.sandbox.task_calls import call_task
@@ -46,7 +46,7 @@ from mlagentbench.tasks.spec import (
     StarterMeasurements,
 )
 from mlagentbench.tasks.stored_measurements import store_in_home, stored_measurements
-from mlagentbench.tasks.task import Task, load_folder
+from mlagentbench.tasks.task import Task, load_folder, load_task
 from mlagentbench.terminal import Terminal
 
 pytestmark = pytest.mark.slow
@@ -151,6 +151,7 @@ def test_cheats_lose_their_score(name: str, task: Task, ran: Ran, truth: dict[st
     assert rebuilt is not None and rebuilt.submitted_normalised is not None
     assert rebuilt.submitted_normalised > 1, "the submitted file is perfect"
     assert grade.success is False and (grade.normalised or 0.0) < 0.2
+    assert grade.paper_success is False, "the paper's rule, too, is about fresh draws"
     assert grade.normalised == rebuilt.mean and len(rebuilt.fresh) == DRAWS
     assert grade.score == rebuilt.given.score
     [point] = summarise(run, "out").points
@@ -191,6 +192,7 @@ def test_what_does_not_run_on_fresh_data_counts_as_the_floor(ran: Ran) -> None:
     run = ran({**files, "reproduce.sh": only_here}, "known.sh")
     grade = graded(run)
     assert not grade.valid and grade.score is None and grade.success is False
+    assert grade.paper_success is False and grade.paper_improvement is None
     reason = "not reproduced on any of 2 fresh draws: `bash reproduce.sh` failed: exit status 4"
     assert (grade.reason or "").startswith(reason)
     assert grade.rebuilt is not None and grade.rebuilt.given.score is not None
@@ -224,6 +226,24 @@ def test_a_run_that_left_no_program_is_rebuilt_by_what_its_journal_suggests(
     [other] = rebuild_runs([run.path], 1, "python train.py", lambda _: None)
     assert other.rebuilt is not None and other.rebuilt.command == "python train.py"
     assert other.rebuilt.mean < 0.2
+
+
+@pytest.mark.parametrize("script", ["/workspace/solve.py", "sub/../solve.py"])
+def test_a_script_is_proposed_by_its_path_in_the_workspace(script: str, ran: Ran) -> None:
+    run = ran({"solve.py": SOLUTION, "sub/x.py": ""}, script, protocol="standard")
+    [one] = rebuild_runs([run.path], 1, None, lambda _: None)
+    assert one.rebuilt is not None and one.rebuilt.command == "python solve.py"
+    assert one.rebuilt.success
+
+
+def test_an_out_has_one_key_for_runs_of_all_protocols(ran: Ran, tmp_path: Path) -> None:
+    disclosing = ran({"solve.py": SOLUTION, "reproduce.sh": RUN("solve.py")}, "solve.py")
+    record = read_record(disclosing)
+    facts = record.disclosure.model_copy(update={"fresh_key": "12" * 32})
+    change_record(disclosing, record.model_copy(update={"disclosure": facts}))
+    plain = record.disclosure.model_copy(update={"protocol": "standard"})
+    with pytest.raises(UsageError, match=r"is not the key that runs below .* disclosed"):
+        key_of_run(tmp_path / "out", load_task(record.task_path), plain)
 
 
 def test_draws_are_rebuilt_again_only_if_asked_for(task: Task, ran: Ran) -> None:
@@ -273,7 +293,13 @@ def test_a_name_that_is_not_text_costs_nothing(ran: Ran) -> None:
 
 @pytest.mark.parametrize(
     ("command", "said"),
-    [('python "a b', r'--command python "a b: No closing quotation'), ("", "--command: is empty")],
+    [
+        ('python "a b', r'--command python "a b: No closing quotation'),
+        ("", "--command: is empty"),
+        ("cd src && python a.py", r"without a shell, which && needs; write: --command 'bash -c '"),
+        ("python a.py | cat", r"without a shell, which \| needs"),
+        ("python a.py 2>log", r"without a shell, which 2>log needs"),
+    ],
 )
 def test_commands_that_cannot_be_run_are_refused_first(command: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):

@@ -120,10 +120,17 @@ def test_all_runs_of_an_out_have_the_same_key(tmp_path: Path) -> None:
     assert fresh_key(tmp_path) == key == fresh_key(tmp_path, key.hash)
     assert (tmp_path / "fresh-draws.key").stat().st_mode & 0o777 == 0o600
     assert len(key.value) == 32 and fresh_key(tmp_path / "other") != key
-    with pytest.raises(UsageError, match="is not the key that this run disclosed"):
+    with pytest.raises(UsageError, match=r"is not the key that runs below .* disclosed when"):
         fresh_key(tmp_path / "other", key.hash)
     with pytest.raises(UsageError, match="not found, and the fresh draws of the runs below"):
         fresh_key(tmp_path / "moved", key.hash)
+
+
+@pytest.mark.parametrize("contents", [b"", b"0123", b"\xff\xfe", b"g" * 32, b"0" * 33])
+def test_a_key_that_could_be_guessed_is_refused(contents: bytes, tmp_path: Path) -> None:
+    (tmp_path / "fresh-draws.key").write_bytes(contents)
+    with pytest.raises(UsageError, match=r"fresh-draws\.key: expected 32 hexadecimal digits"):
+        fresh_key(tmp_path)
 
 
 def test_names_for_people() -> None:

@@ -44,7 +44,7 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Iterator[tuple[str, str]]:
         with_error(rebuilt.mean, rebuilt.standard_error),
     )
     verdict = "success" if rebuilt.success else "no success"
-    yield "success", f"{verdict} (the mean has to reach {fixed(rebuilt.bar, 2)})"
+    yield "result", f"{verdict} (the mean has to reach {fixed(rebuilt.bar, 2)})"
     if rebuilt.transfer_gap is not None:
         gap = with_error(rebuilt.transfer_gap, rebuilt.gap_error)
         yield "transfer gap", f"{gap} (given draw minus fresh draws)"
@@ -58,7 +58,7 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Iterator[tuple[str, str]]:
     for one in rebuilt.skipped:
         yield f"skipped draw {one.draw}", one.reason
     if rebuilt.difference is not None:
-        yield "differs from what was submitted", rebuilt.difference
+        yield "compared with what was submitted", rebuilt.difference
     if rebuilt.left_out:
         yield "left out", "; ".join(rebuilt.left_out)
     for literal in rebuilt.literals:

@@ -32,7 +32,10 @@ Judge = Annotated[
 ]
 Publish = Annotated[
     bool,
-    typer.Option("--publish", help="Refuse runs on the public draw and on unverified data."),
+    typer.Option(
+        "--publish",
+        help="Refuse runs on the public draw, and on data that differ from the official ones.",
+    ),
 ]
 Bundle = Annotated[
     bool, typer.Option("--bundle", rich_help_panel=FILES_PANEL, help="Inspect's log viewer.")

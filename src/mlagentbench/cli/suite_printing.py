@@ -23,6 +23,9 @@ normalised: 0 = floor, the best of starter and trivial predictors;
 time: the run's own clock, without waiting for providers or people
 paper: success by the paper's rule, more than 10 % better than the starter
 """.rstrip()
+REBUILT_LEGEND = """\
+rebuilt runs: success, normalised and paper are about the mean over fresh
+draws; score, floor, bar and reference are those of the given draw"""
 
 
 def print_suite(outcome: SuiteOutcome, *, as_json: bool = False) -> int:
@@ -94,6 +97,8 @@ def _print_table(outcome: SuiteOutcome, lines: Sequence[CellStatistics], console
         return
     print_tables(console, lines, paper=outcome.paper_rule)
     console.print(text_block(LEGEND, "dim"))
+    if any(line.key.conditions.rebuild_draws is not None for line in lines):
+        console.print(text_block(REBUILT_LEGEND, "dim"))
     print_differences(console, variant_differences(outcome.results))
     unmeasured = {
         (how_to_measure(line.task_path, conditions.tier, conditions.profile), conditions.tier)

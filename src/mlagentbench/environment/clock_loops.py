@@ -11,6 +11,8 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from mlagentbench.runs.objects.large_literals import program_text
+
 CLOCKS = frozenset(
     {
         "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns",
@@ -30,7 +32,7 @@ def clock_warnings(sources: Mapping[str, bytes]) -> tuple[str, ...]:
     """A warning for each place in these files that stops by the clock."""
     found = []
     for path, contents in sorted(sources.items()):
-        text = contents.decode("utf-8")
+        text = program_text(contents)
         if path.endswith(".py"):
             places = dict(_ends_in_program(text))
         elif path.endswith((".sh", ".bash")):

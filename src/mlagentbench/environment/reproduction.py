@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from mlagentbench.environment.clock_loops import clock_warnings
 from mlagentbench.environment.workspace import Workspace, workspace_spec
+from mlagentbench.fs import make_accessible
 from mlagentbench.program_services.services import ProgramServices, serving
 from mlagentbench.records import Record
 from mlagentbench.runs.objects.large_literals import large_literals
@@ -24,6 +25,7 @@ from mlagentbench.runs.objects.snapshots import Snapshots
 from mlagentbench.runs.objects.source_files import (
     ChosenSources,
     choose_sources,
+    is_within,
     write_sources,
 )
 from mlagentbench.sandbox.base import CommandResult
@@ -31,6 +33,8 @@ from mlagentbench.sandbox.sandbox_registry import fresh_sandbox
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
+SHELLS = frozenset({"bash", "sh"})
+INTERPRETERS = SHELLS | {"python", "python3"}
 LAST_OUTPUT = 2000
 """Characters of a program's output that are kept."""
 
@@ -114,11 +118,20 @@ def _read_sources(
         elsewhere=elsewhere,
         first=[PurePosixPath(word).as_posix() for word in shlex.split(command)],
     )
-    return sources, Reproduction(
-        left_out=sources.left_out,
-        warnings=clock_warnings(sources.files),
-        literals=large_literals(sources.files),
-    )
+    return sources, _examined(sources)
+
+
+def _examined(sources: ChosenSources) -> Reproduction:
+    """What is to be said about the sources."""
+    known = Reproduction(left_out=sources.left_out)
+    try:
+        remarks = {
+            "warnings": clock_warnings(sources.files),
+            "literals": large_literals(sources.files),
+        }
+    except Exception as error:  # noqa: BLE001 an odd file must not take its run out of the count
+        remarks = {"warnings": (f"the sources could not be examined: {error!r}",)}
+    return known.model_copy(update=remarks)
 
 
 def _as_it_is(task: Task, store: ObjectStore, snapshot: str, target: Path) -> Reproduction:
@@ -133,20 +146,25 @@ def _as_it_is(task: Task, store: ObjectStore, snapshot: str, target: Path) -> Re
 
 
 def _missing_program(command: str, sources: ChosenSources, workspace: Workspace) -> str | None:
-    """Says that the program that the command runs is not there; None if it is."""
-    words = shlex.split(command)
-    if len(words) < 2 or words[1].startswith("-"):
-        return None
-    path = PurePosixPath(words[1]).as_posix()
+    """Says that the script that the command runs is not there; None if it is, or is not known."""
+    match shlex.split(command):
+        case [name, script, *_] if name in INTERPRETERS and not script.startswith("-"):
+            path = PurePosixPath(script).as_posix()
+        case _:
+            return None
     if path in sources.files or workspace.is_protected(path):
         return None
     if path in sources.reasons:
         return f"{path} is not taken as a source: {sources.reasons[path]}"
-    return f"{path} not found in the workspace"
+    if not any(is_within(file, [path]) for file in sources.files):
+        return f"{path} not found in the workspace"
+    return f"{path} is a directory, not a script" if name in SHELLS else None
 
 
 def _failure(command: str, result: CommandResult) -> str:
     how = str(result.limit) if result.limit else f"exit status {result.exit_code}"
+    if result.limit is None and result.exit_code is None:
+        how = "all processes in the sandbox were killed"
     last = result.output.strip().splitlines()[-1:]
     return f"`{command}` failed: {how}" + (f" ({last[0][:300]})" if last else "")
 
@@ -155,6 +173,7 @@ def _collect(task: Task, workspace: Workspace, scratch: Path) -> str | None:
     """Copy the submission out of the workspace; returns the reason if that is not possible."""
     submission = task.spec.submission
     top = PurePosixPath(submission.path).parts[0]
+    make_accessible(workspace.directory)
     others = {path.name for path in workspace.directory.iterdir()} - {top}
     store = ObjectStore(scratch / "objects")
     taken = Snapshots(store, workspace.directory, skip={*others, *workspace.protected}).take()

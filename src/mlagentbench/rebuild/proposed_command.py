@@ -1,5 +1,6 @@
 """Guess what makes a submission, for runs that left no program for it."""
 
+import posixpath
 import shlex
 
 from mlagentbench.environment.actions.execute import execute_script, split_words
@@ -8,6 +9,7 @@ from mlagentbench.records import Step
 from mlagentbench.runs.journal import History
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.objects.snapshot_trees import entry_at
+from mlagentbench.sandbox.base import WORKSPACE
 from mlagentbench.tasks.task import Task
 
 
@@ -33,5 +35,6 @@ def _command_of(step: Step) -> str | None:
         given = split_words(arguments) if isinstance(arguments, str) else map(str, arguments)
     except ActionError:
         return None
-    program = "bash" if str(script).endswith(".sh") else "python"
-    return shlex.join([program, str(script), *given])
+    path = posixpath.relpath(posixpath.join(WORKSPACE, str(script)), WORKSPACE)
+    program = "bash" if path.endswith(".sh") else "python"
+    return shlex.join([program, path, *given])

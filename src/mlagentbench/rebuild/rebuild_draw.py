@@ -17,6 +17,7 @@ from mlagentbench.grading.success import (
     floor_of,
     normalised,
     on_scale,
+    paper_improvement,
     spread_on_scale,
 )
 from mlagentbench.grading.timed_grading import MachineBusy
@@ -205,6 +206,9 @@ def compared(metric: Metric, one: RebuiltDraw, measured: Measured) -> RebuiltDra
         update={
             "score": None if worth is None else one.score,
             "normalised": worth,
+            "paper_improvement": None
+            if one.score is None
+            else paper_improvement(metric, measured.starter.mean, one.score),
             "standard_error": None if worth is None else _standard_error(metric, one, distance),
             "floor": floor,
             "reference": reference,

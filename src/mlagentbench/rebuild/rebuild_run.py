@@ -9,6 +9,7 @@ Under --protocol rebuild the summary is the run's grade. Of other runs it is onl
 """
 
 import asyncio
+import re
 import shlex
 import time
 from collections.abc import Sequence
@@ -68,6 +69,9 @@ from mlagentbench.tasks.python_env.env import (
 )
 from mlagentbench.tasks.stored_measurements import stored_measurements
 from mlagentbench.tasks.task import Task, load_task
+
+_OPERATOR = re.compile(r"[|&;<>]|\d?>")
+"""What begins an operator of the shell."""
 
 
 async def grade_step(run: HeldRun, step: int | None, announce: Announce) -> GradeRecord:
@@ -132,6 +136,12 @@ def _require_words(command: str | None) -> None:
     if words == []:
         raise UsageError(
             '--command: is empty; name a command such as "python train.py", or leave out the option'
+        )
+    operators = [word for word in words or () if _OPERATOR.match(word)]
+    if operators:
+        raise UsageError(
+            f"--command {command}: is run without a shell, which {operators[0]} needs; write: "
+            f"--command {shlex.quote(shlex.join(['bash', '-c', command or '']))}"
         )
 
 

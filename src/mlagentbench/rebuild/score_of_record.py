@@ -19,9 +19,9 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from mlagentbench.grading.success import SUCCESS_AT, TOLERANCE
+from mlagentbench.grading.success import SUCCESS_AT, TOLERANCE, exceeds_paper_margin
 from mlagentbench.numeric.intervals import standard_error, t_quantile
-from mlagentbench.numeric.number_format import fixed
+from mlagentbench.numeric.number_format import counted, fixed
 from mlagentbench.records import BarComparison, GradeRecord, Rebuilt, RebuiltDraw, SkippedDraw
 from mlagentbench.runs.rebuilds import DrawLine
 
@@ -72,8 +72,7 @@ def rebuilt_of(
 def counted_scores(given: RebuiltDraw, fresh: Sequence[RebuiltDraw]) -> list[float]:
     """The normalised scores of fresh draws as they enter the mean.
 
-    A draw without a score counts like the floor, 0, or like the worst draw if that is less: failing
-    is never better than a bad prediction.
+    A draw without a score counts like the floor, 0, or like the worst draw if that is less.
     """
     failed = _worth_of_failed(given, fresh)
     return [failed if one.normalised is None else one.normalised for one in fresh]
@@ -112,6 +111,7 @@ def grade_of_record(
         return submitted.model_copy(update={"rebuilt": rebuilt, "seconds": seconds})
     some_fresh = len(rebuilt.failed) < len(rebuilt.fresh)
     valid = some_fresh and rebuilt.given.score is not None and not rebuilt.broken_rule
+    improvement = _paper_improvement(rebuilt) if valid else None
     return submitted.model_copy(
         update={
             **given.model_dump(),
@@ -123,10 +123,22 @@ def grade_of_record(
             "normalised": rebuilt.mean if valid else None,
             "success": valid and rebuilt.success,
             "success_reason": _success_reason(rebuilt) if valid else NOT_REPRODUCED,
+            "paper_improvement": improvement,
+            "paper_success": improvement is not None and exceeds_paper_margin(improvement),
             "seconds": seconds,
             "rebuilt": rebuilt,
         }
     )
+
+
+def _paper_improvement(rebuilt: Rebuilt) -> float | None:
+    """The mean over the fresh draws; one without a score counts like one without a submission."""
+    found = [one.paper_improvement for one in rebuilt.fresh if one.score is not None]
+    known = [one for one in found if one is not None]
+    if len(known) < len(found):
+        return None
+    failed = min([0.0, *known])
+    return statistics.fmean([*known, *[failed] * len(rebuilt.failed)])
 
 
 def _first_reason(rebuilt: Rebuilt) -> str:
@@ -148,7 +160,7 @@ def _not_made(draws: str, one: RebuiltDraw) -> str:
 def _success_reason(rebuilt: Rebuilt) -> str:
     reaches = rebuilt.mean >= rebuilt.bar - TOLERANCE
     text = (
-        f"mean of {len(rebuilt.fresh)} fresh draws {fixed(rebuilt.mean, 2)} "
+        f"mean of {counted(len(rebuilt.fresh), 'fresh draw')} {fixed(rebuilt.mean, 2)} "
         f"{'reaches' if reaches else 'is below'} {fixed(rebuilt.bar, 2)}"
     )
     failed = rebuilt.failed

@@ -29,7 +29,7 @@ def print_rebuilt(runs: Sequence[RebuiltRun], *, as_json: bool) -> None:
 
 def _table(rebuilt: Rebuilt, metric: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("draw")
+    table.add_column("draw", overflow="fold")
     for heading in (metric, "floor", "reference", "normalised", "time", "CPU time"):
         table.add_column(heading, justify="right")
     table.add_column("remark", overflow="fold")

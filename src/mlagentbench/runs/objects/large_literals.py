@@ -36,7 +36,7 @@ def large_literals(sources: Mapping[str, bytes]) -> tuple[str, ...]:
     for path, contents in sorted(sources.items()):
         if len(contents) < LARGE:
             continue
-        text = contents.decode("utf-8")
+        text = program_text(contents)
         tree = _parsed(text) if path.endswith((".py", ".pyi")) else None
         said = _of_text(text) if tree is None else _of_program(tree, text)
         if said is not None:
@@ -45,6 +45,12 @@ def large_literals(sources: Mapping[str, bytes]) -> tuple[str, ...]:
     if not found and together >= COMPRESSED:
         found.append(f"all sources together: {together:,} bytes when compressed")
     return tuple(found)
+
+
+def program_text(contents: bytes) -> str:
+    """The text of a source with lines as Python counts them, and without a byte-order mark."""
+    text = contents.decode("utf-8-sig")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _compressed(sources: Mapping[str, bytes]) -> int:
@@ -92,10 +98,16 @@ def _line_starts(text: str) -> list[int]:
 
 def _size(node: ast.AST, starts: list[int]) -> int:
     if isinstance(node, ast.Constant):  # in an f-string, its place is that of the whole
-        return len(node.value if isinstance(node.value, str | bytes) else repr(node.value))
+        return _constant_size(node.value)
     line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
     last, end = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)
     return max(0, starts[last - 1] + end - starts[line - 1] - column)
+
+
+def _constant_size(value: object) -> int:
+    if isinstance(value, int):
+        return value.bit_length() // 4  # large numbers cannot be written in digits
+    return len(value if isinstance(value, str | bytes) else repr(value))
 
 
 def _is_mostly_constant(node: ast.AST) -> bool:

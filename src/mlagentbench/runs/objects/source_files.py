@@ -12,11 +12,12 @@
 | what has a name that is not UTF-8               | left out                                |
 | links                                           | not followed, and left out              |
 
-What the command runs is taken first, then programs, then settings and notes, until there are 1 MB
-or 1,000 files of them.
+What the command runs is taken first, with the files that it names, then programs, then settings and
+notes, until there are 1 MB or 1,000 files of them; files near the root come before others.
 """
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
 
 from mlagentbench.records import Record
@@ -51,6 +52,7 @@ SETTINGS = frozenset(
 )  # fmt: skip
 NAMES = frozenset({"makefile", "dockerfile", "license", "readme"})
 """Files without a suffix that are sources, in small letters."""
+_WORD = re.compile(r"[\w./+-]+")
 
 
 class ChosenSources(Record):
@@ -76,21 +78,26 @@ def choose_sources(
 
     `written_by_hand` are the files and folders in the submission that are sources; `elsewhere` are
     top-level names that are laid out from the task and its data. The files `first`, which the
-    command runs, are taken before others.
+    command runs, and those that they name are taken before others.
     """
     files: dict[str, bytes] = {}
     executable, size, left_out = set(), 0, {}
-    found = (
-        (path, entry)
+    found = {
+        path: entry
         for path, entry in walk(store, snapshot)
         if entry.kind != "directory"
         and PurePosixPath(path).parts[0] not in elsewhere
         and not _is_cache(path)
-    )
-    for path, entry in sorted(found, key=lambda one: (one[0] not in first, _rank(one[0]), one[0])):
+    }
+    named = _named_by(store, {path: found[path] for path in first if path in found})
+
+    def place(path: str) -> tuple[bool, bool, int, int, str]:
+        depth = len(PurePosixPath(path).parts)
+        return path not in first, path not in named, _rank(path), depth, path
+
+    for path, entry in sorted(found.items(), key=lambda one: place(one[0])):
         is_kept = is_within(path, written_by_hand)
         if is_within(path, [submission]) and not is_kept:
-            left_out[path] = "in the submission"
             continue
         reason = _no_source(store, path, entry, MAX_KEPT if is_kept else MAX_PROGRAM)
         if reason is None and len(files) == MAX_FILES:
@@ -111,6 +118,16 @@ def choose_sources(
         left_out=_shortened([f"{one_line(path)} ({why})" for path, why in left_out.items()]),
         reasons={path: left_out[path] for path in first if path in left_out},
     )
+
+
+def _named_by(store: ObjectStore, programs: Mapping[str, Entry]) -> frozenset[str]:
+    """The words of programs that may be paths."""
+    words: set[str] = set()
+    for path, entry in programs.items():
+        if _no_source(store, path, entry, MAX_PROGRAM) is None:
+            text = store.read(entry.value, path).decode("utf-8", errors="replace")
+            words.update(PurePosixPath(word).as_posix() for word in _WORD.findall(text))
+    return frozenset(words)
 
 
 def is_within(path: str, places: Collection[str]) -> bool:
