@@ -15,6 +15,7 @@ from small_tasks import plain_call
 from tabular_tasks import TaskModules
 
 from mlagentbench.errors import UsageError
+from mlagentbench.guest.mlagentbench_task import Findings
 from mlagentbench.tasks.data.preparation import prepare
 from mlagentbench.tasks.data.progress import Silent
 from mlagentbench.tasks.data.sources import gather, require_files
@@ -164,8 +165,9 @@ def test_documented_layouts_are_accepted_and_checked(layout: str, tmp_path: Path
     gathering = gather(task, raw, from_dir=own, accept_unverified=True, progress=Silent())
     gathered = asyncio.run(gathering)
     assert len(gathered.sources) == 64 and gathered.unverified
-    differences = TaskModules(name).prepare.check_raw(raw)
-    assert differences and all(", expected " in text for text in differences)
+    findings = TaskModules(name).prepare.check_raw(raw)
+    assert findings.differences
+    assert all(", expected " in text for text in findings.differences)
 
 
 def test_a_folder_without_a_batch_is_refused_by_its_name(tmp_path: Path) -> None:
@@ -184,14 +186,20 @@ def test_an_empty_directory_is_told_all_alternatives(tmp_path: Path) -> None:
     assert "arxiv/split/time/test.csv.gz, or the same in ogbn_arxiv/" in said
 
 
-def test_batches_that_differ_are_all_named(tmp_path: Path) -> None:
-    own = cifar(tmp_path / "own")
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    task = load_task("cifar10")
+def test_checksums_and_contents_that_differ_are_named_together(
+    tmp_path: Path, this_env: PythonEnv
+) -> None:
+    task, own = load_task("cifar10"), cifar(tmp_path / "own")
     with pytest.raises(UsageError) as raised:
-        asyncio.run(gather(task, raw, from_dir=own, accept_unverified=False, progress=Silent()))
-    assert str(raised.value).count("md5 ") == 7
+        asyncio.run(prepare(task, "full", call=plain_call, python_env=this_env, from_dir=own))
+    said = str(raised.value)
+    assert said.count("md5 ") == 7 and said.count("images in ") == 6
+    assert "continue with --accept-unverified" in said
+    accept = prepare(
+        task, "full", call=plain_call, python_env=this_env, from_dir=own, accept_unverified=True
+    )
+    accepted = asyncio.run(accept).accepted
+    assert len(accepted) == said.count(", expected ") > 13
 
 
 def test_cora_is_not_arxiv(tmp_path: Path, this_env: PythonEnv) -> None:
@@ -220,14 +228,18 @@ def test_what_is_as_expected_is_no_difference(
     monkeypatch.setattr(arxiv, "OFFICIAL_ROWS", rows)
     monkeypatch.setattr(arxiv, "OFFICIAL_FEATURES", 14)
     monkeypatch.setattr(arxiv, "OFFICIAL_CLASSES", 7)
-    assert arxiv.check_raw(tmp_path) == []
+    assert arxiv.check_raw(tmp_path) == Findings()
     imdb(tmp_path / "aclImdb")
     monkeypatch.setattr(reviews, "OFFICIAL_REVIEWS", 3)
-    assert reviews.check_raw(tmp_path) == []
+    assert reviews.check_raw(tmp_path) == Findings()
     (tmp_path / "aclImdb/train/pos/7_5.txt").write_text("so so")
-    assert reviews.check_raw(tmp_path) == [
+    findings = reviews.check_raw(tmp_path)
+    assert findings.differences == [
         "reviews in train/pos: 4, expected 3",
         "reviews in train/pos not rated 7 to 10: 1, expected 0",
+    ]
+    assert findings.faults == [
+        "reviews in train/pos without a line in train/urls_pos.txt: 1, expected 0"
     ]
 
 
