@@ -1,16 +1,13 @@
 """The layouts that each task's page documents for --from, and what is refused, on small files."""
 
 import asyncio
-import gzip
-import io
 import json
-import pickle
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
+from raw_layouts import CHECKPOINT, cifar, contrails, cora, imdb, imdb_with_checkpoint, write
 from small_tasks import plain_call
 from tabular_tasks import TaskModules
 
@@ -22,7 +19,6 @@ from mlagentbench.tasks.data.sources import gather, require_files
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import load_task
 
-CHECKPOINT = ("config.json", "model.safetensors", "tokenizer.json")
 BABYLM = [
     f"{folder}/{source}.{part}"
     for folder, part in (("babylm_10M", "train"), ("babylm_dev", "dev"), ("babylm_test", "test"))
@@ -33,75 +29,9 @@ BABYLM = [
 ]  # fmt: skip
 
 
-def write(directory: Path, names: list[str] | tuple[str, ...], text: str = "a b\n") -> Path:
-    for name in names:
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        (directory / name).write_text(text)
-    return directory
-
-
-def cifar(directory: Path, rows: int = 4) -> Path:
-    directory.mkdir(parents=True)
-    for name in [*(f"data_batch_{n}" for n in range(1, 6)), "test_batch"]:
-        data = np.zeros((rows, 3072), dtype=np.uint8)
-        batch = {b"labels": [row % 3 for row in range(rows)], b"data": data}
-        (directory / name).write_bytes(pickle.dumps(batch, protocol=2))
-    (directory / "batches.meta").write_bytes(pickle.dumps({b"label_names": [b"cat", b"dog"]}, 2))
-    return directory
-
-
-def cora(directory: Path, nodes: int = 27) -> Path:
-    """Another citation graph, as OGB's own program would unpack it."""
-    years = np.array([2015 + 5 * node // nodes for node in range(nodes)])
-    tables = {
-        "raw/edge": np.array([[node, node // 2] for node in range(nodes)]),
-        "raw/node-feat": np.zeros((nodes, 14), dtype=int),
-        "raw/node-label": np.arange(nodes) % 7,
-        "raw/node_year": years,
-        "split/time/train": np.flatnonzero(years < 2018),
-        "split/time/valid": np.flatnonzero(years == 2018),
-        "split/time/test": np.flatnonzero(years > 2018),
-    }
-    for name, table in tables.items():
-        text = io.StringIO()
-        np.savetxt(text, table, fmt="%d", delimiter=",")
-        file = directory / f"{name}.csv.gz"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(gzip.compress(text.getvalue().encode()))
-    write(directory, ["mapping/README.md", "processed/pre_processed", "RELEASE_v1.txt"])
-    return directory
-
-
-def imdb(directory: Path, reviews: int = 3) -> Path:
-    for part in ("train", "test"):
-        for name, rating in (("pos", 9), ("neg", 2)):
-            files = [f"{part}/{name}/{number}_{rating}.txt" for number in range(reviews)]
-            write(directory, files, f"{part} {name}")
-            write(directory, [f"{part}/urls_{name}.txt"], "http://film\n" * reviews)
-    return directory
-
-
-def contrails(directory: Path, size: int = 8) -> Path:
-    for part in ("train", "validation"):
-        folder = directory / part / "7"
-        folder.mkdir(parents=True)
-        for band in (11, 14, 15):
-            np.save(folder / f"band_{band}.npy", np.full((size, size, 8), 280, dtype=np.float32))
-        np.save(folder / "human_pixel_masks.npy", np.zeros((size, size, 1), dtype=np.int32))
-        (directory / f"{part}_metadata.json").write_text(json.dumps([{"record_id": "7"}]))
-    return directory
-
-
 def llama(directory: Path) -> Path:
     write(directory / "TinyLlama-1.1B-Chat-v1.0", CHECKPOINT)
     return write(directory / "wikitext-2-raw", ["wiki.valid.raw", "wiki.test.raw"]).parent
-
-
-def imdb_with_checkpoint(directory: Path) -> Path:
-    names = (*CHECKPOINT, "tokenizer_config.json", "vocab.txt")
-    write(directory / "distilbert-base-uncased", names)
-    imdb(directory / "aclImdb")
-    return directory
 
 
 def fathomnet(directory: Path) -> Path:
@@ -240,6 +170,19 @@ def test_what_is_as_expected_is_no_difference(
     ]
     assert findings.faults == [
         "reviews in train/pos without a line in train/urls_pos.txt: 1, expected 0"
+    ]
+
+
+def test_labels_of_other_images_are_faults(tmp_path: Path) -> None:
+    tree = fathomnet(tmp_path / "fathomnet") / "fathomnet-out-of-sample-detection"
+    prepare_py = TaskModules("fathomnet").prepare
+    assert prepare_py.check_raw(tree).faults == []
+    (tree / "multilabel_classification/train.csv").write_text("id,categories\nb,[1.0]\n")
+    (tree / "category_key.csv").write_text("number,name\n1,Fish\n")
+    assert prepare_py.check_raw(tree).faults == [
+        "object_detection/train.json: cannot be read: ValueError: object_detection/train.json has "
+        "no image b",
+        "category_key.csv: cannot be read: KeyError: 'id'",
     ]
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from raw_layouts import cifar, contrails, cora, imdb, imdb_with_checkpoint
 from small_tasks import PREPARE, WriteTask, plain_call
 from tabular_tasks import TaskModules
-from test_data_layouts import cifar, contrails, cora, fathomnet, imdb, imdb_with_checkpoint
 
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.guest.mlagentbench_task import Findings
@@ -204,21 +204,11 @@ def test_a_check_that_fails_on_the_files_is_a_fault_of_theirs(
         assert "  the files cannot be read: ValueError: invalid literal for int()" in said
 
 
-def test_other_files_of_pictures_are_faults(tmp_path: Path) -> None:
+def test_a_batch_that_is_no_pickle_is_named(tmp_path: Path) -> None:
     own = cifar(tmp_path / "own")
     (own / "data_batch_2").write_bytes(b"not a pickle")
     findings = TaskModules("cifar10").prepare.check_raw(own)
     assert [text.partition(" cannot be read: ")[0] for text in findings.faults] == ["data_batch_2:"]
-    tree = fathomnet(tmp_path / "fathomnet") / "fathomnet-out-of-sample-detection"
-    prepare_py = TaskModules("fathomnet").prepare
-    assert prepare_py.check_raw(tree).faults == []
-    (tree / "multilabel_classification/train.csv").write_text("id,categories\nb,[1.0]\n")
-    (tree / "category_key.csv").write_text("number,name\n1,Fish\n")
-    assert prepare_py.check_raw(tree).faults == [
-        "object_detection/train.json: cannot be read: ValueError: object_detection/train.json has "
-        "no image b",
-        "category_key.csv: cannot be read: KeyError: 'id'",
-    ]
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -33,7 +33,7 @@ _OF_THE_MACHINE = re.compile(r"OSError: \[Errno|[\w.]*MemoryError\b|BlockingIOEr
 """How the last line of a failure begins that no file is to blame for."""
 
 
-class Findings(Record):
+class RawFindings(Record):
     """What check_raw() found: differences, which can be accepted, and faults, which cannot."""
 
     differences: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ async def check_plausible(
     progress: Progress,
 ) -> Gathered:
     """What was gathered, with accepted differences; a UsageError names all that is wrong."""
-    findings = Findings()
+    findings = RawFindings()
     if gathered.unverified and task.defines(CHECK) and _is_complete(task, gathered):
         progress.say(f"{task.id}: comparing the files with the official data")
         findings = await _ask(task, raw, call, python_env)
@@ -70,7 +70,7 @@ def _is_complete(task: Task, gathered: Gathered) -> bool:
     return not (gathered.refused and parts)
 
 
-async def _ask(task: Task, raw: Path, call: CallTask, python_env: PythonEnv) -> Findings:
+async def _ask(task: Task, raw: Path, call: CallTask, python_env: PythonEnv) -> RawFindings:
     """What the task's check finds; a failure of it is a fault of the files, or of the machine."""
     try:
         value = await call(task, python_env, CHECK, read={"raw": raw}, timeout=TIMEOUT)
@@ -83,7 +83,7 @@ async def _ask(task: Task, raw: Path, call: CallTask, python_env: PythonEnv) -> 
                 "fault: free some memory, or raise the limit on open files (ulimit -n), and run "
                 "the same command again",
             ) from error
-        return Findings(faults=(f"the files cannot be read: {reason}",))
+        return RawFindings(faults=(f"the files cannot be read: {reason}",))
     return _as_findings(task, value)
 
 
@@ -97,9 +97,11 @@ def is_of_the_files(error: TaskCodeFailed) -> bool:
     return not error.how.startswith("was ") and not _OF_THE_MACHINE.match(last_line(error))
 
 
-def _as_findings(task: Task, value: Json) -> Findings:
+def _as_findings(task: Task, value: Json) -> RawFindings:
     try:
-        return Findings.model_validate({"differences": value} if isinstance(value, list) else value)
+        return RawFindings.model_validate(
+            {"differences": value} if isinstance(value, list) else value
+        )
     except ValidationError as error:
         raise RunFailed(
             "task",
