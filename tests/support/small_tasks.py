@@ -6,9 +6,9 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from mlagentbench.errors import RunFailed
 from mlagentbench.guest import mlagentbench_task
 from mlagentbench.records import Json
+from mlagentbench.tasks.call_contract import TaskCodeFailed
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
 
@@ -47,14 +47,15 @@ import json, sys, numpy
 from pathlib import Path
 sys.path[:0] = [{str(task.folder)!r}, {str(Path(mlagentbench_task.__file__).parent)!r}]
 import {module}
+from task_driver import as_json
 arguments = {{key: Path(value) for key, value in json.loads(sys.argv[1]).items()}}
 seed = {seed!r}
 if seed is not None:
     arguments["rng"] = numpy.random.default_rng(seed)
-print(json.dumps({module}.{name}(**arguments)))
+print(json.dumps(as_json({module}.{name}(**arguments))))
 """
     command = [str(python_env.python), "-B", "-c", program, json.dumps(arguments)]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, timeout=timeout)
     if done.returncode != 0:
-        raise RunFailed("task", done.stderr.decode()[-2000:])
+        raise TaskCodeFailed("task", function, "failed", done.stderr.decode()[-2000:])
     return json.loads(done.stdout.decode().splitlines()[-1])

@@ -5,12 +5,14 @@ nothing else of this package is visible.
 """
 
 import csv
+import errno
 import json
 import math
 import os
 import stat
 import statistics
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -27,6 +29,11 @@ SPARE_ROWS = 1000
 """A table may have twice the expected rows and so many more: what is wrong is then said exactly."""
 MAX_RECORD = 2_000_000
 """Characters of one row of a table."""
+LEAST_ROWS = 20
+"""A raw table with fewer rows is too small for a training and a test part."""
+LONGEST_REASON = 300
+"""Characters that are quoted of the error of a file that cannot be read."""
+NAMES_SHOWN = 5
 CONTROL_TOLERANCE = 0.05
 """Starter against starter: timed grading is repeated when the ratio is further from 1."""
 SPREAD_FACTOR = 2.0
@@ -35,6 +42,9 @@ quartile."""
 USUAL_SPREAD = 0.5
 """Less is never held against a submission: programs of a millisecond vary by up to this much on a
 calm machine, in which the control, as long as the starter, varies little."""
+
+_ERRNOS_OF_FILES = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL)
+"""A missing file, a folder instead of a file, and a place beyond the end of a damaged archive."""
 
 
 class InvalidSubmission(Exception):
@@ -53,19 +63,161 @@ class Grade:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-class Differences(list[str]):
-    """What check_raw() returns: every difference of raw files from the official data."""
+@dataclass
+class Findings:
+    """What check_raw() returns: how raw files differ from the official data.
+
+    Differences can be accepted. Faults cannot: prepare() would fail, or its data would be useless.
+    """
+
+    differences: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
 
     def expect(self, what: str, found: object, expected: object) -> None:
         """Note a value that is not the official one."""
         if found != expected:
-            self.append(f"{what}: {_as_text(found)}, expected {_as_text(expected)}")
+            self.differences.append(f"{what}: {_as_text(found)}, expected {_as_text(expected)}")
 
     def expect_between(self, what: str, found: float, least: float, most: float) -> None:
         """Note a value outside of the range that the official data are in."""
         if not least <= found <= most:
             span = f"{_as_text(least)} to {_as_text(most)}"
-            self.append(f"{what}: {_as_text(found)}, expected {span}")
+            self.differences.append(f"{what}: {_as_text(found)}, expected {span}")
+
+    def expect_count(self, what: str, found: int, expected: int) -> None:
+        """Note a count that is not the official one; none at all is a fault."""
+        (self.expect if found else self.require)(what, found, expected)
+
+    def require(self, what: str, found: object, expected: object) -> None:
+        """Note a value without which the files cannot be used."""
+        if found != expected:
+            self.faults.append(f"{what}: {_as_text(found)}, expected {_as_text(expected)}")
+
+    def require_at_least(self, what: str, found: int, least: int) -> None:
+        """Note that there is too little of something for a training and a test part."""
+        if found < least:
+            self.faults.append(f"{what}: {_as_text(found)}, expected at least {_as_text(least)}")
+
+    @contextmanager
+    def reading(self, file: str) -> Iterator[None]:
+        """Note that the file cannot be read if the block fails, and go on after it.
+
+        Errors of the machine are raised: too little memory, or too many open files.
+        """
+        try:
+            yield
+        except Exception as error:
+            if _is_of_the_machine(error):
+                raise
+            reason = " ".join(f"{_class_name(error)}: {error}".split())
+            self.faults.append(f"{file}: cannot be read: {reason[:LONGEST_REASON]}")
+
+    def read_columns(
+        self, file: Path, columns: Sequence[str], rows: int, ids: Sequence[str]
+    ) -> dict[str, list[str]]:
+        """The cells of an official CSV file by column, after its form was checked.
+
+        `rows` is the official number of rows; no two rows have the same values in the columns
+        `ids`. Columns that are missing are left out, and so are rows that are too short or long.
+        """
+        header, found = [], []
+        with self.reading(file.name), file.open(newline="", encoding="utf-8-sig") as handle:
+            header, *found = [row for row in _csv_records(handle, file.name) if row] or [[]]
+            if not header:
+                self.faults.append(f"{file.name} is empty")
+        if not header:
+            return {}
+        self._check_header(file.name, header, columns)
+        uneven = [number for number, row in enumerate(found, 1) if len(row) != len(header)]
+        if uneven:
+            what = f"rows of {file.name} with another number of values than the header"
+            first = f"the first is row {_as_text(uneven[0])}"
+            self.faults.append(f"{what}: {_as_text(len(uneven))}; {first}")
+        if len(found) < LEAST_ROWS:
+            self.require_at_least(f"rows of {file.name}", len(found), LEAST_ROWS)
+        else:
+            self.expect(f"rows of {file.name}", len(found), rows)
+        even = [row for row in found if len(row) == len(header)]
+        cells = {
+            name: [row[place] for row in even]
+            for place, name in enumerate(header)
+            if name in columns
+        }
+        if all(name in cells for name in ids):
+            keys = list(zip(*(cells[name] for name in ids), strict=True))
+            what = f"rows of {file.name} with the {' and '.join(ids)} of another row"
+            self.require(what, len(keys) - len(set(keys)), 0)
+        return cells
+
+    def _check_header(self, file: str, header: Sequence[str], columns: Sequence[str]) -> None:
+        missing = [name for name in columns if name not in header]
+        if missing:
+            count = f"{len(missing)} of {len(columns)}"
+            self.faults.append(f"columns missing in {file}: {count}: {_shortened(missing)}")
+        others = [name for name in header if name not in columns]
+        if others:
+            self.differences.append(
+                f"columns of {file} that the official file does not have: {len(others)}: "
+                f"{_shortened(others)}"
+            )
+        self.require(f"repeated columns in {file}", len(header) - len(set(header)), 0)
+
+    def check_numbers(
+        self, what: str, cells: Sequence[str], least: float, most: float, *, gaps: bool = False
+    ) -> None:
+        """Note labels that are no numbers, and those outside of the official range.
+
+        With `gaps`, some may be empty, but not all.
+        """
+        filled = [cell for cell in cells if cell.strip()]
+        if not gaps:
+            self.require(f"empty cells in {what}", len(cells) - len(filled), 0)
+        elif cells and not filled:
+            self.faults.append(f"all cells in {what} are empty")
+        wrong = [cell for cell in filled if not _is_number(cell)]
+        if wrong:
+            self.faults.append(
+                f"cells in {what} that are no numbers: {_as_text(len(wrong))}, first: "
+                f"{wrong[0][:50]!r}"
+            )
+        numbers = [float(cell) for cell in filled if _is_number(cell)]
+        outside = sum(not least <= number <= most for number in numbers)
+        self.expect(f"numbers in {what} outside of {least:,} to {most:,}", outside, 0)
+
+    def check_choices(self, what: str, cells: Sequence[str], choices: Sequence[str]) -> None:
+        """Note labels other than these."""
+        wrong = [cell for cell in cells if cell not in choices]
+        if wrong:
+            self.faults.append(
+                f"cells in {what} that are not {' or '.join(choices)}: {_as_text(len(wrong))}, "
+                f"first: {wrong[0][:50]!r}"
+            )
+
+
+def _is_of_the_machine(error: Exception) -> bool:
+    """Whether an error tells nothing about the file that was read."""
+    if isinstance(error, OSError):
+        return error.errno is not None and error.errno not in _ERRNOS_OF_FILES
+    return isinstance(error, MemoryError)
+
+
+def _class_name(error: Exception) -> str:
+    """The name of an error's class as tracebacks have it."""
+    kind = type(error)
+    return f"{kind.__module__}.{kind.__name__}".removeprefix("builtins.")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _shortened(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    shown = ", ".join(name[:50] for name in names[:NAMES_SHOWN])
+    return shown if len(names) <= NAMES_SHOWN else f"{shown} and {len(names) - NAMES_SHOWN} more"
 
 
 def _as_text(value: object) -> str:

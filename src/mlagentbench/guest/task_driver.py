@@ -56,12 +56,14 @@ def write(file: Path, contents: str | bytes) -> None:
 
 
 def as_json(value: Any) -> Any:
-    """A value as JSON: a Grade by its fields, numpy's numbers and arrays as Python's.
+    """A value as JSON: Grade and Findings by their fields, numpy's numbers and arrays as Python's.
 
     A number that is not finite becomes None, except a score, which the caller checks.
     """
     if isinstance(value, mlagentbench_task.Grade):
         return {"score": float(value.score), "extra": as_json(value.extra)}
+    if isinstance(value, mlagentbench_task.Findings):
+        return as_json(vars(value))
     if isinstance(value, dict):
         return {str(key): as_json(part) for key, part in value.items()}
     if isinstance(value, list | tuple | set):

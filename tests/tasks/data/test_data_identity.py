@@ -185,8 +185,8 @@ def test_implausible_files_are_refused_with_every_difference(
         preparing(own)
     assert str(raised.value) == (
         "small-task: these are not the files of Kaggle's small:\n  rows: 7, expected 12\n"
-        "  classes: 1, expected 2\nGet the official files, or continue with --accept-unverified: "
-        "every result will then name these differences"
+        "  classes: 1, expected 2\nDownload the official files again, or continue with "
+        '--accept-unverified: every result will then say "unverified" and name these differences'
     )
     assert find_prepared(preparing.task, "full") is None
     data = preparing(own, accept=True)
@@ -201,5 +201,5 @@ def test_a_check_that_returns_no_list_is_the_tasks_error(
 ) -> None:
     forgotten = f"{PREPARE}\n\ndef check_raw(raw):\n    pass\n"
     preparing = Preparing(write_task(sources=SOURCE, prepare_py=forgotten), this_env)
-    with pytest.raises(RunFailed, match=r"check_raw returned NoneType, not a list of differences"):
+    with pytest.raises(RunFailed, match=r"check_raw returned NoneType, not Findings or a list"):
         preparing(files(tmp_path / "own", 20), accept=True)

@@ -1,27 +1,24 @@
 """The layouts that each task's page documents for --from, and what is refused, on small files."""
 
 import asyncio
-import gzip
-import io
 import json
-import pickle
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
+from raw_layouts import CHECKPOINT, cifar, contrails, cora, imdb, imdb_with_checkpoint, write
 from small_tasks import plain_call
 from tabular_tasks import TaskModules
 
 from mlagentbench.errors import UsageError
+from mlagentbench.guest.mlagentbench_task import Findings
 from mlagentbench.tasks.data.preparation import prepare
 from mlagentbench.tasks.data.progress import Silent
 from mlagentbench.tasks.data.sources import gather, require_files
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import load_task
 
-CHECKPOINT = ("config.json", "model.safetensors", "tokenizer.json")
 BABYLM = [
     f"{folder}/{source}.{part}"
     for folder, part in (("babylm_10M", "train"), ("babylm_dev", "dev"), ("babylm_test", "test"))
@@ -32,75 +29,9 @@ BABYLM = [
 ]  # fmt: skip
 
 
-def write(directory: Path, names: list[str] | tuple[str, ...], text: str = "a b\n") -> Path:
-    for name in names:
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        (directory / name).write_text(text)
-    return directory
-
-
-def cifar(directory: Path, rows: int = 4) -> Path:
-    directory.mkdir(parents=True)
-    for name in [*(f"data_batch_{n}" for n in range(1, 6)), "test_batch"]:
-        data = np.zeros((rows, 3072), dtype=np.uint8)
-        batch = {b"labels": [row % 3 for row in range(rows)], b"data": data}
-        (directory / name).write_bytes(pickle.dumps(batch, protocol=2))
-    (directory / "batches.meta").write_bytes(pickle.dumps({b"label_names": [b"cat", b"dog"]}, 2))
-    return directory
-
-
-def cora(directory: Path, nodes: int = 27) -> Path:
-    """Another citation graph, as OGB's own program would unpack it."""
-    years = np.array([2015 + 5 * node // nodes for node in range(nodes)])
-    tables = {
-        "raw/edge": np.array([[node, node // 2] for node in range(nodes)]),
-        "raw/node-feat": np.zeros((nodes, 14), dtype=int),
-        "raw/node-label": np.arange(nodes) % 7,
-        "raw/node_year": years,
-        "split/time/train": np.flatnonzero(years < 2018),
-        "split/time/valid": np.flatnonzero(years == 2018),
-        "split/time/test": np.flatnonzero(years > 2018),
-    }
-    for name, table in tables.items():
-        text = io.StringIO()
-        np.savetxt(text, table, fmt="%d", delimiter=",")
-        file = directory / f"{name}.csv.gz"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(gzip.compress(text.getvalue().encode()))
-    write(directory, ["mapping/README.md", "processed/pre_processed", "RELEASE_v1.txt"])
-    return directory
-
-
-def imdb(directory: Path, reviews: int = 3) -> Path:
-    for part in ("train", "test"):
-        for name, rating in (("pos", 9), ("neg", 2)):
-            files = [f"{part}/{name}/{number}_{rating}.txt" for number in range(reviews)]
-            write(directory, files, f"{part} {name}")
-            write(directory, [f"{part}/urls_{name}.txt"], "http://film\n" * reviews)
-    return directory
-
-
-def contrails(directory: Path, size: int = 8) -> Path:
-    for part in ("train", "validation"):
-        folder = directory / part / "7"
-        folder.mkdir(parents=True)
-        for band in (11, 14, 15):
-            np.save(folder / f"band_{band}.npy", np.full((size, size, 8), 280, dtype=np.float32))
-        np.save(folder / "human_pixel_masks.npy", np.zeros((size, size, 1), dtype=np.int32))
-        (directory / f"{part}_metadata.json").write_text(json.dumps([{"record_id": "7"}]))
-    return directory
-
-
 def llama(directory: Path) -> Path:
     write(directory / "TinyLlama-1.1B-Chat-v1.0", CHECKPOINT)
     return write(directory / "wikitext-2-raw", ["wiki.valid.raw", "wiki.test.raw"]).parent
-
-
-def imdb_with_checkpoint(directory: Path) -> Path:
-    names = (*CHECKPOINT, "tokenizer_config.json", "vocab.txt")
-    write(directory / "distilbert-base-uncased", names)
-    imdb(directory / "aclImdb")
-    return directory
 
 
 def fathomnet(directory: Path) -> Path:
@@ -164,8 +95,9 @@ def test_documented_layouts_are_accepted_and_checked(layout: str, tmp_path: Path
     gathering = gather(task, raw, from_dir=own, accept_unverified=True, progress=Silent())
     gathered = asyncio.run(gathering)
     assert len(gathered.sources) == 64 and gathered.unverified
-    differences = TaskModules(name).prepare.check_raw(raw)
-    assert differences and all(", expected " in text for text in differences)
+    findings = TaskModules(name).prepare.check_raw(raw)
+    assert findings.differences
+    assert all(", expected " in text for text in findings.differences)
 
 
 def test_a_folder_without_a_batch_is_refused_by_its_name(tmp_path: Path) -> None:
@@ -184,14 +116,20 @@ def test_an_empty_directory_is_told_all_alternatives(tmp_path: Path) -> None:
     assert "arxiv/split/time/test.csv.gz, or the same in ogbn_arxiv/" in said
 
 
-def test_batches_that_differ_are_all_named(tmp_path: Path) -> None:
-    own = cifar(tmp_path / "own")
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    task = load_task("cifar10")
+def test_checksums_and_contents_that_differ_are_named_together(
+    tmp_path: Path, this_env: PythonEnv
+) -> None:
+    task, own = load_task("cifar10"), cifar(tmp_path / "own")
     with pytest.raises(UsageError) as raised:
-        asyncio.run(gather(task, raw, from_dir=own, accept_unverified=False, progress=Silent()))
-    assert str(raised.value).count("md5 ") == 7
+        asyncio.run(prepare(task, "full", call=plain_call, python_env=this_env, from_dir=own))
+    said = str(raised.value)
+    assert said.count("md5 ") == 7 and said.count("images in ") == 6
+    assert "continue with --accept-unverified" in said
+    accept = prepare(
+        task, "full", call=plain_call, python_env=this_env, from_dir=own, accept_unverified=True
+    )
+    accepted = asyncio.run(accept).accepted
+    assert len(accepted) == said.count(", expected ") > 13
 
 
 def test_cora_is_not_arxiv(tmp_path: Path, this_env: PythonEnv) -> None:
@@ -220,14 +158,31 @@ def test_what_is_as_expected_is_no_difference(
     monkeypatch.setattr(arxiv, "OFFICIAL_ROWS", rows)
     monkeypatch.setattr(arxiv, "OFFICIAL_FEATURES", 14)
     monkeypatch.setattr(arxiv, "OFFICIAL_CLASSES", 7)
-    assert arxiv.check_raw(tmp_path) == []
+    assert arxiv.check_raw(tmp_path) == Findings()
     imdb(tmp_path / "aclImdb")
     monkeypatch.setattr(reviews, "OFFICIAL_REVIEWS", 3)
-    assert reviews.check_raw(tmp_path) == []
+    assert reviews.check_raw(tmp_path) == Findings()
     (tmp_path / "aclImdb/train/pos/7_5.txt").write_text("so so")
-    assert reviews.check_raw(tmp_path) == [
+    findings = reviews.check_raw(tmp_path)
+    assert findings.differences == [
         "reviews in train/pos: 4, expected 3",
         "reviews in train/pos not rated 7 to 10: 1, expected 0",
+    ]
+    assert findings.faults == [
+        "reviews in train/pos without a line in train/urls_pos.txt: 1, expected 0"
+    ]
+
+
+def test_labels_of_other_images_are_faults(tmp_path: Path) -> None:
+    tree = fathomnet(tmp_path / "fathomnet") / "fathomnet-out-of-sample-detection"
+    prepare_py = TaskModules("fathomnet").prepare
+    assert prepare_py.check_raw(tree).faults == []
+    (tree / "multilabel_classification/train.csv").write_text("id,categories\nb,[1.0]\n")
+    (tree / "category_key.csv").write_text("number,name\n1,Fish\n")
+    assert prepare_py.check_raw(tree).faults == [
+        "object_detection/train.json: cannot be read: ValueError: object_detection/train.json has "
+        "no image b",
+        "category_key.csv: cannot be read: KeyError: 'id'",
     ]
 
 

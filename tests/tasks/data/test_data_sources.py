@@ -342,6 +342,21 @@ def test_without_a_checksum_data_are_unverified(
     assert make(task, this_env, own) == data
 
 
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [(f'md5 = "{MD5}"', "verifying"), (f"bytes = {len(TRAIN)}", "copying")],
+)
+def test_only_files_with_a_checksum_are_said_to_be_verified(
+    write_task: WriteTask, this_env: PythonEnv, own: Path, known: str, said: str
+) -> None:
+    task, heard = write_task(sources=kaggle_source(known)), Sayings()
+    layout(own, "plain")
+    asyncio.run(
+        prepare(task, "full", call=plain_call, python_env=this_env, from_dir=own, progress=heard)
+    )
+    assert heard.said[0] == f"small-task: {said} train.csv"
+
+
 def test_links_and_escapes_in_archives_lead_nowhere(
     write_task: WriteTask, this_env: PythonEnv, own: Path, tmp_path: Path
 ) -> None:

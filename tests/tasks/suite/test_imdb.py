@@ -201,8 +201,8 @@ def test_own_files_may_be_a_tree_beside_a_clone_of_the_checkpoint(
 def test_wrong_own_files_are_refused(tmp_path: Path) -> None:
     own = official_archive(tmp_path / "own")
     write_checkpoint(own)
-    with pytest.raises(UsageError, match=r"aclImdb_v1\.tar\.gz is not the file of .* bytes, exp"):
-        gathered(own, tmp_path / "raw")
+    refused = "\n".join(gathered(own, tmp_path / "raw").refused)
+    assert re.search(r"aclImdb_v1\.tar\.gz is not the file of .* bytes, exp", refused)
     (own / "aclImdb_v1.tar.gz").unlink()
     with pytest.raises(UsageError, match=r"imdb: aclImdb_v1\.tar\.gz not found in"):
         gathered(own, tmp_path / "raw")
@@ -212,19 +212,19 @@ def test_wrong_own_files_are_refused(tmp_path: Path) -> None:
         gathered(own, tmp_path / "raw")
 
 
-def test_all_problems_are_reported_before_reviews_are_copied(tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once(tmp_path: Path, this_env: PythonEnv) -> None:
     own = official_tree(tmp_path / "own")
     write_checkpoint(own)
     with pytest.raises(UsageError) as raised:
-        gathered(own, tmp_path / "raw")
+        prepared(own, this_env, accept=False)
     said = str(raised.value)
-    assert said.count("\n  ") == 4 + len(CHECKPOINT)
     assert "aclImdb/train/pos is not the folder of" in said and "12 files, expected 12,500" in said
     assert all(f"{name} is not the file of Hugging Face's" in said for name in CHECKPOINT)
-    assert not (tmp_path / "raw/aclImdb/train/pos").exists()
+    assert "reviews in train/pos: 12, expected 12,500" in said
+    assert said.count("\n  ") == len(prepared(own, this_env).accepted)
 
 
-def prepared(own: Path, env: PythonEnv) -> PreparedData:
+def prepared(own: Path, env: PythonEnv, accept: bool = True) -> PreparedData:
     return asyncio.run(
         prepare(
             load_folder(IMDB.folder),
@@ -232,7 +232,7 @@ def prepared(own: Path, env: PythonEnv) -> PreparedData:
             call=plain_call,
             python_env=env,
             from_dir=own,
-            accept_unverified=True,
+            accept_unverified=accept,
         )
     )
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,11 +26,15 @@ SPACE_FACTOR = 3
 
 
 class Gathered(Record):
-    """What was gathered: its hash, files without a checksum, and accepted differences."""
+    """What was gathered: its hash, files without a checksum, and accepted differences.
+
+    `refused` are differences that are not accepted; plausibility.py adds what else it finds.
+    """
 
     sources: str = ""
     unverified: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
 
 
 def bytes_needed(task: Task) -> int:
@@ -48,16 +52,25 @@ async def gather(
     accept_unverified: bool,
     progress: Progress,
 ) -> Gathered:
-    """Collect the files of all sources in `raw`, under their official names, and verify them."""
+    """Collect the files of all sources in `raw`, under their official names, and verify them.
+
+    Listed images and records are left out if other files are refused.
+    """
     sources = official_sources(task)
     if not sources:
         return Gathered()
     gathering = _Gathering(task, RawFiles(raw), from_dir, progress)
     found = await gathering.find(sources)
-    accepted = gathering.copy_verified(found, accept_unverified)
+    wrong = gathering.copy_verified(found, accept_unverified)
     unverified = [one.file.path for one in found if not is_verified(one.file)]
-    unverified += [wrong.path for wrong in accepted if wrong.path not in unverified]
-    differences = [f"{wrong.path}: {wrong.reason}" for wrong in accepted]
+    unverified += [one.path for one in wrong if one.path not in unverified]
+    if wrong and not accept_unverified:
+        return Gathered(
+            sources=gathering.files.hash,
+            unverified=tuple(unverified),
+            refused=tuple(_refusals(found, wrong)),
+        )
+    differences = [f"{one.path}: {one.reason}" for one in wrong]
     for source in sources:
         if source.images is not None:
             differences += await gather_images(
@@ -119,29 +132,27 @@ class _Gathering(NamedTuple):
         return fetched
 
     def copy_verified(self, found: Sequence[Found], accept_unverified: bool) -> list[_Wrong]:
-        """Copy all, folders last; what is wrong is a UsageError unless it is accepted.
+        """Copy all, folders last, and return what is wrong.
 
-        So nothing large is copied before all problems of the other files are known.
+        What was downloaded and is wrong is removed from the downloads, unless it is accepted.
         """
         files = sorted((one for one in found if not one.is_folder), key=lambda one: one.place.size)
         folders = [one for one in found if one.is_folder]
         wrong = [_Wrong(one.file.path, why) for one in folders if (why := _wrong_folder(one))]
-        refused: list[Found] = []
         for one in files:
-            self.progress.say(f"{self.task.id}: verifying {one.file.path}")
+            doing = "verifying" if is_verified(one.file) else "copying"
+            self.progress.say(f"{self.task.id}: {doing} {one.file.path}")
             why = _wrong_file(one.file, self.files.copy(one.place, one.file.path))
             if why is not None:
                 wrong.append(_Wrong(one.file.path, why))
-                refused.append(one)
-        if wrong and not accept_unverified:
-            for one in refused:
-                one.place.discard()
-            raise UsageError(_refusal(self.task, found, wrong))
-        for place, reason in wrong:
-            self.progress.say(f"{self.task.id}: {place}: {reason}; accepted as unverified")
+                if not accept_unverified:
+                    one.place.discard()
         for one in folders:
             self.progress.say(f"{self.task.id}: copying {one.file.path}")
             self.files.copy_folder(one.place.file, one.file.path)
+        if accept_unverified:
+            for place, reason in wrong:
+                self.progress.say(f"{self.task.id}: {place}: {reason}; accepted as unverified")
         return wrong
 
     async def choose_records(self, source: Source, records: SourceRecords) -> None:
@@ -254,20 +265,11 @@ def _wrong_file(file: SourceFile, checksums: Checksums) -> str | None:
     return None
 
 
-def _refusal(task: Task, found: Sequence[Found], wrong: Sequence[_Wrong]) -> str:
+def _refusals(found: Sequence[Found], wrong: Sequence[_Wrong]) -> Iterator[str]:
+    """A sentence for each file or folder that is not the official one."""
     known = {one.file.path: one for one in found}
-    lines = []
     for path, reason in wrong:
         one = known[path]
         kind = "folder" if one.is_folder else "file"
         where = "the downloaded file was removed" if one.place.ours else f"in {one.place}"
-        name = source_name(one.source)
-        lines.append(f"{path} is not the {kind} of {name}: {reason} ({where})")
-    listed = f"{lines[0]}. "
-    if len(lines) > 1:
-        listed = f"{len(lines)} differ from the official files:"
-        listed += "".join(f"\n  {line}" for line in lines) + "\n"
-    return (
-        f"{task.id}: {listed}Download what is wrong again, or continue with --accept-unverified: "
-        'every result will then say "unverified" and name the differences'
-    )
+        yield f"{path} is not the {kind} of {source_name(one.source)}: {reason} ({where})"

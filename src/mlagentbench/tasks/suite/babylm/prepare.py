@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from mlagentbench_task import Differences
+from mlagentbench_task import Findings
 
 SOURCES = [
     "aochildes", "bnc_spoken", "cbt", "children_stories", "gutenberg", "open_subtitles", "qed",
@@ -95,21 +95,26 @@ def write_parts(
     (private / "documents.json").write_text(json.dumps(documents, indent=1) + "\n")
 
 
-def check_raw(raw: Path) -> list[str]:
+def check_raw(raw: Path) -> Findings:
     """What is different from the official text; its makers tell the number of words roughly."""
-    files, differences = read_files(raw), Differences()
+    findings, files = Findings(), {}
+    with findings.reading(ARCHIVE):
+        files = read_files(raw)
+    if not files:
+        return findings
     for part, folder in FOLDERS.items():
         counts = {source: len(files[official_name(source, part)].split()) for source in SOURCES}
         millions = round(sum(counts.values()) / 1e6, 2)
-        differences.expect_between(f"million words in {folder}", millions, *OFFICIAL_MILLIONS)
+        findings.expect_between(f"million words in {folder}", millions, *OFFICIAL_MILLIONS)
         share = round(counts[LARGEST] / max(1, sum(counts.values())), 2)
-        differences.expect_between(
+        findings.expect_between(
             f"share of {LARGEST} among the words in {folder}", share, *LARGEST_SHARE
         )
-        for source, count in counts.items():
-            if count == 0:
-                differences.append(f"{official_name(source, part)} is empty")
-    return differences
+        empty = [official_name(source, part) for source, count in counts.items() if count == 0]
+        findings.differences += [f"{name} is empty" for name in empty]
+    if not any(scored_passages(files, source) for source in SOURCES):
+        findings.faults.append(f"{FOLDERS['test']} has no passage of {PASSAGE_BYTES} bytes")
+    return findings
 
 
 def official_name(source: str, part: str) -> str:

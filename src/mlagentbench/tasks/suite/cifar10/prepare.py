@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mlagentbench_task import Differences
+from mlagentbench_task import Findings
 
 ARCHIVE = "cifar-10-python.tar.gz"
 FOLDER = "cifar-10-batches-py"
@@ -90,17 +90,24 @@ def write_parts(
     np.save(private / "near_copies.npy", near_copies(test_images, train_images))
 
 
-def check_raw(raw: Path) -> list[str]:
+def check_raw(raw: Path) -> Findings:
     """What is different from the official batches."""
-    files, differences = read_files(raw), Differences()
-    for name in sorted([*TRAIN_FILES, TEST_FILE]):
-        images, labels = read_batch(files[name])
-        differences.expect(f"images in {name}", len(images), BATCH_IMAGES)
-        differences.expect(f"labels in {name}", len(labels), BATCH_IMAGES)
-        differences.expect(f"classes in {name}", len(np.unique(labels)), CLASSES)
-    names = unpickle(files[NAMES_FILE])["label_names"]
-    differences.expect(f"classes in {NAMES_FILE}", len(names), CLASSES)
-    return differences
+    findings, files = Findings(), {}
+    with findings.reading(ARCHIVE):
+        files = read_files(raw)
+    for name in sorted(files.keys() - {NAMES_FILE}):
+        with findings.reading(name):
+            images, labels = read_batch(files[name])
+            findings.expect_count(f"images in {name}", len(images), BATCH_IMAGES)
+            findings.require(f"labels in {name}, one for each image", len(labels), len(images))
+            findings.expect(f"classes in {name}", len(np.unique(labels)), CLASSES)
+            others = sum(not 0 <= label < CLASSES for label in labels)
+            findings.require(f"labels in {name} outside of 0 to {CLASSES - 1}", others, 0)
+    if files:
+        with findings.reading(NAMES_FILE):
+            names = [as_text(name) for name in unpickle(files[NAMES_FILE])["label_names"]]
+            findings.expect(f"classes in {NAMES_FILE}", len(names), CLASSES)
+    return findings
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 import numpy as np
-from mlagentbench_task import Differences, read_table
+from mlagentbench_task import Findings, read_table
 from PIL import Image
 
 TEST_SHARE = 0.2
@@ -120,20 +120,31 @@ def resplit(
     write_answers(private, test, train, key)
 
 
-def check_raw(raw: Path) -> list[str]:
+def check_raw(raw: Path) -> Findings:
     """What is different from the official images and labels."""
-    differences = Differences()
-    labels = read_rows(raw / "multilabel_classification" / "train.csv")
-    differences.expect("rows of multilabel_classification/train.csv", len(labels), OFFICIAL_IMAGES)
-    coco = json.loads((raw / "object_detection" / "train.json").read_text(encoding="utf-8"))
-    listed = len(coco["images"])
-    differences.expect("images in object_detection/train.json", listed, OFFICIAL_IMAGES)
-    key = read_rows(raw / "category_key.csv")
-    differences.expect("rows of category_key.csv", len(key), OFFICIAL_CATEGORIES)
-    used = {category for row in labels for category in as_categories(row["categories"])}
-    unknown = used - {int(row["id"]) for row in key}
-    differences.expect("categories of images that category_key.csv lacks", len(unknown), 0)
-    return differences
+    findings = Findings()
+    labels, listing, keys = (
+        "multilabel_classification/train.csv", "object_detection/train.json", "category_key.csv",
+    )  # fmt: skip
+    used: set[int] = set()
+    with findings.reading(labels):
+        rows = read_rows(raw / labels)
+        findings.expect_count(f"rows of {labels}", len(rows), OFFICIAL_IMAGES)
+        repeated = len(rows) - len({row["id"] for row in rows})
+        findings.require(f"rows of {labels} with the id of another row", repeated, 0)
+        used = {category for row in rows for category in as_categories(row["categories"])}
+        findings.require_at_least(f"categories in {labels}", len(used), 1)
+    with findings.reading(listing):
+        coco = json.loads((raw / listing).read_text(encoding="utf-8"))
+        findings.expect(f"images in {listing}", len(coco["images"]), OFFICIAL_IMAGES)
+        if not findings.faults:
+            read_frames(raw)
+    with findings.reading(keys):
+        key = read_rows(raw / keys)
+        findings.expect_count(f"rows of {keys}", len(key), OFFICIAL_CATEGORIES)
+        unknown = used - {int(row["id"]) for row in key}
+        findings.expect(f"categories of images that {keys} lacks", len(unknown), 0)
+    return findings
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from mlagentbench_task import read_table
+from mlagentbench_task import Findings, read_table
 
 ID, TEXT = "text_id", "full_text"
 TARGETS = ["cohesion", "syntax", "vocabulary", "phraseology", "grammar", "conventions"]
+OFFICIAL_ROWS = 3_911
+RATINGS = (1.0, 5.0)
 TEST_SHARE = 0.20
 HELD_SHARE = 0.20
 TESTED_AGAIN = 0.50
@@ -41,6 +43,18 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
         known = noise_free.loc[mapping["original"][test.index]].reset_index(drop=True)
         known.insert(0, ID, test[ID].array)
         _write(known, private / "ceiling.csv")
+
+
+def check_raw(raw: Path) -> Findings:
+    """What is different from the official table of essays with their ratings."""
+    findings = Findings()
+    columns = [ID, TEXT, *TARGETS]
+    essays = findings.read_columns(raw / "train.csv", columns, OFFICIAL_ROWS, ids=[ID])
+    empty = sum(not text.strip() for text in essays.get(TEXT, []))
+    findings.expect(f"empty cells in {TEXT}", empty, 0)
+    for target in TARGETS:
+        findings.check_numbers(target, essays.get(target, []), *RATINGS)
+    return findings
 
 
 def resplit(

@@ -9,9 +9,26 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from mlagentbench_task import read_table
+from mlagentbench_task import Findings, read_table
 
 ID, TARGET = "Id", "SalePrice"
+COLUMNS = [
+    "Id", "MSSubClass", "MSZoning", "LotFrontage", "LotArea", "Street", "Alley", "LotShape",
+    "LandContour", "Utilities", "LotConfig", "LandSlope", "Neighborhood", "Condition1",
+    "Condition2", "BldgType", "HouseStyle", "OverallQual", "OverallCond", "YearBuilt",
+    "YearRemodAdd", "RoofStyle", "RoofMatl", "Exterior1st", "Exterior2nd", "MasVnrType",
+    "MasVnrArea", "ExterQual", "ExterCond", "Foundation", "BsmtQual", "BsmtCond", "BsmtExposure",
+    "BsmtFinType1", "BsmtFinSF1", "BsmtFinType2", "BsmtFinSF2", "BsmtUnfSF", "TotalBsmtSF",
+    "Heating", "HeatingQC", "CentralAir", "Electrical", "1stFlrSF", "2ndFlrSF", "LowQualFinSF",
+    "GrLivArea", "BsmtFullBath", "BsmtHalfBath", "FullBath", "HalfBath", "BedroomAbvGr",
+    "KitchenAbvGr", "KitchenQual", "TotRmsAbvGrd", "Functional", "Fireplaces", "FireplaceQu",
+    "GarageType", "GarageYrBlt", "GarageFinish", "GarageCars", "GarageArea", "GarageQual",
+    "GarageCond", "PavedDrive", "WoodDeckSF", "OpenPorchSF", "EnclosedPorch", "3SsnPorch",
+    "ScreenPorch", "PoolArea", "PoolQC", "Fence", "MiscFeature", "MiscVal", "MoSold", "YrSold",
+    "SaleType", "SaleCondition", "SalePrice",
+]  # fmt: skip
+OFFICIAL_ROWS = 1_460
+PRICES = (34_900, 755_000)
 TEST_SHARE = 0.30
 HELD_SHARE = 0.20
 COPY_DIFFERENCES = 5
@@ -36,6 +53,14 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
         original = mapping["original"].iloc[order[:n_test]]
         ceiling = pd.DataFrame({ID: test[ID], TARGET: noise_free[original].to_numpy()})
         _write(ceiling, private / "ceiling.csv")
+
+
+def check_raw(raw: Path) -> Findings:
+    """What is different from the official table of houses with their prices."""
+    findings = Findings()
+    houses = findings.read_columns(raw / "train.csv", COLUMNS, OFFICIAL_ROWS, ids=[ID])
+    findings.check_numbers(TARGET, houses.get(TARGET, []), *PRICES)
+    return findings
 
 
 def resplit(

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from mlagentbench_task import Differences
+from mlagentbench_task import Findings
 
 BANDS = (11, 14, 15)
 LABELLED = 4
@@ -71,25 +71,46 @@ def write_parts(
         write_table(private / "true_masks.csv", COLUMNS, [encode(mask) for mask in masks])
 
 
-def check_raw(raw: Path) -> list[str]:
+def check_raw(raw: Path) -> Findings:
     """What is different from the official records."""
-    differences = Differences()
+    findings = Findings()
+    sides: set[tuple[int, ...]] = set()
     for part, (least, most) in OFFICIAL_RECORDS.items():
         name = f"{part}_metadata.json"
-        listed = len(json.loads((raw / name).read_bytes()))
-        differences.expect_between(f"records in {name}", listed, least, most)
-        shapes = {f"band_{band:02d}.npy": OFFICIAL_SHAPE for band in BANDS}
-        shapes[MASK] = (*OFFICIAL_SHAPE[:2], 1)
-        for file, shape in shapes.items():
-            arrays = [np.load(raw / part / record / file, mmap_mode="r")
-                      for record in records_of(raw / part)]  # fmt: skip
-            wrong = [array for array in arrays if array.shape != shape]
-            differences.expect(f"{file} in {part}/ of another shape than {shape}", len(wrong), 0)
-            if file != MASK and not wrong:
-                middle = np.median([np.nanmedian(array[..., LABELLED]) for array in arrays]).item()
-                what = f"median of {file} in {part}/, in Kelvin"
-                differences.expect_between(what, round(middle, 1), *KELVINS)
-    return differences
+        with findings.reading(name):
+            listed = len(json.loads((raw / name).read_bytes()))
+            findings.expect_between(f"records in {name}", listed, least, most)
+        with findings.reading(f"{part}/"):
+            sides |= check_records(raw, part, findings)
+    if len(sides) > 1:
+        sizes = ", ".join(f"{height} x {width}" for height, width in sorted(sides))
+        findings.require("sizes of the images and masks", sizes, "one")
+    return findings
+
+
+def check_records(raw: Path, part: str, findings: Findings) -> set[tuple[int, ...]]:
+    """Compare the arrays of a part, one after the other; returns their heights and widths."""
+    records, sides = records_of(raw / part), set()
+    shapes = {f"band_{band:02d}.npy": OFFICIAL_SHAPE for band in BANDS}
+    shapes[MASK] = (*OFFICIAL_SHAPE[:2], 1)
+    for file, shape in shapes.items():
+        wrong, middles = 0, []
+        for record in records:
+            name = f"{part}/{record}/{file}"
+            with findings.reading(name):
+                array = np.load(raw / name, mmap_mode="r")  # closed when the next one is opened
+                place = 0 if file == MASK else LABELLED
+                if array.ndim != 3 or array.shape[2] <= place:
+                    raise ValueError(f"the shape is {array.shape}, expected {shape}")
+                sides.add(array.shape[:2])
+                wrong += array.shape != shape
+                if file != MASK:
+                    middles.append(np.nanmedian(array[..., place]))
+        findings.expect(f"{file} in {part}/ of another shape than {shape}", wrong, 0)
+        if middles and not wrong:
+            what = f"median of {file} in {part}/, in Kelvin"
+            findings.expect_between(what, round(np.median(middles).item(), 1), *KELVINS)
+    return sides
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:

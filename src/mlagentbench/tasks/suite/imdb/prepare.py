@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from mlagentbench_task import Differences, read_table
+from mlagentbench_task import Findings, read_table
 
 ARCHIVE, FOLDER = "aclImdb_v1.tar.gz", "aclImdb"
 SENTIMENTS = {"neg": 0, "pos": 1}
@@ -91,22 +91,32 @@ def write_tables(train: pd.DataFrame, test: pd.DataFrame, public: Path, private:
     _write(test[["id", "file"]], private / "original.csv")
 
 
-def check_raw(raw: Path) -> list[str]:
+def check_raw(raw: Path) -> Findings:
     """What is different from the official reviews."""
-    files, differences = _read_files(raw), Differences()
+    findings, contents, files = Findings(), {}, {}
+    with findings.reading(ARCHIVE):
+        contents = _read_contents(raw)
+    for name in sorted(contents):
+        with findings.reading(f"{FOLDER}/{name}"):
+            files[name] = _text(contents[name])
+    if not contents:
+        return findings
     for part in ("train", "test"):
         for name, (least, most) in RATINGS.items():
-            folder = f"{part}/{name}"
+            folder, urls = f"{part}/{name}", f"{part}/urls_{name}.txt"
             reviews = [file for file in files if file.startswith(f"{folder}/")]
-            differences.expect(f"reviews in {folder}", len(reviews), OFFICIAL_REVIEWS)
+            findings.expect_count(f"reviews in {folder}", len(reviews), OFFICIAL_REVIEWS)
             ratings = [int(file.rpartition("_")[2].removesuffix(".txt")) for file in reviews]
             others = sum(not least <= rating <= most for rating in ratings)
-            differences.expect(f"reviews in {folder} not rated {least} to {most}", others, 0)
+            findings.expect(f"reviews in {folder} not rated {least} to {most}", others, 0)
             empty = sum(not files[file] for file in reviews)
-            differences.expect(f"empty reviews in {folder}", empty, 0)
-            urls = len(files.get(f"{part}/urls_{name}.txt", "").split())
-            differences.expect(f"lines in {part}/urls_{name}.txt", urls, OFFICIAL_REVIEWS)
-    return differences
+            findings.expect(f"empty reviews in {folder}", empty, 0)
+            films = len(files.get(urls, "").split())
+            findings.expect(f"lines in {urls}", films, OFFICIAL_REVIEWS)
+            numbers = [int(file.rpartition("/")[2].partition("_")[0]) for file in reviews]
+            unknown = sum(number >= films for number in numbers)
+            findings.require(f"reviews in {folder} without a line in {urls}", unknown, 0)
+    return findings
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:
@@ -146,10 +156,14 @@ def read_reviews(raw: Path) -> dict[str, list[Review]]:
 
 def _read_files(raw: Path) -> dict[str, str]:
     """The labelled reviews and the lists of urls, by path below the official folder."""
+    return {name: _text(contents) for name, contents in _read_contents(raw).items()}
+
+
+def _read_contents(raw: Path) -> dict[str, bytes]:
     if (raw / FOLDER).is_dir():
         root = raw / FOLDER
         paths = {path.relative_to(root).as_posix(): path for path in root.rglob("*.txt")}
-        return {name: _text(path.read_bytes()) for name, path in paths.items() if _wanted(name)}
+        return {name: path.read_bytes() for name, path in paths.items() if _wanted(name)}
     if not (raw / ARCHIVE).is_file():
         raise FileNotFoundError(f"neither {ARCHIVE} nor {FOLDER}/ found among the raw files")
     files = {}
@@ -158,7 +172,7 @@ def _read_files(raw: Path) -> dict[str, str]:
             name = member.name.removeprefix("./").removeprefix(f"{FOLDER}/")
             contents = archive.extractfile(member) if _wanted(name) else None
             if contents is not None:
-                files[name] = _text(contents.read())
+                files[name] = contents.read()
     return files
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mlagentbench_task import Differences
+from mlagentbench_task import Findings
 
 ARCHIVE = "wikitext-2-raw-v1.zip"
 FOLDER = "wikitext-2-raw"
@@ -49,12 +49,28 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
     (private / "requests.json").write_text(json.dumps(asked, indent=2) + "\n")
 
 
-def check_raw(raw: Path) -> list[str]:
-    """What is different from WikiText-2; other checkpoints are checked by prepare() itself."""
-    differences = Differences()
+def check_raw(raw: Path) -> Findings:
+    """What is different from WikiText-2, and whether the checkpoint can be used."""
+    findings = Findings()
     for part, lines in OFFICIAL_LINES.items():
-        differences.expect(f"lines of wiki.{part}.raw", read_contents(raw, part).count("\n"), lines)
-    return differences
+        name = f"wiki.{part}.raw"
+        with findings.reading(name):
+            findings.expect(f"lines of {name}", read_contents(raw, part).count("\n"), lines)
+    config, header = None, None
+    with findings.reading("config.json"):
+        config = json.loads((raw / "config.json").read_text())
+        if "bos_token_id" not in config:
+            findings.faults.append("config.json lacks bos_token_id")
+    with findings.reading(WEIGHTS):
+        header = read_header(raw / WEIGHTS)
+    if config is not None and header is not None:
+        try:
+            check_checkpoint(config, header)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            findings.faults.append(
+                f"the checkpoint cannot be used: {type(error).__name__}: {error}"
+            )
+    return findings
 
 
 def check_checkpoint(config: dict[str, Any], header: dict[str, Any]) -> None:
@@ -105,6 +121,8 @@ def read_header(file: Path) -> dict[str, Any]:
     """What a safetensors file says that it holds."""
     with file.open("rb") as handle:
         (size,) = struct.unpack("<Q", handle.read(8))
+        if size > file.stat().st_size:
+            raise ValueError(f"{file.name} is not a complete safetensors file")
         return json.loads(handle.read(size))
 
 

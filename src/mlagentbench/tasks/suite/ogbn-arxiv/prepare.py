@@ -10,13 +10,14 @@ import gzip
 import json
 import shutil
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
-from mlagentbench_task import Differences
+from mlagentbench_task import Findings
 
 ARCHIVE = "arxiv.zip"
 EDGES, FEATURES, LABELS, YEARS = (
@@ -95,25 +96,54 @@ def write_parts(raw: Path, graph: Graph, original: np.ndarray, public: Path, pri
         write_table(private / "classes.csv", ["node", "class"], test, classes[test])
 
 
-def check_raw(raw: Path) -> list[str]:
+def check_raw(raw: Path) -> Findings:
     """What is different from OGB's graph; features are only counted, which is quick."""
-    differences = Differences()
-    with open_table(raw, FEATURES) as rows:
-        columns = len(next(rows, b"").split(b","))
-        found = {FEATURES: 1 + sum(1 for _ in rows)}
-    differences.expect(f"columns of {FEATURES}", columns, OFFICIAL_FEATURES)
-    names = (LABELS, YEARS, EDGES, TRAIN, VALID, TEST)
-    tables = {name: read_numbers(raw, name, np.int64) for name in names}
-    found |= {name: len(table) for name, table in tables.items()}
-    for name, rows_expected in OFFICIAL_ROWS.items():
-        differences.expect(f"rows of {name}", found[name], rows_expected)
-    differences.expect(f"classes in {LABELS}", len(np.unique(tables[LABELS])), OFFICIAL_CLASSES)
-    years = tables[YEARS].ravel()
-    for name, last in LAST_YEARS.items():
-        part = tables[name].ravel()
-        if part.max(initial=-1) < len(years):
-            differences.expect(f"newest year in {name}", years[part].max(initial=0).item(), last)
-    return differences
+    findings = Findings()
+    if (raw / ARCHIVE).is_file():
+        with findings.reading(ARCHIVE):
+            zipfile.ZipFile(raw / ARCHIVE).close()
+        if findings.faults:
+            return findings
+    found: dict[str, int] = {}
+    with findings.reading(FEATURES), open_table(raw, FEATURES) as rows:
+        columns = Counter(row.count(b",") + 1 for row in rows)
+        found[FEATURES] = columns.total()
+        usual = max(columns, default=0)
+        findings.expect(f"columns of {FEATURES}", usual, OFFICIAL_FEATURES)
+        uneven = columns.total() - columns[usual]
+        findings.require(f"rows of {FEATURES} with fewer columns than others", uneven, 0)
+    tables: dict[str, np.ndarray] = {}
+    for name in (LABELS, YEARS, EDGES, TRAIN, VALID, TEST):
+        with findings.reading(name):
+            tables[name] = read_numbers(raw, name, np.int64)
+            found[name] = len(tables[name])
+    for name, official in OFFICIAL_ROWS.items():
+        if name in found:
+            findings.expect_count(f"rows of {name}", found[name], official)
+    if LABELS in tables:
+        classes = len(np.unique(tables[LABELS]))
+        findings.expect(f"classes in {LABELS}", classes, OFFICIAL_CLASSES)
+    if not findings.faults:
+        check_nodes(found[FEATURES], tables, findings)
+    return findings
+
+
+def check_nodes(nodes: int, tables: dict[str, np.ndarray], findings: Findings) -> None:
+    """Whether the tables are about the same nodes, and the parts end with their years."""
+    for name in (LABELS, YEARS):
+        findings.require(f"numbers in {name}, one for each node", tables[name].size, nodes)
+    edges = tables[EDGES]
+    findings.require(f"columns of {EDGES}", edges.shape[1], 2)
+    unknown = int(((edges < 0) | (edges >= nodes)).any(axis=1).sum())
+    findings.require(f"rows of {EDGES} with a node that {FEATURES} lacks", unknown, 0)
+    parts = np.concatenate([tables[name].ravel() for name in (TRAIN, VALID, TEST)])
+    is_split = np.array_equal(np.sort(parts), np.arange(nodes))
+    findings.require("the parts in arxiv/split/time hold every node once", is_split, True)
+    if not findings.faults:
+        years = tables[YEARS].ravel()
+        for name, last in LAST_YEARS.items():
+            newest = years[tables[name].ravel()].max().item()
+            findings.expect(f"newest year in {name}", newest, last)
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from mlagentbench_task import read_table
+from mlagentbench_task import Findings, read_table
 
 PATIENT, VISIT, MONTH = "patient_id", "visit_id", "visit_month"
 TARGETS = ["updrs_1", "updrs_2", "updrs_3", "updrs_4"]
@@ -24,6 +24,12 @@ TESTED_AGAIN = 0.50
 """In another split, the share of the given test patients that are for testing."""
 CLINICAL, PROTEINS = "train_clinical_data.csv", "train_proteins.csv"
 SUPPLEMENT = "supplemental_clinical_data.csv"
+RATED = [VISIT, PATIENT, MONTH, *TARGETS, "upd23b_clinical_state_on_medication"]
+MEASURED = [VISIT, MONTH, PATIENT, "UniProt", "NPX"]
+OFFICIAL_ROWS = {CLINICAL: 2_615, SUPPLEMENT: 2_223, PROTEINS: 232_741}
+MOST_POINTS = dict(zip(TARGETS, (52, 52, 132, 24), strict=True))
+"""The scale of each rating begins with 0."""
+LEAST_PATIENTS = 10
 
 
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
@@ -45,6 +51,33 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
         noise_free = _renamed(_read(raw / "noise_free.csv"), new_ids)
         best = _look_up(asked, noise_free)
         _write(asked[[ID]].assign(**{RATING: best})[asked[RATING] != ""], private / "ceiling.csv")
+
+
+def check_raw(raw: Path) -> Findings:
+    """What is different from the official tables of ratings and proteins."""
+    findings = Findings()
+    patients: dict[str, set[str]] = {}
+    for name, rows in OFFICIAL_ROWS.items():
+        columns, ids = (MEASURED, [VISIT, "UniProt"]) if name == PROTEINS else (RATED, [VISIT])
+        table = findings.read_columns(raw / name, columns, rows, ids=ids)
+        for target in TARGETS if name != PROTEINS else ():
+            cells = table.get(target, [])
+            findings.check_numbers(f"{target} of {name}", cells, 0, MOST_POINTS[target], gaps=True)
+        if not {VISIT, PATIENT, MONTH} <= table.keys():
+            continue
+        patients[name] = set(table[PATIENT])
+        wrong = sum(not month.isdecimal() for month in table[MONTH])
+        findings.require(f"{MONTH} in {name} that is no whole number", wrong, 0)
+        visits = zip(table[VISIT], table[PATIENT], table[MONTH], strict=True)
+        wrong = sum(visit != f"{patient}_{month}" for visit, patient, month in visits)
+        findings.require(f"{VISIT} in {name} that is not {PATIENT}_{MONTH}", wrong, 0)
+    if len(patients) == len(OFFICIAL_ROWS):
+        unknown = patients[PROTEINS] - patients[CLINICAL] - patients[SUPPLEMENT]
+        findings.require(f"patients in {PROTEINS} without ratings", len(unknown), 0)
+        findings.require_at_least(
+            f"patients in {CLINICAL}", len(patients[CLINICAL]), LEAST_PATIENTS
+        )
+    return findings
 
 
 def resplit(

@@ -11,9 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from mlagentbench_task import read_table
+from mlagentbench_task import Findings, read_table
 
 ID, TARGET = "PassengerId", "Transported"
+COLUMNS = [
+    ID, "HomePlanet", "CryoSleep", "Cabin", "Destination", "Age", "VIP", "RoomService",
+    "FoodCourt", "ShoppingMall", "Spa", "VRDeck", "Name", TARGET,
+]  # fmt: skip
+OFFICIAL_ROWS = 8_693
+LEAST_GROUPS = 10
 TEST_SHARE = 0.30
 HELD_SHARE = 0.20
 TESTED_AGAIN = 0.50
@@ -36,6 +42,17 @@ def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) ->
         noise_free = _read(raw / "noise_free.csv").set_index(ID)[TARGET]
         ceiling = test[[ID]].assign(**{TARGET: noise_free[mapping["original"][test.index]].array})
         _write(ceiling, private / "ceiling.csv")
+
+
+def check_raw(raw: Path) -> Findings:
+    """What is different from the official table of passengers with their fates."""
+    findings = Findings()
+    passengers = findings.read_columns(raw / "train.csv", COLUMNS, OFFICIAL_ROWS, ids=[ID])
+    findings.check_choices(TARGET, passengers.get(TARGET, []), ["True", "False"])
+    if passengers.get(ID):
+        groups = {passenger.partition("_")[0] for passenger in passengers[ID]}
+        findings.require_at_least(f"travel groups in {ID}", len(groups), LEAST_GROUPS)
+    return findings
 
 
 def resplit(
