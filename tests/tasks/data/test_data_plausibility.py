@@ -124,10 +124,11 @@ def test_reviews_in_another_encoding_and_without_films_are_refused(
     own = imdb_with_checkpoint(tmp_path / "own")
     (own / "aclImdb/train/pos/1_9.txt").write_bytes("très bien".encode("latin-1"))
     (own / "aclImdb/test/urls_neg.txt").write_text("http://film\n")
-    for said in refusals(load_task("imdb"), this_env, own):
-        assert "\n  aclImdb/train/pos/1_9.txt: cannot be read: UnicodeDecodeError: " in said
-        assert "reviews in test/neg without a line in test/urls_neg.txt: 2, expected 0" in said
-        assert "reviews in train/pos: 2, expected 12,500" in said
+    at_once, said = refusals(load_task("imdb"), this_env, own)
+    assert "aclImdb/train/pos is not the folder of" in at_once and "1_9.txt" not in at_once
+    assert "\n  aclImdb/train/pos/1_9.txt: cannot be read: UnicodeDecodeError: " in said
+    assert "reviews in test/neg without a line in test/urls_neg.txt: 2, expected 0" in said
+    assert "reviews in train/pos: 2, expected 12,500" in said
 
 
 def test_many_damaged_files_are_counted(tmp_path: Path, this_env: PythonEnv) -> None:
@@ -135,7 +136,7 @@ def test_many_damaged_files_are_counted(tmp_path: Path, this_env: PythonEnv) -> 
     imdb(own / "aclImdb", reviews=30)
     for number in range(30):
         (own / f"aclImdb/train/pos/{number}_9.txt").write_bytes(b"\xff")
-    said = refusals(load_task("imdb"), this_env, own)[0]
+    said = refusals(load_task("imdb"), this_env, own)[1]
     assert said.count("cannot be read") == 20 and "\n  and 11 more\n" in said
     assert "reviews in train/neg: 30, expected 12,500" in said
 

@@ -52,7 +52,7 @@ async def check_plausible(
 ) -> Gathered:
     """What was gathered, with accepted differences; a UsageError names all that is wrong."""
     findings = RawFindings()
-    if gathered.unverified and task.defines(CHECK) and _is_complete(task, gathered):
+    if gathered.unverified and task.defines(CHECK) and gathered.is_complete:
         progress.say(f"{task.id}: comparing the files with the official data")
         findings = await _ask(task, raw, call, python_env)
     known = (*gathered.refused, *gathered.accepted, *findings.differences)
@@ -62,12 +62,6 @@ async def check_plausible(
         progress.say(f"{task.id}: {text}; accepted")
     accepted = (*gathered.accepted, *findings.differences)
     return gathered.model_copy(update={"accepted": accepted})
-
-
-def _is_complete(task: Task, gathered: Gathered) -> bool:
-    """Whether everything was gathered: images and records are not if other files are refused."""
-    parts = any(source.images or source.records for source in official_sources(task))
-    return not (gathered.refused and parts)
 
 
 async def _ask(task: Task, raw: Path, call: CallTask, python_env: PythonEnv) -> RawFindings:

@@ -28,13 +28,15 @@ SPACE_FACTOR = 3
 class Gathered(Record):
     """What was gathered: its hash, files without a checksum, and accepted differences.
 
-    `refused` are differences that are not accepted; plausibility.py adds what else it finds.
+    `refused` are differences that are not accepted; plausibility.py adds what else it finds, unless
+    folders, images or records are still to be gathered: nothing large is copied in vain.
     """
 
     sources: str = ""
     unverified: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    is_complete: bool = True
 
 
 def bytes_needed(task: Task) -> int:
@@ -54,7 +56,7 @@ async def gather(
 ) -> Gathered:
     """Collect the files of all sources in `raw`, under their official names, and verify them.
 
-    Listed images and records are left out if other files are refused.
+    Folders, listed images and records are left out if other files are refused.
     """
     sources = official_sources(task)
     if not sources:
@@ -69,6 +71,8 @@ async def gather(
             sources=gathering.files.hash,
             unverified=tuple(unverified),
             refused=tuple(_refusals(found, wrong)),
+            is_complete=not any(source.images or source.records for source in sources)
+            and not any(one.is_folder for one in found),
         )
     differences = [f"{one.path}: {one.reason}" for one in wrong]
     for source in sources:
@@ -132,7 +136,7 @@ class _Gathering(NamedTuple):
         return fetched
 
     def copy_verified(self, found: Sequence[Found], accept_unverified: bool) -> list[_Wrong]:
-        """Copy all, folders last, and return what is wrong.
+        """Copy all, and return what is wrong; folders last, and only if they will be used.
 
         What was downloaded and is wrong is removed from the downloads, unless it is accepted.
         """
@@ -147,12 +151,13 @@ class _Gathering(NamedTuple):
                 wrong.append(_Wrong(one.file.path, why))
                 if not accept_unverified:
                     one.place.discard()
+        if wrong and not accept_unverified:
+            return wrong
+        for place, reason in wrong:
+            self.progress.say(f"{self.task.id}: {place}: {reason}; accepted as unverified")
         for one in folders:
             self.progress.say(f"{self.task.id}: copying {one.file.path}")
             self.files.copy_folder(one.place.file, one.file.path)
-        if accept_unverified:
-            for place, reason in wrong:
-                self.progress.say(f"{self.task.id}: {place}: {reason}; accepted as unverified")
         return wrong
 
     async def choose_records(self, source: Source, records: SourceRecords) -> None:
