@@ -23,6 +23,7 @@ from mlagentbench.tasks.programs_hash import files_hash
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import (
+    home_file,
     shipped_measurements,
     store_in_home,
     stored_measurements,
@@ -107,6 +108,7 @@ def measure_tasks(
                 metric=task.spec.metric,
                 measured=measured,
                 stored_in=stored_in,
+                used_instead=used_instead(task, tier, measured, written=write),
             )
 
 
@@ -155,6 +157,17 @@ async def measure(
         None if is_public(data.draw) else shipped_measurements(task, data.tier, trials.tool),
         data.draw,
     )
+
+
+def used_instead(task: Task, tier: Tier, measured: Measured, *, written: bool) -> str | None:
+    """The other file with measurements of the same data, if those are used here."""
+    used = stored_measurements(task, tier, measured.data, measured.tool)
+    of_this_machine = used is not None and used.programs is not None
+    if not written:
+        return None if of_this_machine else "task.toml"
+    if of_this_machine and task.spec.kind == "timed":
+        return str(home_file(task, tier, measured.data, measured.tool))
+    return None
 
 
 def forget_trials(task: Task, data: PreparedData, python_env: PythonEnv, tool: str | None) -> None:
