@@ -40,9 +40,7 @@ async def ensure_measured(
     # for the lock.
     async with (
         slot_for(task.spec.resources.need(), f"measuring {which}", once_per_reason(tell)),
-        holding(
-            _lock(task, data, tool), lambda: tell("another process is measuring it; waiting")
-        ),
+        holding(_lock(task, data, tool), lambda: tell("another process is measuring it; waiting")),
     ):
         found = stored_measurements(task, data.tier, data.hash, tool)
         if found is not None:
