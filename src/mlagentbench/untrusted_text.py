@@ -91,9 +91,12 @@ def _from_line(text: str) -> str:
 
 
 def preview(text: str, most: int = PREVIEW) -> str:
-    """The first words of a text, in one line."""
+    """The first words of a text, in one line; a cut one ends at a word, where one ends near."""
     words = " ".join(text[: 4 * most].split())
-    return visible(words if len(words) <= most else f"{words[: most - 1]}…")
+    if len(words) <= most:
+        return visible(words)
+    end = words.rfind(" ", most * 3 // 4, most)
+    return visible(f"{words[: end if end > 0 else most - 1]}…")
 
 
 def this_command() -> str:

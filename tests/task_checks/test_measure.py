@@ -12,11 +12,11 @@ from folders import SEED_TASK, write_folder
 from mlagentbench.errors import RunFailed
 from mlagentbench.grading.success import bar_of
 from mlagentbench.sandbox.task_calls import call_task
-from mlagentbench.task_checks.measure import measure, measure_tasks
+from mlagentbench.task_checks.measure import measure, measure_tasks, used_instead
 from mlagentbench.tasks.data.preparation import require_prepared
 from mlagentbench.tasks.make_ready import ensure_ready
 from mlagentbench.tasks.spec import Measured
-from mlagentbench.tasks.stored_measurements import home_file, stored_measurements
+from mlagentbench.tasks.stored_measurements import home_file, store_in_home, stored_measurements
 from mlagentbench.tasks.task import Task, load_folder
 
 pytestmark = [pytest.mark.usefixtures("with_shared_home"), pytest.mark.slow]
@@ -100,6 +100,26 @@ def test_command_line_writes_to_task_toml_or_to_the_home(task: Task) -> None:
     again = load_folder(task.folder)
     assert again.spec.measured["mini"].starter.mean == kept.starter.mean
     assert stored_measurements(again, "mini", data.hash) == again.spec.measured["mini"]
+
+    assert "for comparison" not in home.stdout
+    third = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (
+        "task.toml has measurements of the same data, which are used here; these are written to "
+        f"{home_file(task, 'mini', data.hash)} for comparison\n"
+    ) in third.stdout
+
+
+def test_this_machine_s_measurements_of_a_timed_task_are_used_instead_of_written_ones(
+    task: Task,
+) -> None:
+    """Nothing is timed here: what counts is the kind of task."""
+    figures = measured(task, runs=2, reference_runs=1)
+    timed = Task(task.folder, task.spec.model_copy(update={"kind": "timed"}))
+    home = store_in_home(timed, "mini", figures)
+    assert used_instead(timed, "mini", figures, written=True) == str(home)
+    assert used_instead(timed, "mini", figures, written=False) is None
+    store_in_home(task, "mini", figures)
+    assert used_instead(task, "mini", figures, written=True) is None
 
 
 def test_a_secret_draw_is_measured_when_it_is_made(task: Task) -> None:

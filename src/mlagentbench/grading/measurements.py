@@ -61,6 +61,8 @@ class MeasuredTask(Record):
     metric: Metric
     measured: Measured
     stored_in: Path
+    used_instead: str | None = None
+    """The file whose measurements of the same data are used instead of these."""
 
 
 def measurements_from(

@@ -64,10 +64,7 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
         marks += _data_in_sources(grades)
     elif facts.protocol != "standard":
         marks.append(f"protocol {facts.protocol}")
-    if not facts.data_verified:
-        marks.append("data unverified")
-    if facts.data_differences:
-        marks.append(f"not the official data: {'; '.join(facts.data_differences)}")
+    marks += data_marks(facts)
     if facts.interactive:
         marks.append("human help available")
     marks += [f"{role}: {model}" for role, model in other_roles(facts).items()]
@@ -80,6 +77,14 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
     reasons = {grade.reason for grade in grades if grade.reason is not None}
     of_runs = dict.fromkeys(mark for one in summaries for mark in one.marks)
     return (*marks, *sorted(reasons), *_warnings(summaries), *of_runs)
+
+
+def data_marks(facts: Disclosure) -> list[str]:
+    """What is known against the data of a run."""
+    marks = [] if facts.data_verified else ["data unverified"]
+    if facts.data_differences:
+        marks.append(f"not the official data: {'; '.join(facts.data_differences)}")
+    return marks
 
 
 def _keys(summaries: Sequence[RunSummary]) -> list[str]:

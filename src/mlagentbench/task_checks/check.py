@@ -6,7 +6,7 @@ leaks.py, train_test_copies.py and leak_probe.py search the data. This module pr
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from mlagentbench.sandbox.sandbox_registry import default_envs
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks import grader_traps, leak_probe, leaks, train_test_copies, verdicts
 from mlagentbench.task_checks.data_tables import read_answers, read_csv
-from mlagentbench.task_checks.trial_runs import Trial, Trials, tasks_to_try
+from mlagentbench.task_checks.trial_runs import Announce, Trial, Trials, tasks_to_try
 from mlagentbench.task_checks.verdicts import SHUFFLED, Check, CheckedTask, CheckResult
 from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.known_good import SAMPLE
@@ -37,8 +37,6 @@ from mlagentbench.terminal import Terminal
 SHUFFLE_COUNT = 5
 SAMPLE_IS_SOUND = Check("sample submission is valid and constant")
 KNOWN_GOOD_IS_GRADED = Check("known-good submission is graded")
-
-Announce = Callable[[str], None]
 
 
 def check_tasks(
@@ -77,7 +75,7 @@ class _Check:
     ) -> None:
         self.task = task
         self.data = ready.data
-        self.trials = Trials(task, ready.data, ready.python_env, scratch, tool)
+        self.trials = Trials(task, ready.data, ready.python_env, scratch, announce, tool)
         self.scratch = scratch
         self.measured = stored_measurements(task, ready.data.tier, ready.data.hash, tool)
         self._announce = announce

@@ -4,20 +4,17 @@ The first run on a draw measures it, before its agent begins; everything else th
 measurements meanwhile waits for it. They are stored in the home by the hash of the data.
 """
 
-from collections.abc import Callable
-
 from mlagentbench.errors import RunFailed, UnusableDraw
 from mlagentbench.home import holding
 from mlagentbench.machine.slots import slot_for
 from mlagentbench.task_checks.measure import forget_trials, measure, runs_on
+from mlagentbench.task_checks.trial_runs import Announce, once_per_reason
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.draws import draws_text
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import home_file, store_in_home, stored_measurements
 from mlagentbench.tasks.task import Task
-
-Announce = Callable[[str], None]
 
 
 async def ensure_measured(
@@ -35,20 +32,19 @@ async def ensure_measured(
     if (gpus := task.gpus_of_profile()) is not None:
         gpus.require_here()
     which = f"{task.id}, {draws_text(data.draw)}"
-    waiting = f"{which}: another process is measuring it; waiting"
+
+    def tell(text: str) -> None:
+        announce(f"{which}: {text.removeprefix(f'{task.id}: ')}")
+
     # The slot comes first, as in runs: one that had the lock only would wait for a run that waits
     # for the lock.
     async with (
-        slot_for(task.spec.resources.need(), f"measuring {which}", announce),
-        holding(_lock(task, data, tool), lambda: announce(waiting)),
+        slot_for(task.spec.resources.need(), f"measuring {which}", once_per_reason(tell)),
+        holding(_lock(task, data, tool), lambda: tell("another process is measuring it; waiting")),
     ):
         found = stored_measurements(task, data.tier, data.hash, tool)
         if found is not None:
             return found
-
-        def tell(text: str) -> None:
-            announce(f"{which}: {text.removeprefix(f'{task.id}: ')}")
-
         tell("measuring floor, reference and bar")
         try:
             runs = runs_on(data.tier, data.draw)

@@ -1,7 +1,6 @@
 """Measure a task by running its trivial predictors, its starter and its solution."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import product
 
@@ -15,7 +14,7 @@ from mlagentbench.records import Profile, Record, Tier
 from mlagentbench.sandbox.sandbox_registry import default_envs
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.kept_trials import KeptTrial, KeptTrials
-from mlagentbench.task_checks.trial_runs import Trial, Trials, tasks_to_try
+from mlagentbench.task_checks.trial_runs import Announce, Trial, Trials, tasks_to_try
 from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.data.progress import TerminalProgress
 from mlagentbench.tasks.draws import PUBLIC, all_draws, is_public, read_policy
@@ -24,6 +23,7 @@ from mlagentbench.tasks.programs_hash import files_hash
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import (
+    home_file,
     shipped_measurements,
     store_in_home,
     stored_measurements,
@@ -39,8 +39,6 @@ DETERMINISTIC_RUNS = 3
 DRAW_STARTER_RUNS = 3
 """Runs of the starter on a draw that is not public; its noise is pooled with the public draw's."""
 DRAW_REFERENCE_RUNS = 1
-
-Announce = Callable[[str], None]
 
 
 class TrialCounts(Record):
@@ -110,6 +108,7 @@ def measure_tasks(
                 metric=task.spec.metric,
                 measured=measured,
                 stored_in=stored_in,
+                used_instead=used_instead(task, tier, measured, written=write),
             )
 
 
@@ -129,7 +128,7 @@ async def measure(
     Trials that an earlier measurement finished are not repeated, unless `again` is set.
     """
     with scratch_directory("measure") as scratch:
-        trials = Trials(task, data, python_env, scratch, tool)
+        trials = Trials(task, data, python_env, scratch, announce, tool)
         kept = KeptTrials(task, data, python_env, trials.tool)
         if again:
             kept.forget()
@@ -158,6 +157,17 @@ async def measure(
         None if is_public(data.draw) else shipped_measurements(task, data.tier, trials.tool),
         data.draw,
     )
+
+
+def used_instead(task: Task, tier: Tier, measured: Measured, *, written: bool) -> str | None:
+    """The other file with measurements of the same data, if those are used here."""
+    used = stored_measurements(task, tier, measured.data, measured.tool)
+    of_this_machine = used is not None and used.programs is not None
+    if not written:
+        return None if of_this_machine else "task.toml"
+    if of_this_machine and task.spec.kind == "timed":
+        return str(home_file(task, tier, measured.data, measured.tool))
+    return None
 
 
 def forget_trials(task: Task, data: PreparedData, python_env: PythonEnv, tool: str | None) -> None:
@@ -224,7 +234,6 @@ class TrialSeries:
 
     async def _run_next(self) -> None:
         epoch = len(self.found) + 1
-        began = time.monotonic()
         trial = await self._once(epoch)
         score = _score(self._task, self._name, trial.scored)
         outputs = await asyncio.to_thread(files_hash, outputs_of(self._task, trial.submission))
@@ -232,7 +241,7 @@ class TrialSeries:
             score=score,
             seconds=trial.seconds,
             cpu_seconds=trial.cpu_seconds,
-            whole_seconds=time.monotonic() - began,
+            whole_seconds=trial.whole_seconds,
             outputs=outputs,
         )
         self._kept.keep(self._next_name, done)

@@ -5,7 +5,8 @@ Measuring and checking a task consist of these trials.
 
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from mlagentbench.environment.workspace import Workspace, sandbox_spec, workspace_of
@@ -37,6 +38,8 @@ OTHER_SEEDS = 1_000_000
 OUTPUT_QUOTED = 2000
 """Characters of a failed command's output that the error quotes."""
 
+Announce = Callable[[str], None]
+
 
 def tasks_to_try(names: Sequence[str], tier: Tier, asked: Profile | None) -> list[Task]:
     """The tasks on the profile that was asked for; a UsageError if its GPUs are not here."""
@@ -59,6 +62,8 @@ class Trial(Record):
     scored: Scored
     seconds: float = 0.0
     cpu_seconds: float = 0.0
+    whole_seconds: float = 0.0
+    """With grading, and without the wait for a slot."""
 
 
 class Trials:
@@ -70,6 +75,7 @@ class Trials:
         data: PreparedData,
         python_env: PythonEnv,
         scratch: Path,
+        announce: Announce,
         tool: str | None = None,
     ) -> None:
         self.tool = tool or task.spec.tool_model
@@ -78,6 +84,7 @@ class Trials:
         self.data = data
         self.python_env = python_env
         self.scratch = scratch
+        self._announce = announce
 
     async def starter(self, epoch: int) -> Trial:
         """Run the unchanged starter."""
@@ -110,12 +117,16 @@ class Trials:
         """Score a submission; replies of the tool model are stored for the next time."""
         replies = submission.with_name("replies.jsonl")
         services = grading_services(self.task, self.tool, self.data.private, replies)
-        return await score_submission(self.task, self.data, self.python_env, submission, services)
+        return await score_submission(
+            self.task, self.data, self.python_env, submission, services, self._announcer()
+        )
 
     async def score_without_model(self, submission: Path) -> Scored:
         """Score a program whose tool model always gives the same reply."""
         services = constant_services(self.task, self.data.private)
-        return await score_submission(self.task, self.data, self.python_env, submission, services)
+        return await score_submission(
+            self.task, self.data, self.python_env, submission, services, self._announcer()
+        )
 
     async def call(self, function: str, write: Path | None = None, **read: Path) -> Json:
         """Call a function of the task's folder, in a sandbox."""
@@ -129,8 +140,11 @@ class Trials:
         command: str | None = None,
         overlay: Mapping[str, bytes] | None = None,
     ) -> Trial:
-        async with slot_for(self.task.spec.resources.need(), f"{name} of {self.task.id}"):
-            return await self._run_in_slot(name, epoch, command, overlay)
+        need, who = self.task.spec.resources.need(), f"{name} of {self.task.id}"
+        async with slot_for(need, who, self._announcer()):
+            began = time.monotonic()
+            trial = await self._run_in_slot(name, epoch, command, overlay)
+            return trial.model_copy(update={"whole_seconds": time.monotonic() - began})
 
     async def _run_in_slot(
         self, name: str, epoch: int, command: str | None, overlay: Mapping[str, bytes] | None
@@ -145,7 +159,14 @@ class Trials:
         snapshot = Snapshots(store, run.work, skip=workspace.protected).take()
         services = grading_services(self.task, self.tool, self.data.private, run.replies)
         scored = await score_snapshot(
-            self.task, self.data, self.python_env, store, snapshot.id, run.outputs, services
+            self.task,
+            self.data,
+            self.python_env,
+            store,
+            snapshot.id,
+            run.outputs,
+            services,
+            self._announcer(),
         )
         shutil.rmtree(run.work)
         return Trial(
@@ -174,6 +195,10 @@ class Trials:
             )
         return result
 
+    def _announcer(self) -> Announce:
+        """Says what a trial waits for."""
+        return once_per_reason(lambda text: self._announce(f"{self.task.id}: {text}"))
+
     def _seed(self, epoch: int) -> int:
         """The seed of a trial; not that of a run, except on the public draw.
 
@@ -181,6 +206,19 @@ class Trials:
         it would be the run of the agent `oracle`, whose score would then be 1 by construction.
         """
         return self.task.run_seed(epoch if self.data.draw == PUBLIC else OTHER_SEEDS + epoch)
+
+
+def once_per_reason(announce: Announce) -> Announce:
+    """Says once that something waits: in "REASON: 3 before it", only what follows changes."""
+    told: set[str] = set()
+
+    def tell(text: str) -> None:
+        reason = text.partition(":")[0]
+        if reason not in told:
+            told.add(reason)
+            announce(text)
+
+    return tell
 
 
 def _lay_over(workspace: Workspace, files: Mapping[str, bytes]) -> None:

@@ -98,6 +98,24 @@ def test_rules_that_nothing_enforces_are_named_in_every_form(tmp_path: Path) -> 
     assert any(named in page for page in pages)
 
 
+def test_profile_and_doubts_about_the_data_are_shown_as_in_the_report(tmp_path: Path) -> None:
+    differences = ("train.csv has 9 rows instead of 1,460", "test.csv is missing")
+    facts = {"tier": "full", "profile": "cpu", "draw": None, "draw_policy": None}
+    accepted = made_record(**facts, data_verified=False, data_differences=differences)
+    run = write_run(tmp_path / "accepted", accepted, list(made_lines(READ)), None)
+    shown = typed("runs", "show", run.path)
+    assert re.match(r"[\w-]+ \(full, cpu profile\): ", shown)
+    named = f"not the official data: {'; '.join(differences)}"
+    assert f"note: data unverified\nnote: {named}\n" in shown
+    typed("report", tmp_path / "accepted", "--csv", "--to", tmp_path / "report")
+    [table] = [file.read_text() for file in (tmp_path / "report").rglob("cells.csv")]
+    assert named in table
+    official = made_record(**facts, data_verified=True)
+    run = write_run(tmp_path / "official", official, list(made_lines(READ)), None)
+    shown = typed("runs", "show", run.path)
+    assert "full, cpu profile" in shown and "data" not in shown
+
+
 def test_it_is_readable_on_a_narrow_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

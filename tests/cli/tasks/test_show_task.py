@@ -5,13 +5,17 @@ import re
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
+from tabular_tasks import TaskModules
 
 from mlagentbench.cli.tasks.list_printing import print_task_list
 from mlagentbench.cli.tasks.measure_printing import measurements_table
 from mlagentbench.cli.tasks.show_printing import print_task
 from mlagentbench.cli.tasks.task_facts import measurements_text
+from mlagentbench.sandbox.task_calls import call_task
+from mlagentbench.tasks.make_ready import prepare_tasks
 from mlagentbench.tasks.task import load_task
 
 MEASURED = load_task("house-price").spec.measured["mini"]
@@ -52,6 +56,41 @@ def test_one_task_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     assert "mlagentbench tasks prepare house-price --tier full --from DIR" in said
     assert "md5 80ccab65fb115cbad143dbbd2bcd5577" in said
     assert "What to hand in" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("accept", [False, True])
+def test_paths_are_never_cut(
+    accept: bool, tmp_path: Path, kept_home: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    home = tmp_path / "with a long name, so that no path in it fits on a line" / "home"
+    home.mkdir(parents=True)
+    for name in ("envs", "locks"):
+        (kept_home / name).mkdir(parents=True, exist_ok=True)
+        (home / name).symlink_to(kept_home / name)
+    monkeypatch.setenv("MLAGENTBENCH_HOME", str(home))
+    task = load_task("house-price")
+    if accept:
+        raw = tmp_path / "downloads, which are in a folder with a name that is longer than a line"
+        raw.mkdir()
+        TaskModules("house-price").mini.make(raw, np.random.default_rng(7))
+        [ready] = prepare_tasks(
+            [task], "full", from_dir=raw, accept_unverified=True, call=call_task
+        )
+        expected = [f"full data from      {raw}"]
+        expected += [f"accepted difference {text[:20]}" for text in ready.data.accepted]
+        assert len(expected) > 1
+    else:
+        [ready] = prepare_tasks([task], "mini", call=call_task)
+        expected = []
+    print_task("house-price", as_json=False)
+    shown = capsys.readouterr().out
+    lines = shown.splitlines()
+    assert sum(line.endswith(f" {ready.data.directory}") for line in lines) == 1
+    assert "…" not in shown
+    for beginning in expected:
+        assert any(line.startswith(beginning) for line in lines), shown
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:

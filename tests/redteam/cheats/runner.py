@@ -74,7 +74,7 @@ def try_cheat(task: Task, ready: Ready, cheat: Cheat, scratch: Path) -> CheatOut
     submitted = scratch / "submitted"
     made = cheat(Given(ready.data.public, ready.python_env.python))
     _write(submitted / task.spec.submission.path, made, submitted)
-    trials = Trials(task, ready.data, ready.python_env, scratch)
+    trials = Trials(task, ready.data, ready.python_env, scratch, print)
     scored = asyncio.run(trials.score(submitted))
     tool = task.spec.tool_model
     measured = stored_measurements(task, ready.data.tier, ready.data.hash, tool)

@@ -91,6 +91,9 @@ def test_a_cut_text_says_exactly_how_much_is_left_out(text: str, most: int) -> N
 def test_a_preview_is_one_line() -> None:
     assert preview("a\n\n b\tc") == "a b c"
     assert len(preview("word " * 200)) <= 160
+    assert preview("some words are cut", 12) == "some words…"
+    assert preview("https://a.long.address/of/a/page", 12) == "https://a.l…"
+    assert preview("just fitting", 12) == "just fitting"
 
 
 def test_a_difference_has_signs_and_can_be_cut() -> None:

@@ -151,6 +151,7 @@ def test_one_that_guesses_is_not_and_no_reply_is_lost_when_it_fails(
 
 def test_the_command_asks_about_all_prepared_tasks(
     ask: Ask,
+    data: PreparedData,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -178,6 +179,10 @@ def test_the_command_asks_about_all_prepared_tasks(
     print_memorisation(report, tmp_path / "result.json")
     shown = capsys.readouterr().out
     assert "house-price: strong: the model knows rows of the original file (next row" in shown
+    (task,) = report.tasks
+    assert task.verified is False and task.data_differences == data.accepted != ()
+    differences = "; ".join(data.accepted)
+    assert f"house-price: asked about data that are not the official ones: {differences}" in shown
     assert "60 questions, 600 + 300 tokens, $" in " ".join(shown.split())
 
 

@@ -13,6 +13,7 @@ from mlagentbench.task_checks.memorisation.memory_questions import (
     has_distinct_labels,
     text_column,
     text_questions,
+    why_no_questions,
     words_of,
 )
 from mlagentbench.task_checks.memorisation.memory_verdict import check_reply
@@ -65,6 +66,21 @@ def test_few_labels_are_not_asked_for() -> None:
     assert not has_distinct_labels(rows._replace(labels=pd.DataFrame({"y": ["0", "1"] * 150})))
     many = pd.DataFrame({"y": list(map(str, range(ROWS)))})
     assert has_distinct_labels(rows._replace(labels=many))
+
+
+def test_the_reason_why_nothing_is_asked_is_the_real_one() -> None:
+    texts = ["word " * 20 + str(number) for number in range(ROWS)]
+    assert why_no_questions([numbers(id=range(ROWS), text=texts)]) == (
+        "the texts in train.csv are too short: half of them should have 100 words or more (median: "
+        "text (21)); no other column has values that are hard to guess"
+    )
+    few = numbers(id=[7], text=["word " * 200])
+    assert why_no_questions([few]) == "train.csv has only 1 row, and 50 are needed"
+    easy = numbers(id=range(ROWS), count=range(ROWS))
+    hard_to_find = "no column of train.csv has values that are hard to guess"
+    assert why_no_questions([easy]) == hard_to_find
+    assert why_no_questions([few, easy]).endswith(f"50 are needed; {hard_to_find}")
+    assert why_no_questions([]) == "no public file train*.csv has rows"
 
 
 def test_rows_follow_from_the_seed() -> None:

@@ -28,6 +28,7 @@ from mlagentbench.runs.journal import read_lines
 from mlagentbench.runs.lease import Holder
 from mlagentbench.runs.objects.object_store import ObjectStore
 from mlagentbench.runs.results import find_run
+from mlagentbench.statistics.cell_marks import data_marks
 from mlagentbench.terminal import Terminal, plain_table, print_json, text_block, text_line
 
 UNDER_WAY = "under way"
@@ -108,7 +109,9 @@ def run_header(summary: RunSummary) -> Iterator[str]:
     """A run in a few lines: what it is, how it ended, what it is worth and what it used."""
     result, efficiency = summary.result, summary.efficiency
     facts, grade = result.record.disclosure, result.grade
-    yield f"{facts.task} ({facts.tier}): {agent_of_summary(summary)}, run {result.record.epoch}"
+    profile = "" if facts.profile is None else f", {facts.profile} profile"
+    what = f"{facts.task} ({facts.tier}{profile})"
+    yield f"{what}: {agent_of_summary(summary)}, run {result.record.epoch}"
     if result.record.replay_of is not None:
         yield f"a replay of {result.record.replay_of}, not a result"
     if result.record.branched_from is not None:
@@ -135,7 +138,7 @@ def run_header(summary: RunSummary) -> Iterator[str]:
     yield f"used: {', '.join(used)}"
     if facts.unenforced_rules:
         yield f"unenforced rules: {unenforced_text(result.record)}"
-    yield from (f"note: {mark}" for mark in summary.marks)
+    yield from (f"note: {mark}" for mark in (*data_marks(facts), *summary.marks))
 
 
 def _results(step: StepView) -> Iterator[str]:

@@ -57,7 +57,7 @@ def _results_table(results: Iterable[CheckResult]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(min_width=26)
-    table.add_column(ratio=1)
+    table.add_column(ratio=1, overflow="fold")
     for result in results:
         mark, style = MARKS[result.ok]
         table.add_row(text_line(mark, style), result.name, text_line(result.detail, "dim"))

@@ -17,7 +17,16 @@ def print_measured(found: MeasuredTask) -> None:
     console.print(measurements_table(found.metric, found.measured))
     for concern in concerns(found.metric, found.tier, found.measured):
         console.print(f"  ! {concern}", style="yellow")
-    console.print(f"  written to {found.stored_in}")
+    console.print(_where(found))
+
+
+def _where(found: MeasuredTask) -> str:
+    if found.used_instead is None:
+        return f"  written to {found.stored_in}"
+    return (
+        f"  {found.used_instead} has measurements of the same data, which are used here; these are "
+        f"written to {found.stored_in} for comparison"
+    )
 
 
 def measurements_table(metric: Metric, measured: Measured) -> Table:

@@ -74,6 +74,8 @@ def print_memorisation(report: MemorisationReport, file: Path) -> None:
     console.print()
     for task in report.tasks:
         console.print(_meaning(task), style=STYLES.get(task.verdict))
+        if task.data_differences:
+            console.print(_doubt(task), style="yellow")
     for left_out in report.left_out:
         console.print(f"{left_out.task}: left out: {left_out.reason}", style="dim")
     console.print(_spent(report), style="dim")
@@ -115,6 +117,12 @@ def _meaning(task: TaskMemorisation) -> str:
         f"{task.task}: no sign: right no more often than without memory; up to "
         f"{percent_text(most, 0)} % of the rows may still be known"
     )
+
+
+def _doubt(task: TaskMemorisation) -> str:
+    """Of other data than the official ones, a verdict says little about those."""
+    differences = "; ".join(task.data_differences)
+    return f"{task.task}: asked about data that are not the official ones: {differences}"
 
 
 def _spent(report: MemorisationReport) -> str:

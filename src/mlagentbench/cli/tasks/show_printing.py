@@ -1,14 +1,20 @@
 """What `mlagentbench tasks show` prints."""
 
-from rich.table import Table
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
 
 from mlagentbench.cli.tasks.task_facts import TIERS, measurements_text, needs, task_facts
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Profile, Tier
-from mlagentbench.tasks.data.preparation import PreparedData, find_prepared
+from mlagentbench.tasks.data.preparation import find_prepared
 from mlagentbench.tasks.spec import Resources, TaskLimits
 from mlagentbench.tasks.task import Task, load_task
-from mlagentbench.terminal import Terminal, markdown, print_json
+from mlagentbench.terminal import Terminal, markdown, print_json, text_line
+from mlagentbench.untrusted_text import one_line
+
+MIN_TEXT = 20
+"""Columns of the terminal that texts have at least."""
 
 
 def print_task(name: str, *, as_json: bool) -> None:
@@ -20,10 +26,7 @@ def print_task(name: str, *, as_json: bool) -> None:
         print_json(facts)
         return
     spec = task.spec
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    rows = {
+    rows: dict[str, str | Path] = {
         "title": f"{spec.title} ({spec.category}, {spec.task_type}, {spec.modality})",
         "version": str(spec.version),
         "Inspect name": task.inspect_name,
@@ -36,20 +39,43 @@ def print_task(name: str, *, as_json: bool) -> None:
         **{f"full, {name} profile": _profile(task, name) for name in spec.profiles},
         "python": ", ".join(spec.python.requirements),
         "needs": ", ".join(needs(task)) or "nothing beyond the package",
-        "folder": str(task.folder),
+        "folder": task.folder,
     }
-    for key, value in rows.items():
-        table.add_row(key, value)
-    for tier in TIERS:
-        table.add_row(f"{tier} measured", measurements_text(task, tier, long=True))
-        if tier == "full" and "gpu" in spec.profiles:
-            on_gpu = measurements_text(task.on_profile("gpu"), tier, long=True)
-            table.add_row("full measured, gpu profile", on_gpu)
-        data = find_prepared(task, tier)
-        table.add_row(f"{tier} data", _where(data) if data else _how_to_prepare(task, tier))
-    console.print(table)
+    facts = [*rows.items(), *(fact for tier in TIERS for fact in _tier_facts(task, tier))]
+    width = max(len(name) for name, _ in facts) + 1
+    for name, value in facts:
+        _print_fact(console, name, value, width)
     _print_sources(console, task)
     console.print(markdown(task.problem))
+
+
+def _tier_facts(task: Task, tier: Tier) -> Iterator[tuple[str, str | Path]]:
+    """The measurements of a tier, and its data: where they are and where they came from."""
+    yield f"{tier} measured", measurements_text(task, tier, long=True)
+    if tier == "full" and "gpu" in task.spec.profiles:
+        on_gpu = measurements_text(task.on_profile("gpu"), tier, long=True)
+        yield "full measured, gpu profile", on_gpu
+    data = find_prepared(task, tier)
+    if data is None:
+        yield f"{tier} data", _how_to_prepare(task, tier)
+        return
+    yield f"{tier} data", data.directory
+    if data.sources:
+        yield f"{tier} data from", Path(data.origin) if data.is_own else data.origin
+        yield f"{tier} data made", f"{data.when}, source files {data.sources[:12]}"
+    for difference in data.accepted:
+        yield "accepted difference", difference
+
+
+def _print_fact(console: Terminal, name: str, value: str | Path, width: int) -> None:
+    """A name and a text that is wrapped beside it; paths are never cut, so they can be copied."""
+    lines = [str(value)]
+    if isinstance(value, str):
+        room = max(console.width - width, MIN_TEXT)
+        lines = textwrap.wrap(one_line(value), room, break_long_words=False, break_on_hyphens=False)
+    for number, line in enumerate(lines or [""]):
+        label = f"{name if number == 0 else '':{width}}"
+        console.print(text_line(label, "bold") + text_line(line), soft_wrap=True)
 
 
 def _limits(limits: TaskLimits) -> str:
@@ -81,27 +107,19 @@ def _print_sources(console: Terminal, task: Task) -> None:
             console.print("full data: generated")
             continue
         console.print()
-        console.print(f"full data: {source.kind} {source.ref} (licence: {source.licence})")
+        console.print(
+            f"full data: {source.kind} {source.ref} (licence: {source.licence})", soft_wrap=True
+        )
         if source.page:
-            console.print(f"  {source.page}")
+            console.print(f"  {source.page}", soft_wrap=True)
         for file in source.files:
             known = {"md5": file.md5, "sha256": file.sha256}
             checksums = [f"{kind} {value}" for kind, value in known.items() if value]
             checksum = ", ".join(checksums) or "no checksum known: unverified"
             size = f"{file.bytes:,} bytes, " if file.bytes else ""
             optional = ", optional" if file.optional else ""
-            console.print(f"  {file.path}: {size}{checksum}{optional}")
+            console.print(f"  {file.path}: {size}{checksum}{optional}", soft_wrap=True)
     console.print()
-
-
-def _where(data: PreparedData) -> str:
-    if not data.sources:
-        return str(data.directory)
-    differences = "".join(f"; accepted difference: {text}" for text in data.accepted)
-    return (
-        f"{data.directory} (from {data.origin}, on {data.when}, source files "
-        f"{data.sources[:12]}{differences})"
-    )
 
 
 def _how_to_prepare(task: Task, tier: Tier) -> str:

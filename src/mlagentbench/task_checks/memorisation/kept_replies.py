@@ -16,6 +16,7 @@ from mlagentbench.models.provider_answers import overflow, provider_error, with_
 from mlagentbench.models.question import Question, ReplyMetadata, question_context
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
+from mlagentbench.untrusted_text import preview
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model, ModelCost
@@ -27,6 +28,7 @@ RETRIES = 5
 TOLD_EVERY = 60.0
 """Seconds between two lines that say how far it is."""
 ERROR_QUOTED = 300
+"""Characters of a provider's error."""
 
 
 class KeptReply(Record):
@@ -125,7 +127,7 @@ class KeptReplies:
             error = provider_error(wrapped)
             if overflow(self._model.name, error) is not None:
                 return KeptReply(key="", reply="", stop_reason="model_length")
-            said = " ".join(f"{type(error).__name__}: {error}".split())[:ERROR_QUOTED]
+            said = preview(f"{type(error).__name__}: {error}", ERROR_QUOTED)
             raise RunFailed(
                 "model",
                 f"{self._model} does not answer: {said}; all replies so far are kept, run the same "

@@ -34,6 +34,7 @@ from mlagentbench.task_checks.memorisation.memory_questions import (
     label_questions,
     text_column,
     text_questions,
+    why_no_questions,
 )
 from mlagentbench.task_checks.memorisation.memory_verdict import (
     CheckedReply,
@@ -94,6 +95,8 @@ class TaskMemorisation(Record):
     """Why it is not applicable."""
     data_hash: str | None = None
     verified: bool | None = None
+    data_differences: tuple[str, ...] = ()
+    """Known differences from the official data, which the user accepted."""
     control_hash: str | None = None
     tests: tuple[MemoryTest, ...] = ()
     answers: tuple[MemoryAnswer, ...] = ()
@@ -206,7 +209,7 @@ def _asked(task: Task, request: MemorisationRequest, say: Say) -> _Asked:
     control = ensure_ready(task, "mini", call=call_task, envs=default_envs()).data
     controls = {one.file: one for one in source_tables(control.public, control.private)}
     questions = list(_questions(task, tables, controls, request))
-    reason = "" if questions else "none of its tables has values that are hard to guess"
+    reason = "" if questions else why_no_questions(tables)
     return _Asked(task, data, control, questions, reason)
 
 
@@ -299,6 +302,7 @@ def _result(asked: _Asked, replies: Sequence[KeptReply]) -> TaskMemorisation:
         reason=asked.reason,
         data_hash=asked.data.hash if asked.data else None,
         verified=asked.data.verified if asked.data else None,
+        data_differences=asked.data.accepted if asked.data else (),
         control_hash=asked.control.hash if asked.control else None,
         tests=tuple(tests),
         answers=tuple(_answer(one, kept) for one, kept in zip(checked, replies, strict=True)),

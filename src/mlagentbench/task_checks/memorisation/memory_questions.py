@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 
 import pandas as pd
 
+from mlagentbench.numeric.number_format import counted
 from mlagentbench.prompts import prompt
 from mlagentbench.records import Record
 from mlagentbench.task_checks.data_tables import canonical_column
@@ -42,6 +43,7 @@ SHOWN_WORDS, ASKED_WORDS, COMPARED_WORDS = 50, 20, 8
 SHARED_WORDS = 5
 """Another text that has so many words before in common is a guess of how this one continues."""
 MIN_WORDS = 100
+"""Shorter texts are not asked for."""
 NO_VALUES = ("", "na", "nan", "none")
 WORD = re.compile(r"\w+")
 
@@ -105,6 +107,30 @@ def text_column(table: SourceTable) -> str | None:
         if table.rows[name].str.count(r"\s+").median() >= MIN_WORDS:
             return str(name)
     return None
+
+
+def why_no_questions(tables: Sequence[SourceTable]) -> str:
+    """Why none of the tests applies to any of these tables."""
+    return "; ".join(map(_why_no_question, tables)) or "no public file train*.csv has rows"
+
+
+def _why_no_question(table: SourceTable) -> str:
+    if len(table.rows) < MIN_DISTINCT:
+        there = counted(len(table.rows), "row")
+        return f"{table.file} has only {there}, and {MIN_DISTINCT} are needed"
+    guessable = GuessingTable(table).values.columns
+    texts = {
+        str(name): table.rows[name].map(lambda text: len(words_of(text))).median()
+        for name in table.rows.columns
+        if name not in guessable
+    }
+    if not texts:
+        return f"no column of {table.file} has values that are hard to guess"
+    found = ", ".join(f"{name} ({words:.0f})" for name, words in texts.items())
+    return (
+        f"the texts in {table.file} are too short: half of them should have {MIN_WORDS} words or "
+        f"more (median: {found}); no other column has values that are hard to guess"
+    )
 
 
 def cell_questions(data: DataSet, column: str, count: int, seed: int) -> Iterator[MemoryQuestion]:
