@@ -163,7 +163,8 @@ class _Gathering(NamedTuple):
         wrong = [_Wrong(one.file.path, why) for one in folders if (why := _wrong_folder(one))]
         refused: list[Found] = []
         for one in files:
-            self.progress.say(f"{self.task.id}: verifying {one.file.path}")
+            where = "" if one.place.ours else f", from {one.place}"
+            self.progress.say(f"{self.task.id}: verifying {one.file.path}{where}")
             why = _wrong_file(one.file, self.files.copy(one.place, one.file.path))
             if why is not None:
                 wrong.append(_Wrong(one.file.path, why))
