@@ -1,7 +1,5 @@
 """The fresh draws of a run: generated ones are made when needed, splits of full data before."""
 
-import shlex
-
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Tier
 from mlagentbench.sandbox.task_calls import call_task
@@ -33,7 +31,7 @@ def require_fresh_data(
     missing = [one for one, data in found.items() if data is None]
     if missing:
         of = "the full data" if given is None else f"the full data from {given.origin}"
-        files = "" if given is None or not given.is_own else f" --from {shlex.quote(given.origin)}"
+        files = "" if given is None else given.made_with
         raise UsageError(
             f"{task.id}: rebuilding on {count} other splits of {of} needs them prepared, and "
             f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not; run: mlagentbench "

@@ -10,7 +10,7 @@ from mlagentbench.records import Tier
 from mlagentbench.tasks.call_contract import CallTask
 from mlagentbench.tasks.data.preparation import PreparedData, prepare, require_prepared
 from mlagentbench.tasks.data.progress import Progress, Silent
-from mlagentbench.tasks.data.sources import require_files
+from mlagentbench.tasks.data.sources import official_sources, require_files
 from mlagentbench.tasks.draws import PUBLIC, FreshKey, fresh_draws, is_fresh, is_keyed, is_secret
 from mlagentbench.tasks.python_env.env import (
     HOST_ENVS,
@@ -57,13 +57,18 @@ def prepare_tasks(
             f"--splits is for --tier full: the {tier} tier is generated, and its fresh draws, "
             "too, when they are needed"
         )
+    if from_dir is not None and tasks and not any(official_sources(task) for task in tasks):
+        names = ", ".join(task.id for task in tasks)
+        raise UsageError(f"{names}: the full tier is generated and needs no --from; leave it out")
     progress = progress or Silent()
 
     async def all_tasks() -> list[Ready]:
         ready = []
         for task in tasks:
             files = _files_of(task, from_dir)
-            if files is not None:
+            if files is not None and not official_sources(task):
+                progress.say(f"{task.id}: is generated, so nothing is taken from {from_dir}")
+            elif files is not None:
                 require_files(task, files)
             python_env = await _python_env(task, envs, progress)
             its_splits = splits_of(task, splits)

@@ -13,6 +13,7 @@ from mlagentbench.tasks.data.preparation import (
     find_prepared,
     prepare,
     prepared_with_hash,
+    require_prepared,
 )
 from mlagentbench.tasks.python_env.env import HOST_ENVS, PythonEnv
 from mlagentbench.tasks.task import Task
@@ -148,6 +149,80 @@ def test_without_files_what_is_used_is_said(preparing: Preparing, tmp_path: Path
     data = preparing(own)
     assert preparing(None) == data and not preparing.split
     assert f"prepared already, on {data.when}, from {own}: {data.directory}" in preparing.heard.text
+
+
+def test_without_files_accepted_differences_are_named(preparing: Preparing, tmp_path: Path) -> None:
+    data = preparing(files(tmp_path / "own", 7), accept=True, splits=1)
+    assert preparing(None) == data and not preparing.split
+    assert preparing(None, splits=1) == data and not preparing.split
+    assert f"prepared already, on {data.when}, from {tmp_path / 'own'}" in preparing.heard.text
+    for difference in data.accepted:
+        assert f"these data have an accepted difference: {difference}" in preparing.heard.text
+
+
+@pytest.mark.parametrize(("rows", "options"), [(20, ""), (7, " --accept-unverified")])
+def test_more_of_own_files_needs_them_again(
+    preparing: Preparing, tmp_path: Path, rows: int, options: str
+) -> None:
+    own = files(tmp_path / "my files", rows)
+    data = preparing(own, accept=True)
+    said = (
+        f"small-task: these data were prepared from {own}, which is needed again; "
+        f"add: --from '{own}'{options}"
+    )
+    for again, splits in ((True, 0), (False, 2)):
+        with pytest.raises(UsageError) as raised:
+            preparing(None, again=again, splits=splits)
+        assert str(raised.value) == said
+    command = f"--tier full --splits 3 --from '{own}'{options}"
+    with pytest.raises(UsageError) as raised:
+        require_fresh_data(preparing.task, "full", "public", 3, data)
+    assert str(raised.value).endswith(command)
+    with pytest.raises(UsageError) as raised:
+        require_prepared(preparing.task, "full", "public~3")
+    assert str(raised.value).endswith(command)
+
+
+@pytest.mark.parametrize("damage", ["file removed", "file cut", "answers removed"])
+def test_damaged_data_are_not_prepared(preparing: Preparing, tmp_path: Path, damage: str) -> None:
+    own = files(tmp_path / "own", 20)
+    first = preparing(own, splits=1)
+    split = find_prepared(preparing.task, "full", "public~1")
+    assert split is not None and not first.damage and not split.damage
+    for data in (first, split):
+        if damage == "file cut":
+            (data.public / "train.csv").write_text("id,y\n")
+        elif damage == "file removed":
+            (data.public / "train.csv").unlink()
+        else:
+            (data.private / "answers.csv").unlink()
+    with pytest.raises(UsageError) as raised:
+        require_prepared(preparing.task, "full")
+    assert f"small-task: {first.directory} is damaged: " in str(raised.value)
+    assert f"files of {first.bytes:,} bytes" not in str(raised.value)
+    assert str(raised.value).endswith(f"--tier full --from {own}")
+    with pytest.raises(UsageError, match=f"prepared from {own}, which is needed again"):
+        preparing(None)
+    again = preparing(own, splits=1)
+    assert f"{first.directory} is damaged: " in preparing.heard.text
+    assert "; these data count as not prepared" in preparing.heard.text
+    assert preparing.split and again.hash == first.hash and again.directory == first.directory
+    assert require_prepared(preparing.task, "full") == again
+    assert not require_prepared(preparing.task, "full", "public~1").damage
+    assert preparing(None, splits=1) == again and not preparing.split
+
+
+@pytest.mark.parametrize("contents", ["", "{", "[]", "\0", '{"tier": "full"}'])
+def test_data_whose_description_is_damaged_are_not_prepared(
+    preparing: Preparing, tmp_path: Path, contents: str
+) -> None:
+    own = files(tmp_path / "own", 20)
+    first = preparing(own)
+    (first.directory / "data.json").write_text(contents)
+    assert find_prepared(preparing.task, "full") is None
+    assert preparing(own).hash == first.hash and preparing.split
+    said = f"{first.directory / 'data.json'} is damaged; these data count as not prepared"
+    assert (said in preparing.heard.text) == (contents in ("", "{", "\0"))
 
 
 def test_again_prepares_anew_in_the_same_place(preparing: Preparing, tmp_path: Path) -> None:

@@ -51,12 +51,13 @@ def name(number: int) -> str:
 
 
 class ImageServer(ThreadingHTTPServer):
-    """Serves images by path; the test decides which are gone, cut off, or spoilt."""
+    """Serves images by path; the test decides which are gone, cut off, spoilt, or web pages."""
 
     gone: set[str]
     status = 404
     cuts: Counter[str]
     spoilt: Counter[str]
+    pages: set[str]
     down = False
     requests: Counter[str]
 
@@ -75,6 +76,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(503)
         elif self.path in server.gone:
             self.send_error(server.status)
+        elif self.path in server.pages:
+            self._send(b"<html>Please log in</html>")
         else:
             self._send(png(int(self.path[-6:-4])))
 
@@ -109,6 +112,7 @@ def no_long_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 def server() -> Iterator[ImageServer]:
     made = ImageServer(("127.0.0.1", 0), Handler)
     made.gone, made.cuts, made.spoilt, made.requests = set(), Counter(), Counter(), Counter()
+    made.pages = set()
     thread = threading.Thread(target=made.serve_forever, daemon=True)
     thread.start()
     yield made
@@ -189,7 +193,8 @@ def test_all_images_are_fetched_once(
     assert not data.verified and "images/" in data.unverified
     assert set(server.requests.values()) == {1} and len(server.requests) == COUNT
     assert "small-task: fetching 40 images" in heard.lines
-    assert "small-task: 40 of 40 images" in heard.lines
+    counts = [int(line.split()[1]) for line in heard.lines if line.endswith("of 40 images")]
+    assert counts == list(range(2, COUNT + 1, 2))
     assert heard.arrived[-1] == ("images", sum(map(len, EVERY.values())))
     assert not (data.public / "images_missing.csv").exists()
     kept = home / "downloads/small-task/v1/images"
@@ -259,7 +264,8 @@ def test_many_images_that_are_gone_are_an_error_that_says_what_to_do(
         make(task, this_env, own)
     text = str(raised.value)
     assert "of the 40 images in listing.json are gone, which is over 5 %" in text
-    assert f"the server answered {status}" in text and "DIR/images/" in text
+    assert f"the server answered {status}" in text
+    assert "\nIf you have the images, put the images into DIR/images/, beside" in text
     assert f"mlagentbench tasks prepare {task.address} --tier full --from DIR" in text
     assert sum(server.requests.values()) < COUNT, "it gave up before it had asked for all"
 
@@ -301,11 +307,27 @@ def test_a_network_that_is_down_is_noticed_soon(
 def test_images_that_arrive_in_half_are_asked_for_again(
     task: Task, this_env: PythonEnv, own: Path, server: ImageServer
 ) -> None:
-    server.spoilt.update({"/dive/02.png": 1, "/dive/09.png": 1000})
-    data = make(task, this_env, own)
+    server.spoilt["/dive/02.png"] = 1
+    assert images_of(make(task, this_env, own)) == EVERY
+    assert server.requests["/dive/02.png"] == 2
+
+
+@pytest.mark.parametrize("page", [False, True])
+def test_images_that_always_arrive_damaged_could_not_be_fetched(
+    task: Task, this_env: PythonEnv, own: Path, server: ImageServer, page: bool
+) -> None:
+    if page:
+        server.pages = {"/dive/09.png"}
+    else:
+        server.spoilt["/dive/09.png"] = 1000
+    with pytest.raises(UsageError) as raised:
+        make(task, this_env, own)
+    said = str(raised.value)
+    assert "1 of 40 images could not be fetched, which does not mean that they are gone" in said
+    assert "/dive/09.png: what arrives is not a complete PNG or JPEG file" in said
+    data = make(task, this_env, own, accept=True)
     assert set(EVERY) - set(images_of(data)) == {name(9)}
-    assert images_of(data)[name(2)] == EVERY[name(2)]
-    assert "not a complete PNG or JPEG file" in (data.public / "images_missing.csv").read_text()
+    assert data.accepted == ("images/: 1 of 40 images could not be fetched",)
 
 
 def test_a_mirror_is_asked_for_what_is_gone(
@@ -354,6 +376,47 @@ def test_what_people_lack_is_fetched(
     lay_out(own, "zip", range(30))
     assert images_of(make(task, this_env, own)) == EVERY
     assert sorted(server.requests) == [f"/dive/{n:02d}.png" for n in range(30, COUNT)]
+
+
+@pytest.mark.parametrize("kind", ["tree", "zip"])
+def test_damaged_images_that_people_have_are_fetched_instead(
+    task: Task, this_env: PythonEnv, own: Path, server: ImageServer, kind: str
+) -> None:
+    lay_out(own, kind, range(5, COUNT))
+    if kind == "tree":
+        for n in range(5):
+            (own / "images" / name(n)).write_bytes(png(n)[:5000])
+    else:
+        with zipfile.ZipFile(own / "cut.zip", "w") as archive:
+            for n in range(5):
+                archive.writestr(f"images/{name(n)}", png(n)[:5000])
+    heard = Heard()
+    assert images_of(make(task, this_env, own, heard)) == EVERY
+    assert sorted(server.requests) == [f"/dive/{n:02d}.png" for n in range(5)]
+    said = " ".join(heard.lines)
+    assert f"5 images in {own} are not complete PNG or JPEG files and are fetched instead" in said
+    assert "first: images/image-00.png" in said
+
+
+def test_damaged_images_that_cannot_be_fetched_are_not_left_out_silently(
+    task: Task, this_env: PythonEnv, own: Path, server: ImageServer
+) -> None:
+    lay_out(own, "tree", range(COUNT))
+    (own / "images" / name(7)).write_bytes(png(7)[:5000])
+    server.down = True
+    with pytest.raises(UsageError, match="1 of 40 images could not be fetched"):
+        make(task, this_env, own)
+    data = make(task, this_env, own, accept=True)
+    assert data.accepted == ("images/: 1 of 40 images could not be fetched",)
+
+
+def test_a_damaged_archive_does_not_stop_the_others(
+    task: Task, this_env: PythonEnv, own: Path, server: ImageServer
+) -> None:
+    lay_out(own, "zip", range(COUNT))
+    (own / "a-partial.zip").write_bytes(b"PK\3\4 broken off")
+    assert images_of(make(task, this_env, own)) == EVERY
+    assert not server.requests
 
 
 def test_without_network_a_few_may_be_left_out_knowingly(

@@ -80,6 +80,8 @@ def test_killed_second_preparation_leaves_the_first(
     process.communicate()
     assert find_prepared(task, "mini") == data
     assert data_hash(read_facts(data.public), read_facts(data.private)) == data.hash
+    assert asyncio.run(prepare(task, "mini", call=plain_call, python_env=this_env)) == data
+    assert [path.name for path in data.directory.parent.iterdir()] == [data.directory.name]
 
 
 def test_two_at_once_make_one(write_task: WriteTask, home: Path, tmp_path: Path) -> None:

@@ -42,7 +42,8 @@ def fathomnet(directory: Path) -> Path:
     images = [{"id": 1, "file_name": "a.png", "coco_url": "http://127.0.0.1:9/dive/0824/a.png"}]
     listing = json.dumps({"images": images, "annotations": []})
     write(tree, ["object_detection/train.json", "object_detection/eval.json"], listing)
-    write(directory, ["images/a.png"])
+    write(directory, ["images/a.png"], "")
+    (directory / "images/a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"IEND\xaeB`\x82")
     return directory
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import stat
 import sys
 import zipfile
@@ -12,6 +13,7 @@ from small_tasks import WriteTask, plain_call
 
 from mlagentbench.errors import UsageError
 from mlagentbench.tasks.data.preparation import PreparedData, prepare
+from mlagentbench.tasks.data.progress import Silent
 from mlagentbench.tasks.data.sources import bytes_needed
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.task import Task
@@ -56,8 +58,25 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
-def make(task: Task, env: PythonEnv, directory: Path | None = None) -> PreparedData:
-    return asyncio.run(prepare(task, "full", call=plain_call, python_env=env, from_dir=directory))
+class Heard(Silent):
+    """Remembers what is said."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+
+def make(
+    task: Task, env: PythonEnv, directory: Path | None = None, heard: list[str] | None = None
+) -> PreparedData:
+    progress = Heard([] if heard is None else heard)
+    return asyncio.run(
+        prepare(
+            task, "full", call=plain_call, python_env=env, from_dir=directory, progress=progress
+        )
+    )
 
 
 def chosen(data: PreparedData) -> list[str]:
@@ -161,8 +180,33 @@ def test_a_missing_file_of_a_chosen_record_is_named(
     assert chosen(make(task, this_env, tree)) == names
     monkeypatch.setenv("MLAGENTBENCH_HOME", str(tmp_path / "third"))
     (tree / names[-1]).unlink()
-    with pytest.raises(UsageError, match=f"{names[-1]} not found in"):
+    with pytest.raises(UsageError, match=f"1 of 14 records .* not found: {names[-1]}"):
         make(task, this_env, tree)
+
+
+def test_all_missing_records_are_counted_before_any_is_copied(
+    write_task: WriteTask, this_env: PythonEnv, tree: Path, tmp_path: Path
+) -> None:
+    second = SOURCE[SOURCE.index("[[sources.records]]") :].replace("train", "validation")
+    files = 'files = [{ path = "train_metadata.json" }, { path = "validation_metadata.json" }]'
+    sources = SOURCE.replace('files = [{ path = "train_metadata.json" }]', files) + second
+    task = write_task(sources=sources, prepare_py=PREPARE)
+    shutil.copytree(tree / "train", tree / "validation")
+    shutil.copyfile(tree / "train_metadata.json", tree / "validation_metadata.json")
+    taken = {record.split("/")[1] for record in chosen(make(task, this_env, tree))}
+    gone = sorted(taken)[:3]
+    for record in gone:
+        shutil.rmtree(tree / "train" / record)
+        (tree / "validation" / record / "b.npy").unlink()
+    heard: list[str] = []
+    with pytest.raises(UsageError) as raised:
+        make(task, this_env, tree, heard)
+    said = str(raised.value)
+    assert f"small-task: not all chosen records are in {tree}" in said
+    assert "train_metadata.json: 3 of 14 records are missing or incomplete; not found: " in said
+    assert "validation_metadata.json: 3 of 14 records are missing or incomplete" in said
+    assert said.count(".npy") == 4 + 3 and ", ...\n" in said
+    assert not any("copying" in line for line in heard)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +215,7 @@ def test_a_missing_file_of_a_chosen_record_is_named(
         ('{"1": {}}', "expected a JSON list of objects with a record_id"),
         ("not json", "expected a JSON list of objects with a record_id"),
         ('[{"record_id": "../../etc"}]', "'../../etc' is not the name of a record"),
-        ('[{"record_id": "5"}]', "train/5/a.npy, train/5/b.npy not found in"),
+        ('[{"record_id": "5"}]', "not found: train/5/a.npy, train/5/b.npy"),
     ],
 )
 def test_wrong_listings_are_refused(

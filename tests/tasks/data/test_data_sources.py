@@ -459,3 +459,8 @@ def test_splits_belong_to_the_files_that_runs_use(
 def test_splits_are_for_the_full_tier() -> None:
     with pytest.raises(UsageError, match="--splits is for --tier full: the mini tier is generated"):
         prepare_tasks([], "mini", splits=1, call=plain_call)
+
+
+def test_generated_full_tiers_need_no_files(own: Path, write_task: WriteTask) -> None:
+    with pytest.raises(UsageError, match=r"^small-task: the full tier is generated and needs no"):
+        prepare_tasks([write_task()], "full", from_dir=own, call=plain_call)

@@ -53,13 +53,16 @@ def rows(file: Path) -> list[dict[str, str]]:
 # The official layout
 
 
+PNG_START, PNG_END = b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"
+
+
 def png(size: tuple[int, int], colour: tuple[int, int, int], note: bytes = b"") -> bytes:
     """A picture of one colour, compressed, with a note as cameras write them."""
     width, height = size
     pixels = zlib.compress((b"\0" + bytes(colour) * width) * height)
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"tEXt", b"Comment\0" + note), (b"IDAT", pixels), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
+    return PNG_START + b"".join(
         struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
         for name, body in chunks
     )
@@ -219,7 +222,7 @@ def test_boxes_fit_the_smaller_images_and_nothing_official_is_public(
 def test_damaged_images_are_left_out_and_counted(official: Path, torch_env: PythonEnv) -> None:
     damaged = [official / "images" / f"{official_name(number)}.png" for number in (7, 20, 41, 55)]
     for file in damaged[:3]:
-        file.write_bytes(file.read_bytes()[:60])
+        file.write_bytes(file.read_bytes()[:60] + PNG_END)
     data = make_full(torch_env, official)
     left_out = rows(data.private / "excluded.csv")
     assert [row["original"] for row in left_out] == [official_name(n) for n in (7, 20, 41)]
@@ -235,7 +238,7 @@ def test_damaged_images_are_left_out_and_counted(official: Path, torch_env: Pyth
 @pytest.mark.slow
 def test_many_damaged_images_are_an_error(official: Path, torch_env: PythonEnv) -> None:
     for number in (7, 20, 41, 55):
-        (official / "images" / f"{official_name(number)}.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+        (official / "images" / f"{official_name(number)}.png").write_bytes(PNG_START + PNG_END)
     with pytest.raises(RunFailed) as raised:
         make_full(torch_env, official)
     assert "4 of 60 images are missing or damaged, first: 00000007-" in raised.value.detail

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from mlagentbench.errors import UsageError
-from mlagentbench.tasks.data.archives import find_in_directory
+from mlagentbench.tasks.data.archives import SearchPlaces
 from mlagentbench.tasks.data.download import FileNotInSource
 from mlagentbench.tasks.data.progress import Progress
 from mlagentbench.tasks.spec import Source, SourceFile
@@ -37,9 +37,11 @@ async def fetch(source: Source, file: SourceFile, target: Path, progress: Progre
         done = await run_command([*command, "-p", str(collected), "-q"])
     if done.exit_code != 0:
         raise _explained(source, file, done.stdout + done.stderr, done.last_lines(3))
-    place = find_in_directory(collected, Path(file.path).name)
+    places = SearchPlaces(collected)
+    place = places.find(Path(file.path).name)
     if place is None:
-        raise UsageError(f"the Kaggle client succeeded without {file.path}: {done.last_lines()}")
+        reason = "; ".join(places.problems) or done.last_lines()
+        raise UsageError(f"the Kaggle client succeeded without {file.path}: {reason}")
     part = target.with_name(f"{target.name}.part")
     with place.open() as reader, part.open("wb") as writer:
         shutil.copyfileobj(reader, writer, 1 << 20)

@@ -1,10 +1,11 @@
 """Images downloaded one by one, from the URLs that a file of the source lists.
 
 HOME/downloads/TASK/vN/FOLDER/ keeps what has arrived, so that running the same command again
-downloads only the rest. Images that are gone, which their servers say (404 or 410), or that arrive
-damaged, are listed in raw/FOLDER_missing.csv, for the task's prepare() to leave out; too many of
-them are an error. Images that could not be fetched for other reasons are an error at once: they
-may be there tomorrow. Only `--accept-unverified` leaves them out, too.
+downloads only the rest. Images that are gone, which their servers say (404 or 410), are listed in
+raw/FOLDER_missing.csv, for the task's prepare() to leave out; too many of them are an error. Images
+that could not be fetched for other reasons, or that arrive damaged, are an error at once: they may
+be there tomorrow. Only `--accept-unverified` leaves them out, too. The user's own images are
+checked like those that arrive, and damaged ones are fetched.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mlagentbench.errors import UsageError
 from mlagentbench.home import downloads_dir
-from mlagentbench.tasks.data.archives import FilePlace, copy_from_folder
+from mlagentbench.tasks.data.archives import FilePlace, SearchPlaces
 from mlagentbench.tasks.data.download import FileNotInSource, download, http_client
 from mlagentbench.tasks.data.progress import Progress
 from mlagentbench.tasks.data.raw_files import RawFiles
@@ -52,11 +53,11 @@ async def gather_images(
     images: ListedImages,
     files: RawFiles,
     *,
-    from_dir: Path | None,
+    places: SearchPlaces | None,
     accept_unverified: bool,
     progress: Progress,
 ) -> list[str]:
-    """Collect the listed images in FOLDER, from the user's directory or the network.
+    """Collect the listed images in FOLDER, from the user's places or the network.
 
     Returns the differences that were accepted: images left out although they may exist.
     """
@@ -66,12 +67,18 @@ async def gather_images(
     def inside(name: str) -> str:
         return f"{images.folder}/{name}"
 
-    if from_dir is not None:
-        progress.say(f"{task.id}: taking {images.folder}/ from {from_dir}")
-        names = [image.name for image in wanted]
-        copy_from_folder(
-            from_dir, images.folder, names, lambda name, reader: files.take(inside(name), reader)
-        )
+    if places is not None:
+        progress.say(f"{task.id}: taking {images.folder}/ from {places.directory}")
+        lacking = {image.name for image in wanted}
+        damaged: set[str] = set()
+        for name, contents in places.read(images.folder, lacking):
+            if _is_complete(contents):
+                files.take(inside(name), io.BytesIO(contents))
+                lacking.discard(name)
+            else:
+                damaged.add(name)
+        if lacking:
+            _say_own_problems(task, images, places, damaged & lacking, progress)
     rest = [image for image in wanted if inside(image.name) not in files]
     fetching = _Fetching(task, images, len(wanted), progress)
     if rest:
@@ -84,6 +91,18 @@ async def gather_images(
             files.copy(FilePlace(file=place, size=size, ours=True), inside(image.name))
     _report(task, images, fetching.left_out, files, progress)
     return accepted
+
+
+def _say_own_problems(
+    task: Task, images: ListedImages, places: SearchPlaces, damaged: set[str], progress: Progress
+) -> None:
+    if damaged:
+        progress.say(
+            f"{task.id}: {len(damaged):,} images in {places.directory} are not complete PNG or "
+            f"JPEG files and are fetched instead, first: {images.folder}/{min(damaged)}"
+        )
+    for problem in places.problems:
+        progress.say(f"{task.id}: {problem}")
 
 
 def read_listing(task: Task, listing: Path) -> list[ListedImage]:
@@ -117,6 +136,7 @@ class _Fetching:
         self.total = total
         self.progress = progress
         self.tally = _Tally(images.folder, progress)
+        self.asked = 0
         self.gone: dict[str, str] = {}
         self.failed: dict[str, str] = {}
         self.folder = downloads_dir(task.original_id, task.spec.version) / images.folder
@@ -139,25 +159,25 @@ class _Fetching:
             + (f", {there:,} are here already" if there else "")
         )
         images = [image for image in images if not self.has(image)]
-        queue = enumerate(images, start=1)
+        queue = iter(images)
         try:
             async with http_client(timeout=60.0) as client, asyncio.TaskGroup() as group:
                 for _ in range(AT_ONCE):
                     group.create_task(self._work(queue, len(images), client))
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
-        for _, image in queue:
+        for image in queue:
             self.failed[image.name] = "not asked for, after too many others had failed"
 
     async def _work(
-        self, queue: Iterator[tuple[int, ListedImage]], count: int, client: "httpx.AsyncClient"
+        self, queue: Iterator[ListedImage], count: int, client: "httpx.AsyncClient"
     ) -> None:
-        while len(self.failed) < MOST_FAILED and (entry := next(queue, None)) is not None:
-            number, image = entry
+        while len(self.failed) < MOST_FAILED and (image := next(queue, None)) is not None:
             await self._fetch_one(image, client)
             self.require_few_gone()
-            if number % max(1, count // REPORTS) == 0:
-                self.progress.say(f"{self.task.id}: {number:,} of {count:,} images")
+            self.asked += 1
+            if self.asked % max(1, count // REPORTS) == 0:
+                self.progress.say(f"{self.task.id}: {self.asked:,} of {count:,} images")
 
     async def _fetch_one(self, image: ListedImage, client: "httpx.AsyncClient") -> None:
         """Download an image from its URL or a mirror; notes the reason when that fails.
@@ -178,7 +198,7 @@ class _Fetching:
                 if is_complete_image(self.place(image)):
                     return
                 self.place(image).unlink()
-                gone = f"{url}: what arrives is not a complete PNG or JPEG file"
+                failed = f"{url}: what arrives is not a complete PNG or JPEG file"
         if failed:
             self.failed[image.name] = failed
         else:
@@ -196,7 +216,8 @@ class _Fetching:
             raise UsageError(
                 f"{self.task.id}: {len(self.gone):,} or more of the {self.total:,} images in "
                 f"{self.images.listing} are gone, which is over "
-                f"{100 * self.images.most_missing:g} %; first: {_first(self.gone)}\n{self._by_hand}"
+                f"{100 * self.images.most_missing:g} %; first: {_first(self.gone)}\n"
+                f"If you have the images, {self._by_hand}"
             )
 
     def require_fetched(self, accept_unverified: bool) -> list[str]:
@@ -210,7 +231,7 @@ class _Fetching:
             f"{self.task.id}: {what}, which does not mean that they are gone; first: "
             f"{_first(self.failed)}\n"
             "Check your network connection and run the same command again: what has arrived is "
-            f"kept. {self._by_hand} With --accept-unverified, up to "
+            f"kept. Or {self._by_hand} With --accept-unverified, up to "
             f"{100 * self.images.most_missing:g} % of the images may be left out; every result "
             "will then say so"
         )
@@ -222,7 +243,7 @@ class _Fetching:
     @property
     def _by_hand(self) -> str:
         return (
-            f"Or put the images into DIR/{self.images.folder}/, beside the other files of the "
+            f"put the images into DIR/{self.images.folder}/, beside the other files of the "
             f"source, and run: mlagentbench tasks prepare {self.task.address} --tier full "
             "--from DIR."
         )
@@ -256,9 +277,13 @@ def is_complete_image(file: Path) -> bool:
     with file.open("rb") as handle:
         start = handle.read(8)
         handle.seek(max(0, file.stat().st_size - _TAIL))
-        tail = handle.read()
+        return _is_complete(start + handle.read())
+
+
+def _is_complete(contents: bytes) -> bool:
     return any(
-        start.startswith(head) and end in tail for head, end in _FIRST_AND_LAST_BYTES.items()
+        contents.startswith(head) and end in contents[-_TAIL:]
+        for head, end in _FIRST_AND_LAST_BYTES.items()
     )
 
 

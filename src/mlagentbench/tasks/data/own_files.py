@@ -1,16 +1,12 @@
 """Find a source's files in a directory of the user, or say all that is missing there."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from mlagentbench.errors import UsageError
-from mlagentbench.tasks.data.archives import (
-    FilePlace,
-    archives_in,
-    find_in_directory,
-    only_folder,
-)
+from mlagentbench.tasks.data.archives import FilePlace, SearchPlaces, only_folder
 from mlagentbench.tasks.spec import Source, SourceFile
 from mlagentbench.tasks.task import Task
 
@@ -38,13 +34,12 @@ class _Missing(NamedTuple):
 
 def find_own_files(task: Task, sources: Sequence[Source], directory: Path) -> list[Found]:
     """Where each file of the sources is; a UsageError names all that are missing."""
-    if not directory.is_dir():
-        raise UsageError(f"{task.id}: --from {directory}: no such directory")
     found: list[Found] = []
     missing: list[_Missing] = []
     for source in sources:
+        places = places_of(task, source, directory)
         for file in source.files:
-            place = _find(source, directory, file.path)
+            place = places.find(file.path, file.bytes)
             if place is not None:
                 found.append(Found(source, file, place))
                 continue
@@ -59,22 +54,27 @@ def find_own_files(task: Task, sources: Sequence[Source], directory: Path) -> li
     return found
 
 
+def places_of(task: Task, source: Source, directory: Path) -> SearchPlaces:
+    """Where the files of a source may be in the user's directory, the likeliest place first."""
+    if directory.is_file():
+        raise UsageError(
+            f"{task.id}: --from {directory}: is a file, and the directory that it is in is wanted; "
+            f"use: --from {shlex.quote(str(directory.parent))}"
+        )
+    if not directory.is_dir():
+        raise UsageError(f"{task.id}: --from {directory}: no such directory")
+    return SearchPlaces(directory, _folder_name(source))
+
+
 def source_name(source: Source) -> str:
     """The source's name in a sentence."""
     names = {"kaggle": "Kaggle's ", "huggingface": "Hugging Face's ", "url": "", "generated": ""}
     return f"{names[source.kind]}{source.ref or source.page or 'its source'}"
 
 
-def _find(source: Source, directory: Path, name: str) -> FilePlace | None:
-    """A file in the directory, or in a folder there that is named like the source."""
-    place = find_in_directory(directory, name)
-    named = _named_folder(source, directory)
-    return find_in_directory(named, name) if place is None and named.is_dir() else place
-
-
-def _named_folder(source: Source, directory: Path) -> Path:
-    """Where a clone of a repository, or a competition's unpacked archive, would be."""
-    return directory / (source.ref.partition("@")[0].rpartition("/")[2] or ".")
+def _folder_name(source: Source) -> str:
+    """The name of a clone of a repository, or of a competition's archive or folder."""
+    return source.ref.partition("@")[0].rpartition("/")[2]
 
 
 def _find_unpacked(
@@ -99,7 +99,7 @@ def _possible_tops(source: Source, directory: Path, file: SourceFile) -> Iterato
     """What may be the top folder of an unpacked archive; `directory` itself may be, too."""
     names = {part.path.partition("/")[0] for part in file.unpacked}
     places = [directory, *only_folder(directory)]
-    for place in [*places, _named_folder(source, directory)]:
+    for place in dict.fromkeys([directory / _folder_name(source), *places]):
         for name in (*sorted(names), *file.folders):
             yield place / name
     yield from places
@@ -112,11 +112,16 @@ def _explained(task: Task, directory: Path, missing: Sequence[_Missing]) -> str:
         f"{task.id}: {names} not found in {directory}; expected the files of "
         f"{' and of '.join(sources)} (see: mlagentbench tasks show {task.address})"
     )
-    folders = [folder.name + "/" for folder in only_folder(directory)]
-    named = {_named_folder(one.source, directory) for one in missing}
-    folders += sorted(folder.name + "/" for folder in named if folder.is_dir())
-    inside = [*dict.fromkeys(folders), *(archive.name for archive in archives_in(directory))]
-    text += f"\n  looked in: {directory}{''.join(f', {name}' for name in inside)}"
+    searched = {source.ref: places_of(task, source, directory) for source, *_ in missing}
+    inside = {
+        place.relative_to(directory).as_posix() + ("/" if place in places.folders else "")
+        for places in searched.values()
+        for place in places.places
+        if place != directory
+    }
+    text += f"\n  looked in: {directory}{''.join(f', {name}' for name in sorted(inside))}"
+    problems = [problem for places in searched.values() for problem in places.problems]
+    text += "".join(f"\n  {problem}" for problem in dict.fromkeys(problems))
     for one in missing:
         if one.unpacked:
             text += f"\n  or, instead of {one.name}, what it unpacks to: {', '.join(one.unpacked)}"

@@ -10,31 +10,28 @@ full.make(), or come from the task's sources. Other source files are other data,
 were prepared before; runs use the data that were asked for last.
 """
 
-import errno
-import hashlib
 import json
 import os
 import secrets
+import shlex
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
-from shutil import copytree, disk_usage, rmtree
+from shutil import copytree, rmtree
 
-from pydantic import ValidationError
-
-from mlagentbench.errors import RunFailed, UsageError
+from mlagentbench.errors import UsageError
 from mlagentbench.fs import exchange, fsync_directory, write_atomically
-from mlagentbench.guest import mlagentbench_papers, mlagentbench_task
 from mlagentbench.home import data_dir, holding
 from mlagentbench.records import Record, Tier
 from mlagentbench.tasks.call_contract import CallTask
 from mlagentbench.tasks.data import prepared_files
+from mlagentbench.tasks.data.disk_space import disk_full_explained, require_space
 from mlagentbench.tasks.data.known_good import make_known_good
 from mlagentbench.tasks.data.plausibility import check_plausible
 from mlagentbench.tasks.data.progress import Progress, Silent
-from mlagentbench.tasks.data.sources import Gathered, bytes_needed, gather, official_sources
+from mlagentbench.tasks.data.sources import Gathered, gather, official_sources
 from mlagentbench.tasks.draws import (
     FRESH_MARK,
     PUBLIC,
@@ -50,6 +47,7 @@ from mlagentbench.tasks.draws import (
     policy_of,
 )
 from mlagentbench.tasks.python_env.env import PythonEnv
+from mlagentbench.tasks.recipe import derived_hash, derived_seed, recipe_of
 from mlagentbench.tasks.task import Task, load_task
 
 GENERATOR = "a generator"
@@ -109,6 +107,24 @@ class PreparedData(Record):
         return self.origin not in (GENERATOR, OFFICIAL)
 
     @property
+    def made_with(self) -> str:
+        """The options of `tasks prepare` that say which files they were made from."""
+        files = f" --from {shlex.quote(self.origin)}" if self.is_own else ""
+        return f"{files} --accept-unverified" if self.accepted else files
+
+    @property
+    def damage(self) -> str:
+        """What is wrong with the number and the size of their files; empty if nothing is."""
+        counted = [prepared_files.count_files(self.directory / part) for part in PARTS]
+        files, size = (sum(numbers) for numbers in zip(*counted, strict=True))
+        if (files, size) == (self.files, self.bytes):
+            return ""
+        return (
+            f"{self.directory} is damaged: {files:,} files of {size:,} bytes, expected "
+            f"{self.files:,} of {self.bytes:,}"
+        )
+
+    @property
     def public(self) -> Path:
         return self.directory / "public"
 
@@ -152,17 +168,20 @@ def _with_hash(task: Task, tier: Tier, data_hash: str) -> list[PreparedData]:
 
 def _all_prepared(task: Task, tier: Tier, draw: str) -> list[PreparedData]:
     """The data of that draw, prepared by the task's present recipe, from any source files."""
-    place, recipe = data_dir(task.id, task.spec.version, tier), _recipe(task, tier)
+    place, recipe = data_dir(task.id, task.spec.version, tier), recipe_of(task, tier)
     return [
         data for data in prepared_in(place) if data.recipe == recipe and _is_draw(data.draw, draw)
     ]
 
 
 def prepared_in(place: Path) -> Iterator[PreparedData]:
-    """The data in the directory of one tier."""
+    """The data in the directory of one tier, except what other versions of this package made."""
     for file in place.glob(f"[!.]*/{_FACTS}"):
-        with suppress(ValidationError):  # prepared by another version of this package
-            yield PreparedData(directory=file.parent, **json.loads(file.read_bytes()))
+        try:
+            facts = json.loads(file.read_bytes())
+            yield PreparedData.model_validate({**facts, "directory": file.parent})
+        except (ValueError, TypeError):  # damaged, or of another version: not prepared
+            continue
 
 
 def _is_draw(disclosed: str, draw: str) -> bool:
@@ -174,11 +193,20 @@ def _is_draw(disclosed: str, draw: str) -> bool:
 
 
 def require_prepared(task: Task, tier: Tier, draw: str = PUBLIC) -> PreparedData:
-    """As find_prepared; a UsageError with the command to run when there is none."""
+    """As find_prepared; a UsageError with the command to run if there are none, or damaged ones."""
     data = find_prepared(task, tier, draw)
     if data is None:
         raise UsageError(f"{task.id}: the {tier} tier is not prepared{_next(task, tier, draw)}")
+    if damage := _damage_seen_first(data):
+        files = "" if is_fresh(draw) else data.made_with
+        raise UsageError(f"{task.id}: {damage}{_next(task, tier, draw)}{files}")
     return data
+
+
+@lru_cache(maxsize=1024)
+def _damage_seen_first(data: PreparedData) -> str:
+    """Looked for once by each process, since many runs share large data."""
+    return data.damage
 
 
 def _next(task: Task, tier: Tier, draw: str) -> str:
@@ -197,7 +225,9 @@ def _command(task: Task, tier: Tier, draw: str) -> str:
     """The command that prepares a draw."""
     chosen = "" if draw == PUBLIC else f" --draw {policy_of(given_draw(draw))}"
     if is_fresh(draw) and not is_keyed(task, tier):
-        chosen = f" --splits {draw.rpartition(FRESH_MARK)[2]}"
+        given = find_prepared(task, tier, given_draw(draw))
+        files = "" if given is None else given.made_with
+        chosen = f" --splits {draw.rpartition(FRESH_MARK)[2]}{files}"
     return f"mlagentbench tasks prepare {task.address} --tier {tier}{chosen}"
 
 
@@ -220,7 +250,13 @@ class Wanted(Record):
 
     def is_met_by(self, data: PreparedData) -> bool:
         """Whether these data need not be prepared again, if they are the right ones."""
-        return not self.again and (self.accept_unverified or not data.accepted)
+        accepted = self.accept_unverified or not data.accepted
+        return not self.again and accepted and not data.damage
+
+    @property
+    def any_files(self) -> "Wanted":
+        """The same of any files: whoever names none has accepted what was prepared before."""
+        return self.model_copy(update={"accept_unverified": True})
 
     def is_complete(self, task: Task, data: PreparedData) -> bool:
         """Whether nothing is to be prepared, if these are the right data."""
@@ -255,7 +291,8 @@ async def prepare(
     """The task's data, prepared unless they exist; and so many other `splits` of the same files.
 
     With `from_dir`, data exist if they were prepared from the same files; without, if there are
-    any. `again` prepares them in any case, and replaces those of the same files when complete.
+    any; more of the user's own files needs `from_dir` again. `again` prepares them in any case, and
+    replaces those of the same files when complete. Damaged data are prepared anew.
     Fresh draws of generated data need their `key`.
 
     Raises UsageError when the sources are unavailable or wrong, or the disk is full, and
@@ -276,27 +313,57 @@ async def prepare(
     place.mkdir(parents=True, exist_ok=True)
     waiting = f"{task.id}: another process is preparing it; waiting"
     lock = data_lock(task.id, task.spec.version, tier)
-    with _disk_full_explained(task, place):
+    with disk_full_explained(task, place):
         async with holding(lock, lambda: progress.say(waiting)):
-            found = find_prepared(task, tier, draw)
-            is_identified = from_dir is not None and bool(official_sources(task))
-            if found is not None and not is_identified and wanted.is_complete(task, found):
-                if found.sources:
-                    progress.say(
-                        f"{task.id}: prepared already, on {found.when}, from {found.origin}: "
-                        f"{found.directory} (--again prepares it anew)"
-                    )
-                os.utime(found.directory)  # unused_draws.py looks when it was last asked for
-                return found
             for leftover in place.glob(f"{_STAGING}*"):
                 rmtree(leftover, ignore_errors=True)
-            _require_space(task, tier, place)
+            found = find_prepared(task, tier, draw)
+            _say_damage(task, place, found, progress)
+            is_identified = from_dir is not None and bool(official_sources(task))
+            if found is not None and not is_identified:
+                if wanted.any_files.is_complete(task, found):
+                    _say_prepared(task, found, progress)
+                    os.utime(found.directory)  # unused_draws.py looks when it was last asked for
+                    return found
+                _require_own_files(task, found)
+            require_space(task, tier, place)
             staging = place / f"{_STAGING}{secrets.token_hex(8)}"
             try:
                 preparation = _Preparation(task, tier, staging, call, python_env, progress)
                 return await preparation.run(wanted, found)
             finally:
                 rmtree(staging, ignore_errors=True)
+
+
+def _say_damage(task: Task, place: Path, found: PreparedData | None, progress: Progress) -> None:
+    damages = [found.damage] if found is not None and found.damage else []
+    for file in place.glob(f"[!.]*/{_FACTS}"):
+        try:
+            json.loads(file.read_bytes())
+        except ValueError:
+            damages.append(f"{file} is damaged")
+    for damage in damages:
+        progress.say(f"{task.id}: {damage}; these data count as not prepared")
+
+
+def _say_prepared(task: Task, found: PreparedData, progress: Progress) -> None:
+    if not found.sources:
+        return
+    progress.say(
+        f"{task.id}: prepared already, on {found.when}, from {found.origin}: {found.directory} "
+        "(--again prepares it anew)"
+    )
+    for difference in found.accepted:
+        progress.say(f"{task.id}: these data have an accepted difference: {difference}")
+
+
+def _require_own_files(task: Task, found: PreparedData) -> None:
+    """Data of the user's own files are not replaced by downloaded ones without a word."""
+    if found.is_own:
+        raise UsageError(
+            f"{task.id}: these data were prepared from {found.origin}, which is needed again; "
+            f"add:{found.made_with}"
+        )
 
 
 @dataclass(frozen=True)
@@ -390,7 +457,7 @@ class _Preparation:
             RESPLIT if is_resplit else "prepare.prepare",
             read=read,
             write={"public": made_public, "private": made_private},
-            seed=_derived(seed, "prepare"),
+            seed=derived_seed(seed, "prepare"),
         )
         prepared_files.mark_answers(made_private)
         final = self._directory(f"final{number}")
@@ -403,8 +470,8 @@ class _Preparation:
             seed_file.chmod(0o600)
         known_good = final / "private" / prepared_files.KNOWN_GOOD
         await make_known_good(self.task, final / "public", known_good, self.call, self.python_env)
-        recipe = _recipe(self.task, self.tier)
-        name = _derived_hash(f"{recipe}/{gathered.sources}", seed)[:32]
+        recipe = recipe_of(self.task, self.tier)
+        name = derived_hash(f"{recipe}/{gathered.sources}", seed)[:32]
         data = PreparedData(
             directory=final.parent.parent / name,
             tier=self.tier,
@@ -430,7 +497,8 @@ class _Preparation:
         original = self.task.spec.variant_of
         if draw == SECRET:
             return secrets.randbits(128) if original is None else self._secret_of(original)
-        return _read_secret(require_prepared(self.task, self.tier, draw))
+        given = find_prepared(self.task, self.tier, draw)
+        return _read_secret(given or require_prepared(self.task, self.tier, draw))
 
     def _secret_of(self, name: str) -> int:
         """A variant has the secret of its original, so that runs on both can be paired."""
@@ -514,61 +582,6 @@ def _origin(gathered: Gathered, wanted: Wanted) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat()
-
-
-def _recipe(task: Task, tier: Tier) -> str:
-    """A hash of everything that determines the prepared data, except the seed."""
-    digest = hashlib.sha256(f"1/{task.id}/{task.spec.version}/{tier}\n".encode())
-    names = ["prepare.py", "mini.py"] if tier == "mini" else ["prepare.py", "full.py"]
-    files = [task.folder / name for name in names] + [Path(mlagentbench_task.__file__)]
-    if task.spec.needs_model:
-        files.append(Path(mlagentbench_papers.__file__))
-    for file in files:
-        if file.is_file():
-            contents = file.read_bytes()
-            digest.update(f"{file.name}\0{len(contents)}\n".encode() + contents)
-    if tier == "full":
-        for source in task.spec.sources:
-            digest.update(source.model_dump_json(exclude={"licence", "page"}).encode())
-    return digest.hexdigest()
-
-
-def _derived(seed: int, purpose: str) -> int:
-    """Another 128-bit seed, so that no two steps draw the same numbers."""
-    return int(_derived_hash(purpose, seed)[:32], 16)
-
-
-def _derived_hash(purpose: str, seed: int) -> str:
-    return hashlib.sha256(f"{purpose}/{seed:032x}".encode()).hexdigest()
-
-
-def _require_space(task: Task, tier: Tier, place: Path) -> None:
-    needed, free = bytes_needed(task) if tier == "full" else 0, disk_usage(place).free
-    if free < needed:
-        raise UsageError(
-            f"{task.id}: preparing the full tier needs about {needed / 1e6:,.0f} MB, but {place} "
-            f"has {free / 1e6:,.0f} MB free; free some space or set MLAGENTBENCH_HOME to a "
-            "directory on a larger disk"
-        )
-
-
-@contextmanager
-def _disk_full_explained(task: Task, place: Path) -> Iterator[None]:
-    """Turn a full disk into a UsageError, whether our code or the task's met it."""
-    try:
-        yield
-    except (OSError, RunFailed) as error:
-        if isinstance(error, OSError):
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        else:
-            full = "No space left on device" in error.detail
-        if not full:
-            raise
-        raise UsageError(
-            f"{task.id}: the disk of {place} is full ({disk_usage(place).free / 1e6:,.1f} MB "
-            "free); no incomplete data were kept. Free some space, or set MLAGENTBENCH_HOME to a "
-            "directory on a larger disk"
-        ) from error
 
 
 def prepared_with_hash(

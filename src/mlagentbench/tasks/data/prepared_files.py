@@ -104,6 +104,24 @@ def read_facts(directory: Path) -> list[FileFacts]:
     return facts
 
 
+def count_files(directory: Path) -> tuple[int, int]:
+    """The number of data files in a prepared directory, and their size; fast for many files."""
+    files = size = 0
+    pending = [directory] if directory.is_dir() else []
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                path = Path(entry.path)
+                if path.parent == directory and not is_data(Path(entry.name)):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(path)
+                else:
+                    files += 1
+                    size += entry.stat(follow_symlinks=False).st_size
+    return files, size
+
+
 def _entries(root: Path) -> tuple[list[Path], list[Path]]:
     """All directories and all files below `root`, relative to it."""
     directories: list[Path] = []

@@ -12,10 +12,15 @@ from mlagentbench.errors import UsageError
 from mlagentbench.home import downloads_dir
 from mlagentbench.records import Record
 from mlagentbench.tasks.data import hugging_face, kaggle
-from mlagentbench.tasks.data.archives import FilePlace
+from mlagentbench.tasks.data.archives import FilePlace, SearchPlaces
 from mlagentbench.tasks.data.download import FileNotInSource, download
 from mlagentbench.tasks.data.listed_images import gather_images
-from mlagentbench.tasks.data.own_files import Found, find_own_files, source_name
+from mlagentbench.tasks.data.own_files import (
+    Found,
+    find_own_files,
+    places_of,
+    source_name,
+)
 from mlagentbench.tasks.data.progress import Progress
 from mlagentbench.tasks.data.raw_files import Checksums, RawFiles, files_below
 from mlagentbench.tasks.spec import Source, SourceFile, SourceRecords
@@ -23,6 +28,8 @@ from mlagentbench.tasks.task import Task
 
 SPACE_FACTOR = 3
 """Raw files, the same unpacked or copied, and what prepare() writes."""
+MOST_NAMED = 4
+"""Missing files of records that an error names."""
 
 
 class Gathered(Record):
@@ -75,20 +82,24 @@ async def gather(
             and not any(one.is_folder for one in found),
         )
     differences = [f"{one.path}: {one.reason}" for one in wrong]
+    chosen = [
+        await gathering.choose_records(source, records)
+        for source in sources
+        for records in source.records
+    ]
+    gathering.copy_records(chosen)
+    unverified += [path for one in chosen for path in one.records.files]
     for source in sources:
         if source.images is not None:
             differences += await gather_images(
                 task,
                 source.images,
                 gathering.files,
-                from_dir=from_dir,
+                places=None if from_dir is None else places_of(task, source, from_dir),
                 accept_unverified=accept_unverified,
                 progress=progress,
             )
             unverified.append(f"{source.images.folder}/")
-        for records in source.records:
-            await gathering.choose_records(source, records)
-            unverified += records.files
     return Gathered(
         sources=gathering.files.hash,
         unverified=tuple(unverified),
@@ -118,6 +129,30 @@ class _Wrong(NamedTuple):
     reason: str
 
 
+class _Chosen(NamedTuple):
+    """The records that were chosen: what was found of each, and the files that are missing."""
+
+    source: Source
+    records: SourceRecords
+    found: list[list[Found]]
+    lacking: list[list[str]]
+    places: SearchPlaces | None
+
+    @property
+    def problems(self) -> list[str]:
+        """Archives that cannot be read."""
+        return [] if self.places is None else self.places.problems
+
+    @property
+    def what_is_missing(self) -> str:
+        paths = [path for record in self.lacking for path in record]
+        more = ", ..." if len(paths) > MOST_NAMED else ""
+        return (
+            f"{self.records.listing}: {len(self.lacking):,} of {len(self.found):,} records are "
+            f"missing or incomplete; not found: {', '.join(paths[:MOST_NAMED])}{more}"
+        )
+
+
 class _Gathering(NamedTuple):
     """Collects the files of one task."""
 
@@ -145,7 +180,8 @@ class _Gathering(NamedTuple):
         wrong = [_Wrong(one.file.path, why) for one in folders if (why := _wrong_folder(one))]
         for one in files:
             doing = "verifying" if is_verified(one.file) else "copying"
-            self.progress.say(f"{self.task.id}: {doing} {one.file.path}")
+            where = "" if one.place.ours else f", from {one.place}"
+            self.progress.say(f"{self.task.id}: {doing} {one.file.path}{where}")
             why = _wrong_file(one.file, self.files.copy(one.place, one.file.path))
             if why is not None:
                 wrong.append(_Wrong(one.file.path, why))
@@ -160,21 +196,58 @@ class _Gathering(NamedTuple):
             self.files.copy_folder(one.place.file, one.file.path)
         return wrong
 
-    async def choose_records(self, source: Source, records: SourceRecords) -> None:
-        """Collect as many records as the budget allows; the choice is seeded."""
+    async def choose_records(self, source: Source, records: SourceRecords) -> _Chosen:
+        """Find as many records as the budget allows; the choice is seeded, nothing is copied.
+
+        A record that is missing is taken to be as large as the one before it.
+        """
         task = self.task
         names = _listed_records(task, source, self.files.root / records.listing)
         seed = task.public_seed("full")
         names.sort(key=lambda name: hashlib.sha256(f"{seed}/{name}".encode()).digest())
-        taken = 0
+        places = None if self.from_dir is None else places_of(task, source, self.from_dir)
+        chosen = _Chosen(source, records, [], [], places)
+        taken = size = 0
         for name in names:
             if taken >= records.budget:
                 break
             files = tuple(SourceFile(path=path.format(record=name)) for path in records.files)
-            part = source.model_copy(update={"files": files})
-            self.progress.say(f"{task.id}: record {name} ({taken / 1e6:,.0f} MB so far)")
-            for one in await self.find([part]):
-                taken += self.files.copy(one.place, one.file.path).bytes
+            if places is None:
+                self.progress.say(f"{task.id}: record {name} ({taken / 1e6:,.0f} MB so far)")
+                part = source.model_copy(update={"files": files})
+                found = await _fetch_all(task, part, self.progress)
+            else:
+                searched = ((file, places.find(file.path)) for file in files)
+                found = [Found(source, file, place) for file, place in searched if place]
+            chosen.found.append(found)
+            there = {one.file.path for one in found}
+            if lacking := [file.path for file in files if file.path not in there]:
+                chosen.lacking.append(lacking)
+            else:
+                size = sum(one.place.size for one in found)
+            taken += size
+        return chosen
+
+    def copy_records(self, chosen: Sequence[_Chosen]) -> None:
+        """Copy the chosen records; a UsageError says how many are missing, if any are."""
+        incomplete = [one for one in chosen if one.lacking]
+        if incomplete:
+            lines = [one.what_is_missing for one in incomplete]
+            lines += dict.fromkeys(problem for one in incomplete for problem in one.problems)
+            raise UsageError(
+                f"{self.task.id}: not all chosen records are in {self.from_dir}; expected the "
+                f"files of {source_name(incomplete[0].source)} (see: mlagentbench tasks show "
+                f"{self.task.address})" + "".join(f"\n  {line}" for line in lines)
+            )
+        for one in chosen:
+            found = [file for record in one.found for file in record]
+            size = sum(file.place.size for file in found)
+            self.progress.say(
+                f"{self.task.id}: copying {len(one.found):,} records of {one.records.listing} "
+                f"({size / 1e6:,.0f} MB)"
+            )
+            for file in found:
+                self.files.copy(file.place, file.file.path)
 
 
 def _listed_records(task: Task, source: Source, listing: Path) -> list[str]:
