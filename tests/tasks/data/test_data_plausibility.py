@@ -205,6 +205,33 @@ def test_a_check_that_fails_on_the_files_is_a_fault_of_theirs(
         assert "  the files cannot be read: ValueError: invalid literal for int()" in said
 
 
+def test_a_failure_on_accepted_files_names_the_differences(
+    write_task: WriteTask, this_env: PythonEnv, tmp_path: Path
+) -> None:
+    fails = """
+def prepare(raw, public, private, rng):
+    raise IndexError("list index out of range")
+
+def check_raw(raw):
+    rows = len((raw / "train.csv").read_text().split())
+    return [] if rows > 2 else [f"rows: {rows}, expected 12"]
+"""
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "train.csv").write_text("id,y\n1,2\n")
+    task = write_task(sources=SOURCE, prepare_py=fails)
+    with pytest.raises(UsageError) as raised:
+        full(task, this_env, own, accept=True)
+    assert str(raised.value) == (
+        "small-task: no data can be prepared from these files: IndexError: list index out of "
+        "range\nThey differ from the official ones, which was accepted:\n  rows: 2, expected 12\n"
+        f"Download the official files again (see: mlagentbench tasks show {task.address})"
+    )
+    (own / "train.csv").write_text("id,y\n1,2\n2,3\n")
+    with pytest.raises(RunFailed, match="IndexError"):
+        full(task, this_env, own, accept=True)
+
+
 def test_a_batch_that_is_no_pickle_is_named(tmp_path: Path) -> None:
     own = cifar(tmp_path / "own")
     (own / "data_batch_2").write_bytes(b"not a pickle")

@@ -10,7 +10,8 @@ classes, dates. It is asked only if a file is unverified. What it finds is of tw
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -62,6 +63,21 @@ async def check_plausible(
         progress.say(f"{task.id}: {text}; accepted")
     accepted = (*gathered.accepted, *findings.differences)
     return gathered.model_copy(update={"accepted": accepted})
+
+
+@contextmanager
+def failure_blamed_on_files(task: Task, accepted: Sequence[str]) -> Iterator[None]:
+    """Turn a failure of prepare() on files with accepted differences into a UsageError."""
+    try:
+        yield
+    except TaskCodeFailed as error:
+        if not accepted or not is_of_the_files(error):
+            raise
+        raise UsageError(
+            f"{task.id}: no data can be prepared from these files: {last_line(error)}\n"
+            f"They differ from the official ones, which was accepted:{_lines(accepted)}\n"
+            f"Download the official files again (see: mlagentbench tasks show {task.address})"
+        ) from error
 
 
 async def _ask(task: Task, raw: Path, call: CallTask, python_env: PythonEnv) -> RawFindings:

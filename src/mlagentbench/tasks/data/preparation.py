@@ -29,7 +29,7 @@ from mlagentbench.tasks.call_contract import CallTask
 from mlagentbench.tasks.data import prepared_files
 from mlagentbench.tasks.data.disk_space import disk_full_explained, require_space
 from mlagentbench.tasks.data.known_good import make_known_good
-from mlagentbench.tasks.data.plausibility import check_plausible
+from mlagentbench.tasks.data.plausibility import check_plausible, failure_blamed_on_files
 from mlagentbench.tasks.data.progress import Progress, Silent
 from mlagentbench.tasks.data.sources import Gathered, gather, official_sources
 from mlagentbench.tasks.draws import (
@@ -404,11 +404,13 @@ class _Preparation:
                 break
         else:
             draw = wanted.draw if secret is None else disclosed_secret(secret)
-            data = await self._split(raw, seed, draw, gathered, origin)
+            with failure_blamed_on_files(self.task, gathered.accepted):
+                data = await self._split(raw, seed, draw, gathered, origin)
             self._say_if_other_files(data, current)
         for split in wanted.missing_splits(self.task, data):
             seed = draw_seed(self.task, self.tier, split)
-            await self._split(raw, seed, split, gathered, origin, given=data)
+            with failure_blamed_on_files(self.task, gathered.accepted):
+                await self._split(raw, seed, split, gathered, origin, given=data)
         return data
 
     def _say_if_other_files(self, data: PreparedData, current: PreparedData | None) -> None:
