@@ -6,11 +6,14 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
 from folders import SEED_TASK, write_folder
 
+from mlagentbench.fs import SCRATCH
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.measure import measure
 from mlagentbench.tasks.make_ready import ensure_ready
@@ -72,6 +75,27 @@ def test_a_killed_measurement_resumes_and_again_measures_anew(tmp_path: Path) ->
     measured(task, anew, again=True)
     assert not any("kept" in text for text in anew)
     assert sum("starter" in text and "/5" in text for text in anew) == 3
+
+
+def test_sigterm_leaves_no_sandbox_and_the_measurement_resumes(tmp_path: Path) -> None:
+    task = write_folder(tmp_path / "terminated", SEED_TASK, submission="score.txt")
+    command = [COMMAND, "tasks", "measure", str(task.folder), "--runs", "4"]
+    command += ["--reference-runs", "1"]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as first:
+        assert first.stderr is not None
+        said = [next(line for line in first.stderr if "starter 2/4" in line)]
+        first.send_signal(signal.SIGTERM)
+        said += list(first.stderr)  # which ends when no process of its sandboxes is left
+        assert first.wait() == -signal.SIGTERM
+    assert not any("Traceback" in line for line in said)
+    deadline = time.monotonic() + 60
+    while left := list(Path(tempfile.gettempdir()).glob(f"{SCRATCH}{first.pid}-*")):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+    second = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "kept from before: 2 runs of the starter, 1 of the solution" in second.stderr
 
 
 def test_equal_outputs_end_a_measurement_and_equal_scores_alone_do_not(tmp_path: Path) -> None:

@@ -39,6 +39,12 @@ def status_of(error: Exception) -> int | None:
     return status if isinstance(status, int) else None
 
 
+def is_timeout(error: Exception) -> bool:
+    """Whether a provider's client gave up waiting; each client has a type of its own for it."""
+    names = (kind.__name__.lower() for kind in type(error).__mro__)
+    return any("timeout" in name for name in names)
+
+
 def overflow(model: str, error: Exception) -> "ModelOutput | None":
     """The output for a prompt that is too long, if that is what this error says."""
     from inspect_ai.model import ModelOutput

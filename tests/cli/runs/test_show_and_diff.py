@@ -4,6 +4,7 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from generated_runs import generate_runs, write_run
@@ -100,7 +101,7 @@ def test_rules_that_nothing_enforces_are_named_in_every_form(tmp_path: Path) -> 
 
 def test_profile_and_doubts_about_the_data_are_shown_as_in_the_report(tmp_path: Path) -> None:
     differences = ("train.csv has 9 rows instead of 1,460", "test.csv is missing")
-    facts = {"tier": "full", "profile": "cpu", "draw": None, "draw_policy": None}
+    facts: dict[str, Any] = {"tier": "full", "profile": "cpu", "draw": None, "draw_policy": None}
     accepted = made_record(**facts, data_verified=False, data_differences=differences)
     run = write_run(tmp_path / "accepted", accepted, list(made_lines(READ)), None)
     shown = typed("runs", "show", run.path)

@@ -13,13 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from memory_model import FAILS_AFTER, FILE, lines_of
-from tabular_tasks import TaskModules, read_text_table
+from tabular_tasks import read_text_table
 
 from mlagentbench.cli import main
 from mlagentbench.cli.tasks.memorisation_printing import print_memorisation
 from mlagentbench.errors import RunFailed
 from mlagentbench.models.model_choice import ModelChoice
-from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.task_checks.data_tables import read_csv
 from mlagentbench.task_checks.memorisation import kept_replies
 from mlagentbench.task_checks.memorisation.memorisation import (
@@ -29,43 +28,10 @@ from mlagentbench.task_checks.memorisation.memorisation import (
     measure_memorisation,
 )
 from mlagentbench.task_checks.memorisation.source_tables import source_tables
-from mlagentbench.tasks.data.preparation import PreparedData, require_prepared
-from mlagentbench.tasks.make_ready import prepare_tasks
-from mlagentbench.tasks.task import load_task
+from mlagentbench.tasks.data.preparation import PreparedData
 
 ROWS = 20
 Ask = Callable[..., MemorisationReport]
-
-
-@pytest.fixture(scope="module")
-def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a source would publish: other houses than those of the mini tier."""
-    directory = tmp_path_factory.mktemp("published")
-    TaskModules("house-price").mini.make(directory, np.random.default_rng(77))
-    for file in directory.iterdir():
-        if file.name not in ("train.csv", "test.csv", "data_description.txt"):
-            file.unlink()
-    return directory
-
-
-@pytest.fixture(scope="module")
-def full_home(raw: Path, kept_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the full tier; other tests rely on its absence in theirs."""
-    home = tmp_path_factory.mktemp("full-home")
-    for name in ("envs", "locks"):
-        (kept_home / name).mkdir(parents=True, exist_ok=True)
-        (home / name).symlink_to(kept_home / name)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLAGENTBENCH_HOME", str(home))
-        task = load_task("house-price")
-        prepare_tasks([task], "full", from_dir=raw, accept_unverified=True, call=call_task)
-    return home
-
-
-@pytest.fixture
-def data(full_home: Path, monkeypatch: pytest.MonkeyPatch) -> PreparedData:
-    monkeypatch.setenv("MLAGENTBENCH_HOME", str(full_home))
-    return require_prepared(load_task("house-price"), "full")
 
 
 @pytest.fixture

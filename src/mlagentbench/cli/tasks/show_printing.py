@@ -41,9 +41,9 @@ def print_task(name: str, *, as_json: bool) -> None:
         "needs": ", ".join(needs(task)) or "nothing beyond the package",
         "folder": task.folder,
     }
-    facts = [*rows.items(), *(fact for tier in TIERS for fact in _tier_facts(task, tier))]
-    width = max(len(name) for name, _ in facts) + 1
-    for name, value in facts:
+    shown = [*rows.items(), *(fact for tier in TIERS for fact in _tier_facts(task, tier))]
+    width = max(len(name) for name, _ in shown) + 1
+    for name, value in shown:
         _print_fact(console, name, value, width)
     _print_sources(console, task)
     console.print(markdown(task.problem))

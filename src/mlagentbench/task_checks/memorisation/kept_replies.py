@@ -12,17 +12,22 @@ from pydantic import ValidationError
 
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import write_all
-from mlagentbench.models.provider_answers import overflow, provider_error, with_a_reply
+from mlagentbench.models.provider_answers import (
+    is_timeout,
+    overflow,
+    provider_error,
+    with_a_reply,
+)
 from mlagentbench.models.question import Question, ReplyMetadata, question_context
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Record
 from mlagentbench.untrusted_text import preview
 
 if TYPE_CHECKING:
-    from inspect_ai.model import Model, ModelCost
+    from inspect_ai.model import Model, ModelCost, ModelOutput
 
 AT_ONCE = 10
-"""Questions that are asked concurrently."""
+"""Questions that are asked concurrently, as long as none of them times out."""
 RETRIES = 5
 """Retries per call of a failing provider."""
 TOLD_EVERY = 60.0
@@ -84,12 +89,12 @@ class KeptReplies:
         async with anyio.create_task_group() as group:
 
             async def one(key: str, number: int) -> None:
-                async with limiter:
-                    try:
-                        await self._ask(key, number, prompts[number])
-                    except RunFailed as failure:
-                        self._failure = self._failure or failure
-                        group.cancel_scope.cancel()
+                try:
+                    while not await self._ask(key, number, prompts[number], limiter):
+                        pass
+                except RunFailed as failure:
+                    self._failure = self._failure or failure
+                    group.cancel_scope.cancel()
 
             for key, number in sorted(missing.items(), key=lambda item: item[1]):
                 group.start_soon(one, key, number)
@@ -104,25 +109,37 @@ class KeptReplies:
     def _key(self, prompt: str) -> str:
         return hashlib.sha256(f"{self._identity}\0{prompt}".encode()).hexdigest()
 
-    async def _ask(self, key: str, number: int, prompt: str) -> None:
-        kept = (await self._answer(number, prompt)).model_copy(update={"key": key})
+    async def _ask(
+        self, key: str, number: int, prompt: str, limiter: anyio.CapacityLimiter
+    ) -> bool:
+        """Ask and keep the reply; False if it timed out, and fewer are to be asked at once."""
+        async with limiter:
+            at_once = int(limiter.total_tokens)
+            try:
+                answer = await self._answer(number, prompt, alone=at_once == 1)
+            except _TooManyAtOnce:
+                if limiter.total_tokens == at_once:  # the first of them
+                    limiter.total_tokens = at_once // 2
+                    self._say(
+                        f"a question timed out: asking {at_once // 2} at once instead of {at_once}"
+                    )
+                return False
+        kept = answer.model_copy(update={"key": key})
         self._found[key] = kept
         _append(self.file, kept)
         self.asked += 1
         if time.monotonic() - self._told >= TOLD_EVERY:
             self._told = time.monotonic()
             self._say(f"{self.asked:,} of {self._to_ask:,} questions answered")
+        return True
 
-    async def _answer(self, number: int, prompt: str) -> KeptReply:
-        from inspect_ai.model import GenerateConfig, compute_model_cost
+    async def _answer(self, number: int, prompt: str, *, alone: bool) -> KeptReply:
+        from inspect_ai.model import compute_model_cost
 
-        config = GenerateConfig(max_retries=RETRIES, max_tokens=self._max_tokens)
-        question = Question(
-            out="", run="memorisation", step=number + 1, role="main", number=1, prompt=prompt
-        )
         try:
-            with question_context(question):
-                output = await self._model.generate(prompt, config=config)
+            output = await self._output(number, prompt, alone=alone)
+        except _TooManyAtOnce:
+            raise
         except Exception as wrapped:  # each provider has errors of its own
             error = provider_error(wrapped)
             if overflow(self._model.name, error) is not None:
@@ -144,6 +161,34 @@ class KeptReplies:
             cost=cost,
             answered_by=ReplyMetadata.of(output).answered_by,
         )
+
+    async def _output(self, number: int, prompt: str, *, alone: bool) -> "ModelOutput":
+        """What the model says.
+
+        A server that answers one question after the other may be too slow for many of them. To ask
+        again would make its queue longer, so that is done only for a question that is alone.
+        """
+        if not alone:
+            try:
+                return await self._generate(number, prompt, retries=0)
+            except Exception as wrapped:  # each provider has errors of its own
+                if is_timeout(provider_error(wrapped)):
+                    raise _TooManyAtOnce from wrapped
+        return await self._generate(number, prompt, retries=RETRIES)
+
+    async def _generate(self, number: int, prompt: str, *, retries: int) -> "ModelOutput":
+        from inspect_ai.model import GenerateConfig
+
+        config = GenerateConfig(max_retries=retries, max_tokens=self._max_tokens)
+        question = Question(
+            out="", run="memorisation", step=number + 1, role="main", number=1, prompt=prompt
+        )
+        with question_context(question):
+            return await self._model.generate(prompt, config=config)
+
+
+class _TooManyAtOnce(Exception):
+    """A question timed out while others were asked."""
 
 
 def _read(file: Path) -> list[KeptReply]:
