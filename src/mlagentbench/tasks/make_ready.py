@@ -50,16 +50,7 @@ def prepare_tasks(
     `from_dir` may contain a subdirectory for each task, named by its id; a renamed variant's is
     that of its original.
     """
-    if tier == "mini" and from_dir is not None:
-        raise UsageError("--from is for --tier full: the mini tier is generated")
-    if tier != "full" and splits:
-        raise UsageError(
-            f"--splits is for --tier full: the {tier} tier is generated, and its fresh draws, "
-            "too, when they are needed"
-        )
-    if from_dir is not None and tasks and not any(official_sources(task) for task in tasks):
-        names = ", ".join(task.id for task in tasks)
-        raise UsageError(f"{names}: the full tier is generated and needs no --from; leave it out")
+    _require_fitting_options(tasks, tier, from_dir, splits)
     progress = progress or Silent()
 
     async def all_tasks() -> list[Ready]:
@@ -94,6 +85,22 @@ def prepare_tasks(
         return ready
 
     return asyncio.run(all_tasks())
+
+
+def _require_fitting_options(
+    tasks: Sequence[Task], tier: Tier, from_dir: Path | None, splits: int
+) -> None:
+    """Raise a UsageError for options that generated data have no use for."""
+    if tier == "mini" and from_dir is not None:
+        raise UsageError("--from is for --tier full: the mini tier is generated")
+    if tier != "full" and splits:
+        raise UsageError(
+            f"--splits is for --tier full: the {tier} tier is generated, and its fresh draws, "
+            "too, when they are needed"
+        )
+    if from_dir is not None and tasks and not any(official_sources(task) for task in tasks):
+        names = ", ".join(task.id for task in tasks)
+        raise UsageError(f"{names}: the full tier is generated and needs no --from; leave it out")
 
 
 def with_splits(draws: Sequence[str], splits: int) -> list[str]:

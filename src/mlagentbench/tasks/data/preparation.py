@@ -255,7 +255,7 @@ class Wanted(Record):
 
     @property
     def any_files(self) -> "Wanted":
-        """The same of any files: whoever names none has accepted what was prepared before."""
+        """The same of any files: without `from_dir`, accepted differences stay accepted."""
         return self.model_copy(update={"accept_unverified": True})
 
     def is_complete(self, task: Task, data: PreparedData) -> bool:
