@@ -87,9 +87,10 @@ def test_sigterm_leaves_no_sandbox_and_the_measurement_resumes(tmp_path: Path) -
         assert first.stderr is not None
         said = [next(line for line in first.stderr if "starter 2/4" in line)]
         first.send_signal(signal.SIGTERM)
-        said += list(first.stderr)  # which ends when no process of its sandboxes is left
+        said += list(first.stderr)
         assert first.wait() == -signal.SIGTERM
     assert not any("Traceback" in line for line in said)
+    # The guardian removes the directories after it has killed all that ran in them.
     deadline = time.monotonic() + 60
     while left := list(Path(tempfile.gettempdir()).glob(f"{SCRATCH}{first.pid}-*")):
         assert time.monotonic() < deadline, left
