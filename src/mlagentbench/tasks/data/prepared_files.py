@@ -107,15 +107,15 @@ def read_facts(directory: Path) -> list[FileFacts]:
 def count_files(directory: Path) -> tuple[int, int]:
     """The number of data files in a prepared directory, and their size; fast for many files."""
     files = size = 0
-    pending = [directory] if directory.is_dir() else []
+    pending = [str(directory)] if directory.is_dir() else []
     while pending:
-        with os.scandir(pending.pop()) as entries:
+        place = pending.pop()
+        with os.scandir(place) as entries:
             for entry in entries:
-                path = Path(entry.path)
-                if path.parent == directory and not is_data(Path(entry.name)):
+                if place == str(directory) and not is_data(Path(entry.name)):
                     continue
                 if entry.is_dir(follow_symlinks=False):
-                    pending.append(path)
+                    pending.append(entry.path)
                 else:
                     files += 1
                     size += entry.stat(follow_symlinks=False).st_size
