@@ -354,7 +354,7 @@ def test_only_files_with_a_checksum_are_said_to_be_verified(
     asyncio.run(
         prepare(task, "full", call=plain_call, python_env=this_env, from_dir=own, progress=heard)
     )
-    assert heard.said[0] == f"small-task: {said} train.csv"
+    assert heard.said[0] == f"small-task: {said} train.csv, from {own / 'train.csv'}"
 
 
 def test_links_and_escapes_in_archives_lead_nowhere(
