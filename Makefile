@@ -14,7 +14,7 @@ help:
 	@echo "make demo    run baseline, nop, oracle and a recorded agent on mini tasks, and print the table; SANDBOX=docker runs them in containers"
 	@echo "make check   lint, types, and the rules of layout, language and docs"
 	@echo "make fast    tests that need neither much time nor a browser: under 3 minutes on 2 cores"
-	@echo "make test    all tests: about 20 minutes on 2 cores"
+	@echo "make test    all tests: about 25 minutes on 2 cores"
 	@echo "make engines install Slurm and Docker for the tests of engines, as root; without them these are skipped"
 	@echo "make hooks   run lint and types before every commit"
 	@echo "make bench   measure speed and memory as ratios: about 15 minutes; ONLY=\"steps storage\" measures parts"
