@@ -17,8 +17,7 @@ cheats    Submissions to every task that do no honest work (tests/redteam/cheats
 draws     1,000 simulated suites of runs on several draws, in each of five designs: 95 % intervals
           must cover at least 90 %, and the test give false alarms in at most 8 %. Ten minutes.
 oracles   The solution of every mini task runs on a draw and is rebuilt on 5 fresh ones. It must
-          succeed, and be no better on the given draw than the spread over draws allows (a t test at
-          5 % for all tasks together). Two hours;
+          succeed, and be no better on the given draw than the spread over draws allows. Two hours;
           --keep DIR keeps the runs, and continues those that are there.
 """
 
