@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -111,10 +111,12 @@ def kill_with_children(process: psutil.Process, when: Callable[[], object]) -> N
     def is_dead() -> bool:
         family = [process, *process.children(recursive=True)]
         for one in family:
-            one.suspend()
+            with suppress(psutil.NoSuchProcess):  # its short-lived children end by themselves
+                one.suspend()
         right = bool(when())
         for one in family:
-            one.kill() if right else one.resume()
+            with suppress(psutil.NoSuchProcess):
+                one.kill() if right else one.resume()
         if right:
             psutil.wait_procs(family, timeout=PATIENCE)
         return right
