@@ -6,7 +6,7 @@ from mlagentbench.agents.paper.autogpt import autogpt
 from mlagentbench.agents.paper.langchain import langchain
 from mlagentbench.agents.paper.research import act, react_text, research
 from mlagentbench.agents.react import react
-from mlagentbench.agents.scripted import baseline, nop, oracle
+from mlagentbench.agents.scripted import baseline, default, nop, oracle
 from mlagentbench.agents.tree_search.search import tree
 from mlagentbench.launch.inspect_task import folder, registered_task
 from mlagentbench.launch.run_one import grade_submission, start_run
@@ -24,6 +24,7 @@ __all__ = [
     "aide",
     "autogpt",
     "baseline",
+    "default",
     "external",
     "folder",
     "grade_submission",

@@ -19,7 +19,8 @@ UNKNOWN = "unknown"
 REBUILD = "rebuild"
 """The protocol whose score of record is that of fresh draws."""
 
-Tier = Literal["mini", "full"]
+Tier = Literal["mini", "hard", "full"]
+"""mini: small and generated; hard: generated so that only experiments help; full: the real data."""
 Profile = Literal["cpu", "gpu"]
 """The hardware that the limits of a full tier assume: a few cores, or one CUDA GPU besides."""
 MachineCode = Literal["any", "installed"]

@@ -77,7 +77,7 @@ def test_full_is_on_the_cpu_profile_unless_told_otherwise() -> None:
     with pytest.raises(UsageError, match="--profile gpu: only the full tier has profiles"):
         read_settings({"tier": "mini", "profile": "gpu"}, lambda name: f"--{name}")
     with pytest.raises(UsageError, match="--profile gpu: house-price has no such profile"):
-        load_task("house-price", "gpu")
+        load_task("house-price", "full", "gpu")
 
 
 def test_a_profile_is_part_of_what_a_run_is() -> None:

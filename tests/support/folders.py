@@ -148,3 +148,34 @@ def write_folder(folder: Path, files: dict[str, str], submission: str = "submiss
     )
     write_task_folder(folder, toml, files)
     return load_folder(folder)
+
+
+HARD_TASK = {
+    **SEED_TASK,
+    "hard/make.py": """
+        import json
+        SIGNS = {"eval": (1, -1), "train": (2, -2)}
+        def make(public, private, rng, pool):
+            sign = int(rng.choice(SIGNS[pool]))
+            (public / "number.txt").write_text(str(rng.random() * sign))
+            (private / "ceiling.txt").write_text("5.0")
+            (private / "mechanisms.json").write_text(json.dumps({"sign": sign}))
+        """,
+    "hard/problem.md": "Predict y, whose sign differs.",
+    "hard/starter/train.py": 'open("score.txt", "w").write("0.5")',
+    "hard/default/plain.py": 'open("score.txt", "w").write("1.0")',
+    "hard/default/tuned.py": 'open("score.txt", "w").write("1.25")',
+    "hard/ablations/almost.py": 'open("score.txt", "w").write("1.5")',
+    "hard/solution/findings.py": """
+        def find(number):
+            return {"is_positive": number > 0}
+        """,
+    "hard/solution/solution.py": """
+        from pathlib import Path
+        from findings import find
+        found = find(float(Path("number.txt").read_text()))
+        print("findings", found)
+        Path("score.txt").write_text("3.5")
+        """,
+}
+"""The same with a hard tier: a default is better than the starter, and an ablation than these."""

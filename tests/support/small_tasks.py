@@ -37,21 +37,26 @@ async def plain_call(
     read: Mapping[str, Path] | None = None,
     write: Mapping[str, Path] | None = None,
     seed: int | None = None,
+    pool: str | None = None,
     timeout: float = 600.0,
 ) -> Json:
     """A CallTask without a sandbox: the function in a process of its own."""
     module, name = function.split(".")
     arguments = {key: str(path) for key, path in {**(read or {}), **(write or {})}.items()}
+    folders = [*task.code_folders, Path(mlagentbench_task.__file__).parent]
     program = f"""
 import json, sys, numpy
 from pathlib import Path
-sys.path[:0] = [{str(task.folder)!r}, {str(Path(mlagentbench_task.__file__).parent)!r}]
+sys.path[:0] = {[str(folder) for folder in folders]!r}
 import {module}
 from task_driver import as_json
 arguments = {{key: Path(value) for key, value in json.loads(sys.argv[1]).items()}}
 seed = {seed!r}
 if seed is not None:
     arguments["rng"] = numpy.random.default_rng(seed)
+pool = {pool!r}
+if pool is not None:
+    arguments["pool"] = pool
 print(json.dumps(as_json({module}.{name}(**arguments))))
 """
     command = [str(python_env.python), "-B", "-c", program, json.dumps(arguments)]

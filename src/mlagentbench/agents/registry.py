@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from mlagentbench.environment.actions.action_sets import ActionSet
 from mlagentbench.errors import UsageError
-from mlagentbench.records import Json, Record, reason_of
+from mlagentbench.records import Json, Record, Tier, reason_of
 from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ class AgentInfo(Record):
     """How often it asks beyond that in a run."""
     package: str | None = None
     """A package that it needs, which the extra of its name installs."""
+    tiers: tuple[Tier, ...] = ("mini", "hard", "full")
+    """Where it can run."""
     in_sandbox: bool = False
     """Whether its programs run in the sandbox and reach their model there."""
     packages: AddedPackages = NOTHING_ADDED
@@ -101,6 +103,13 @@ def _agent(name: str, module: str, description: str, **more: Any) -> AgentInfo:
 _ALL = (
     _agent("baseline", "scripted", "runs the unchanged starter and submits", needs_model=False),
     _agent("nop", "scripted", "submits immediately", needs_model=False),
+    _agent(
+        "default",
+        "scripted",
+        "runs the best of what people write first, and submits",
+        needs_model=False,
+        tiers=("hard",),
+    ),
     _agent(
         "oracle", "scripted", "applies the task's solution, runs it and submits", needs_model=False
     ),

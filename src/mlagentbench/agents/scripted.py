@@ -1,4 +1,4 @@
-"""The reference agents without a model: baseline, nop and oracle."""
+"""The reference agents without a model: baseline, nop, default and oracle."""
 
 import shlex
 
@@ -6,9 +6,12 @@ from inspect_ai.solver import Solver, solver
 
 from mlagentbench.agents.runner import as_solver
 from mlagentbench.environment.environment import Environment
+from mlagentbench.errors import RunFailed
 from mlagentbench.records import REBUILD, Action
 from mlagentbench.runs.results import read_record
 from mlagentbench.tasks.spec import REPRODUCE
+from mlagentbench.tasks.stored_measurements import how_to_measure, stored_measurements
+from mlagentbench.tasks.task import DEFAULT, Files
 
 FINAL_ANSWER = Action(name="Final Answer", arguments={"final_answer": "done"})
 
@@ -39,13 +42,37 @@ def oracle() -> Solver:
     """Copy the task's solution into the workspace, run it and submit."""
 
     async def loop(environment: Environment) -> None:
-        task = environment.task
-        writes = [_write(name, contents) for name, contents in task.solution_files().items()]
-        command = task.spec.commands.solution
-        left = _reproduce(environment, command)
-        await _follow(environment, [*writes, *left, execute_command(command)])
+        await _follow(environment, _as_solution(environment, environment.task.solution_files()))
 
     return as_solver(loop)
+
+
+@solver
+def default() -> Solver:
+    """Run the program that is the best on the draw of all that people write first, and submit."""
+
+    async def loop(environment: Environment) -> None:
+        task, data = environment.task, environment.data
+        measured = stored_measurements(task, data.tier, data.hash)
+        if measured is None:
+            raise RunFailed(
+                "task",
+                f"{task.id}: which program of default/ is the best is not known, since this draw "
+                f"was not measured; run: {how_to_measure(task.address, data.tier, None)}",
+            )
+        scores = measured.default
+        best = task.spec.metric.best(list(scores.values()))
+        name = next(name for name, score in scores.items() if score == best)
+        await _follow(environment, _as_solution(environment, task.panel(DEFAULT)[name]))
+
+    return as_solver(loop)
+
+
+def _as_solution(environment: Environment, files: Files) -> list[Action]:
+    """Writes files and runs them by the solution's command."""
+    writes = [_write(name, contents) for name, contents in files.items()]
+    command = environment.task.spec.commands.solution
+    return [*writes, *_reproduce(environment, command), execute_command(command)]
 
 
 async def _follow(environment: Environment, script: list[Action]) -> None:

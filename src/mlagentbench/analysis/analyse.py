@@ -29,7 +29,7 @@ from mlagentbench.analysis.detectors.submissions import best_state, regressions,
 from mlagentbench.analysis.detectors.visibility import visible_actions
 from mlagentbench.analysis.disclosures import version_text
 from mlagentbench.analysis.efficiency import efficiency_of, imported_efficiency
-from mlagentbench.analysis.evidence import RunEvidence, evidence_from, task_texts
+from mlagentbench.analysis.evidence import RunEvidence, evidence_from, texts_of
 from mlagentbench.analysis.findings import Finding, ProcessReport
 from mlagentbench.analysis.run_summary import RunSummary, ScorePoint
 from mlagentbench.errors import UsageError
@@ -128,7 +128,7 @@ def _test_set_interval(grade: GradeRecord | None) -> tuple[float, float] | None:
 def _marks(files: RunFiles) -> Sequence[str]:
     facts = files.record.disclosure
     marks = list(files.altered)
-    if not task_texts(files.record.task_path, facts.task_version).submission:
+    if not texts_of(files.record).submission:
         marks.append(
             f"{facts.task}, version {version_text(facts.task_version)}, is not installed: "
             "analysed without its problem text and starter"

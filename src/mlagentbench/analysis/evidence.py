@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from mlagentbench.errors import UsageError
-from mlagentbench.records import GradeRecord, Record, RunRecord
+from mlagentbench.records import GradeRecord, Record, RunRecord, Tier
 from mlagentbench.runs.directory import RunDirectory
 from mlagentbench.runs.journal import History
 from mlagentbench.runs.objects.object_store import ObjectLost, ObjectStore
@@ -71,7 +71,7 @@ def evidence_of(run: RunDirectory) -> RunEvidence:
 
 def evidence_from(files: RunFiles, store: ObjectStore) -> RunEvidence:
     """The evidence of a run that is already read."""
-    task = task_texts(files.record.task_path, files.record.disclosure.task_version)
+    task = texts_of(files.record)
     return RunEvidence(
         record=files.record,
         history=files.history,
@@ -105,11 +105,16 @@ def _submission_step(history: History, task: TaskTexts, store: ObjectStore) -> i
     return number
 
 
+def texts_of(record: RunRecord) -> TaskTexts:
+    """The texts of the task that a run had."""
+    return task_texts(record.task_path, record.disclosure.task_version, record.disclosure.tier)
+
+
 @lru_cache(maxsize=64)
-def task_texts(task_path: str, version: int) -> TaskTexts:
+def task_texts(task_path: str, version: int, tier: Tier) -> TaskTexts:
     """The texts of a task; empty if it is not installed, or in another version."""
     try:
-        task = load_task(task_path)
+        task = load_task(task_path, tier)
     except UsageError:
         return TaskTexts()
     if task.spec.version != version:

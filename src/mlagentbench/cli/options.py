@@ -10,7 +10,8 @@ from mlagentbench.cli.completion import complete_suite, complete_task
 from mlagentbench.cli.generated_options import GeneratedOption
 from mlagentbench.errors import UsageError
 
-TierName = Literal["mini", "full"]
+TierName = Literal["mini", "hard", "full"]
+PoolName = Literal["eval", "train"]
 ProfileName = Literal["cpu", "gpu"]
 
 BUDGET_PANEL = "Budget of each run"
@@ -45,7 +46,10 @@ AllOption = Annotated[bool, typer.Option("--all", help="All tasks; short for --s
 TierOption = Annotated[
     TierName,
     typer.Option(
-        "--tier", metavar="TIER", help="mini: generated in seconds; full: the real data set."
+        "--tier",
+        metavar="TIER",
+        help="mini: generated in seconds; hard: likewise, and only experiments help; full: the "
+        "real data set.",
     ),
 ]
 DrawOption = Annotated[
@@ -54,6 +58,15 @@ DrawOption = Annotated[
         "--draw",
         metavar="DRAW",
         help="Generated data: public (for development), secret, any label, or a range N..M.",
+    ),
+]
+PoolOption = Annotated[
+    PoolName | None,
+    typer.Option(
+        "--pool",
+        metavar="POOL",
+        help="What the hard tier draws its mechanisms from: eval (default), or train: to train "
+        "agents on.",
     ),
 ]
 ProfileOption = Annotated[

@@ -15,6 +15,7 @@ from mlagentbench.cli.options import (
     JsonOption,
     ModelArguments,
     OutOption,
+    PoolOption,
     Prices,
     ProfileOption,
     RoleOption,
@@ -71,7 +72,7 @@ ProtocolOption = Annotated[
         "--protocol",
         metavar="NAME",
         help="standard (default); paper: 8 runs, 50 actions or 5 h, its rule and actions; or "
-        "rebuild: the submission is made again, and graded, on fresh draws.",
+        "rebuild (default of hard): the submission is made again, and graded, on fresh draws.",
     ),
 ]
 RebuildDrawsOption = Annotated[
@@ -186,6 +187,7 @@ def run(
     profile: ProfileOption = None,
     variant: VariantOption = "original",
     draw: DrawOption = "public",
+    pool: PoolOption = None,
     runs: RunsOption = None,
     out: OutOption = Path("results"),
     jobs: Jobs = "1",

@@ -29,11 +29,17 @@ class Feedback(Record):
 
 def require_feedback(task: Task) -> None:
     """Raise UsageError when the task cannot hold out a part of its training data."""
-    if not task.defines(f"prepare.{FUNCTION}"):
+    if not task.defines(hold_out_function(task)):
+        tier = " in the hard tier" if task.is_hard else ""
         raise UsageError(
-            f"{task.id}: --feedback validation:N is not possible: its prepare.py has no function "
-            f"{FUNCTION}(public, held_public, held_private, rng); use --feedback none"
+            f"{task.id}: --feedback validation:N is not possible{tier}: {task.splitter}.py has no "
+            f"function {FUNCTION}(public, held_public, held_private, rng); use --feedback none"
         )
+
+
+def hold_out_function(task: Task) -> str:
+    """The function that holds out a part of the training data."""
+    return f"{task.splitter}.{FUNCTION}"
 
 
 def validation_path(task: Task) -> str:
@@ -69,7 +75,7 @@ async def hold_out(
         await call_task(
             task,
             python_env,
-            f"prepare.{FUNCTION}",
+            hold_out_function(task),
             read={"public": data.public},
             write={"held_public": scratch / "public", "held_private": scratch / "private"},
             seed=task.public_seed(data.tier),

@@ -12,7 +12,7 @@ of the run's own test data, and its output the agent.
 import shutil
 from pathlib import Path
 
-from mlagentbench.environment.feedback import FUNCTION, hold_out
+from mlagentbench.environment.feedback import hold_out, hold_out_function
 from mlagentbench.fs import link, reset_times, whole_directory
 from mlagentbench.limit_table import duration
 from mlagentbench.prompts import prompt
@@ -59,7 +59,7 @@ async def prepare_rehearsal(
     command = task.spec.rebuild.command
     if command is None:
         return Rehearsal(command=None)
-    can_hold_out = task.defines(f"prepare.{FUNCTION}")
+    can_hold_out = task.defines(hold_out_function(task))
     if key is not None:
         [draw] = fresh_draws(data.draw, 1, first=0, key=key)
         data = await prepare(

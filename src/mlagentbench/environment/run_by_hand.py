@@ -41,7 +41,7 @@ async def open_by_hand(
     models: "Mapping[str, str | Model] | None" = None,
 ) -> AsyncIterator[Environment]:
     """A run of a prepared task, started or resumed below `out`, in the default sandbox."""
-    task = task if isinstance(task, Task) else load_task(task)
+    task = task.on_tier(tier) if isinstance(task, Task) else load_task(task, tier)
     if task.profile is None:
         task = task.on_profile(profile_of(tier, None))
     data = require_prepared(task, tier)

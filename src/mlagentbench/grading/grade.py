@@ -97,7 +97,7 @@ async def score_run(
     """The grade of a run as it was after `step` (default: its last), which is not written."""
     record = read_record(run)
     facts = record.disclosure
-    task = load_task(record.task_path, facts.profile)
+    task = load_task(record.task_path, facts.tier, facts.profile)
     data = data_of(run, record, task)
     envs = tasks_sandbox(facts.sandbox).python_envs(facts.image)
     python_env = require_python_env(task, envs)

@@ -2,7 +2,8 @@
 
 | measurement | how it is measured                                                            |
 |-------------|-------------------------------------------------------------------------------|
-| floor       | the best of the starter's mean and the trivial predictors                     |
+| floor       | the best of the starter's mean and the trivial predictors; in the hard tier   |
+|             | also of its default and ablations, one run each                               |
 | starter     | mean and standard deviation over its runs, each with the seed of one epoch    |
 | reference   | the shipped solution, likewise                                                |
 | bar         | halfway from floor to reference, or the starter's noise, whichever is further |
@@ -35,8 +36,12 @@ from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, Sta
 MAX_SPREAD = 0.10
 """The starter's standard deviation should be at most this share of the distance from floor to
 reference."""
-MINI_SECONDS = {"starter": 10.0, "solution": 25.0}
-"""Wall time on an idle machine that a mini task should stay within."""
+LONGEST_SECONDS: dict[Tier, dict[str, float]] = {
+    "mini": {"starter": 10.0, "solution": 25.0},
+    "hard": {"starter": 60.0, "solution": 60.0},
+    "full": {},
+}
+"""Wall time on an idle machine that a task should stay within."""
 _OTHER_DRAW = "use another draw"
 _POOL_NOISE = (
     "or write the public draw's measurements to task.toml (mlagentbench tasks measure --write), so "
@@ -76,6 +81,8 @@ def measurements_from(
     data_bytes: int | None = None,
     public: Measured | None = None,
     draw: str = PUBLIC,
+    default: Mapping[str, float] | None = None,
+    ablations: Mapping[str, float] | None = None,
 ) -> Measured:
     """The measurements of these runs; RunFailed when the solution does not beat the floor.
 
@@ -84,7 +91,9 @@ def measurements_from(
     """
     starter_scores = [run.score for run in starter]
     reference_mean = statistics.fmean(run.score for run in reference)
-    floor = metric.best([statistics.fmean(starter_scores), *trivial.values()])
+    default, ablations = default or {}, ablations or {}
+    others = [*trivial.values(), *default.values(), *ablations.values()]
+    floor = metric.best([statistics.fmean(starter_scores), *others])
     if not metric.is_better(reference_mean, floor):
         detail = (
             f"the solution's mean score {reference_mean:.6g} is not better than the floor "
@@ -94,17 +103,18 @@ def measurements_from(
             raise RunFailed("task", f"{detail}; improve the solution")
         raise UnusableDraw(f"{draws_text(draw)}: {detail}; {_OTHER_DRAW}")
     noise = None if public is None else pooled_noise(metric, starter_scores, public)
-    trivial_scores = list(trivial.values())
     measured = Measured(
         data=data_hash,
         bytes=data_bytes,
-        trivial={name: _rounded(score) for name, score in trivial.items()},
+        trivial=_all_rounded(trivial),
+        default=_all_rounded(default),
+        ablations=_all_rounded(ablations),
         starter=StarterMeasurements(
             **_summary(starter), runs=len(starter), deterministic=len(set(starter_scores)) == 1
         ),
         reference=ReferenceMeasurements(**_summary(reference), runs=len(reference), source="ours"),
         noise=noise,
-        bar=_rounded(bar_of(metric, starter_scores, trivial_scores, reference_mean, noise)),
+        bar=_rounded(bar_of(metric, starter_scores, others, reference_mean, noise)),
         ceiling=None if ceiling is None else _rounded(ceiling),
         tool=tool,
     )
@@ -151,6 +161,10 @@ def _summary(runs: Sequence[TimedScore]) -> dict[str, Any]:
     }
 
 
+def _all_rounded(scores: Mapping[str, float]) -> dict[str, float]:
+    return {name: _rounded(score) for name, score in scores.items()}
+
+
 def _rounded(value: float) -> float:
     """Ten significant digits."""
     return float(f"{value:.10g}")
@@ -180,13 +194,13 @@ def concerns(metric: Metric, tier: Tier, measured: Measured) -> list[str]:
             f"the starter's noise puts the bar at {percent_text(bar, 0)} % of the distance from "
             "floor to reference; even the solution would rarely reach it"
         )
-    if tier == "mini":
-        for name, seconds in (("starter", starter.seconds), ("solution", reference.seconds)):
-            if seconds is not None and seconds > MINI_SECONDS[name]:
-                found.append(
-                    f"the {name} takes {seconds:.1f} s; in the mini tier it should take at most "
-                    f"{MINI_SECONDS[name]:g} s on an idle machine"
-                )
+    times = {"starter": starter.seconds, "solution": reference.seconds}
+    for name, most in LONGEST_SECONDS[tier].items():
+        if (seconds := times[name]) is not None and seconds > most:
+            found.append(
+                f"the {name} takes {seconds:.1f} s; in the {tier} tier it should take at most "
+                f"{most:g} s on an idle machine"
+            )
     for name, score in (("floor", floor), ("reference", reference.mean)):
         if exceeds_ceiling(metric, measured, score):
             found.append(

@@ -86,7 +86,8 @@ def _grade_steps(
     What is rebuilt is more than the submission, so it is rebuilt in any case.
     """
     record, history = read_record(run), read_journal(run.journal)
-    spec, store = load_task(record.task_path).spec, ObjectStore(run.objects)
+    spec = load_task(record.task_path, record.disclosure.tier).spec
+    store = ObjectStore(run.objects)
     is_data = spec.kind in ("predictions", "artefact") and spec.collect is None
     rebuilt = len(history.steps) if record.disclosure.protocol == REBUILD else None
     known: dict[Entry | None, GradeRecord] = {}
@@ -123,7 +124,8 @@ def selected_steps(run: RunDirectory, text: str) -> list[int]:
 
 def changed_steps(run: RunDirectory, start: str, steps: Sequence[Step]) -> list[int]:
     """The steps that changed what is graded, and the last one."""
-    path = load_task(read_record(run).task_path).spec.submission.path
+    record = read_record(run)
+    path = load_task(record.task_path, record.disclosure.tier).spec.submission.path
     store = ObjectStore(run.objects)
     before = _submission_hash(store, start, path)
     changed = []

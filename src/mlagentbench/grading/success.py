@@ -23,8 +23,8 @@ ROOM = 0.1
 
 
 def floor_of(metric: Metric, measured: Measured) -> float:
-    """The best of the starter and the trivial predictors."""
-    return metric.best([measured.starter.mean, *measured.trivial.values()])
+    """The best of the starter, the trivial predictors and, in the hard tier, its panel."""
+    return metric.best([measured.starter.mean, *measured.beaten.values()])
 
 
 def on_scale(metric: Metric, score: float) -> float:
@@ -50,12 +50,15 @@ def normalised(metric: Metric, score: float, floor: float, reference: float) -> 
 def bar_of(
     metric: Metric,
     starter_scores: Sequence[float],
-    trivial: Sequence[float],
+    others: Sequence[float],
     reference: float,
     pooled: PooledNoise | None = None,
 ) -> float:
-    """The lowest score of a success: halfway to the reference, and above the starter's noise."""
-    floor = metric.best([statistics.fmean(starter_scores), *trivial])
+    """The lowest score of a success: halfway to the reference, and above the starter's noise.
+
+    The floor is the best of the starter and the `others`.
+    """
+    floor = metric.best([statistics.fmean(starter_scores), *others])
     bottom, top = on_scale(metric, floor), on_scale(metric, reference)
     spread = statistics.stdev(on_scale(metric, score) for score in starter_scores)
     noise = noise_of(len(starter_scores), spread, pooled)

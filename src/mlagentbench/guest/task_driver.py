@@ -17,13 +17,15 @@ import mlagentbench_task  # type: ignore[import-not-found]  # bound beside this 
 
 def main() -> None:
     call = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    sys.path.insert(0, call["task"])
+    sys.path[:0] = call["code"]
     module, _, name = call["function"].partition(".")
     arguments: dict[str, Any] = {key: Path(path) for key, path in call["paths"].items()}
     if call["seed"] is not None:
         import numpy
 
         arguments["rng"] = numpy.random.default_rng(call["seed"])
+    if call["pool"] is not None:
+        arguments["pool"] = call["pool"]
     if call["submission"] is not None:
         out = arguments.pop("out")
     try:

@@ -54,12 +54,12 @@ from mlagentbench.sandbox.sandbox_registry import SANDBOXES, default_sandbox
 from mlagentbench.statistics.cell_marks import agent_text
 from mlagentbench.statistics.primary_pair import find_pair, no_such_pair
 from mlagentbench.statistics.reference_rows import REFERENCE_AGENTS
-from mlagentbench.tasks.draws import PUBLIC, DrawPolicy, draw_of, read_policy
+from mlagentbench.tasks.draws import PUBLIC, DrawPolicy, draw_of, in_pool, read_policy
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages, PythonEnvs
 from mlagentbench.tasks.spec import TaskSpec, profile_of
 from mlagentbench.tasks.suites import Variant, chosen_tasks, in_variants
-from mlagentbench.tasks.task import Task, load_task
+from mlagentbench.tasks.task import HARD, Task, load_task
 
 if TYPE_CHECKING:
     from inspect_ai.model import ModelCost
@@ -90,6 +90,7 @@ class RunSettings(Record):
     draw: DrawPolicy = PUBLIC
     feedback: Annotated[str, AfterValidator(_feedback)] = "none"
     protocol: Protocol = "standard"
+    """In the hard tier, "rebuild" unless it is given."""
     rebuild_draws: Annotated[int | None, Field(ge=1)] = None
     """The fresh draws of --protocol rebuild, if not the default number."""
     sandbox: Annotated[str, AfterValidator(_sandbox)] = Field(default_factory=default_sandbox)
@@ -102,6 +103,13 @@ class RunSettings(Record):
     interactive: bool = False
     primary: Pair | None = None
     """The comparison that the runs are made for."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _protocol_of_tier(cls, values: object) -> object:
+        if isinstance(values, dict) and values.get("tier") == HARD:
+            return {"protocol": REBUILD, **values}
+        return values
 
     @model_validator(mode="after")
     def _rebuilds(self) -> "RunSettings":
@@ -116,8 +124,10 @@ class RunSettings(Record):
 
     @model_serializer(mode="wrap")
     def _with_sandbox(self, rest: SerializerFunctionWrapHandler) -> dict[str, Json]:
-        """The sandbox is always written: its default differs from machine to machine."""
-        return {**rest(self), "sandbox": self.sandbox}
+        """What has no fixed default is always written: the sandbox depends on the machine, the
+        protocol on the tier."""
+        protocol = {"protocol": self.protocol} if self.tier == HARD else {}
+        return {**rest(self), "sandbox": self.sandbox, **protocol}
 
     def limits(self, spec: TaskSpec) -> BudgetLimits:
         """The limits from the settings, else the paper's or the task's."""
@@ -127,8 +137,8 @@ class RunSettings(Record):
         return BudgetLimits(steps=steps, time=seconds).with_amounts(self.budget)
 
     def task(self, name: str) -> Task:
-        """A task as such runs have it: with the limits of its profile."""
-        return load_task(name, self.profile)
+        """A task as such runs have it: of its tier, with the limits of its profile."""
+        return load_task(name, self.tier, self.profile)
 
     def gpus_asked(self, task: Task) -> GpusAsked | None:
         """The GPUs that a run must not go without."""
@@ -299,6 +309,8 @@ class SuiteRequest(Record):
         }
         if preset is not None:
             given = PRESETS.find(preset, f"--preset {preset}").filled(given)
+        if (pool := given.pop("pool", None)) is not None:
+            given["draw"] = in_pool(given.get("draw", PUBLIC), pool, given.get("tier", "mini"))
         return cls._read(**given)
 
     @classmethod
@@ -346,6 +358,7 @@ class SuiteRequest(Record):
             )
         names = in_variants(chosen_tasks(split_list(tasks), suite), variant)
         cells = tuple(cells_of(names, choices, model_names))
+        _require_tier(cells, chosen.tier)
         return cls(
             cells=cells,
             settings=chosen.model_copy(update={"primary": _primary(primary, cells)}),
@@ -361,6 +374,17 @@ class SuiteRequest(Record):
                 max_spend, max_rate, max_outage, models=[*model_names, *roles_asked.values()]
             ),
         )
+
+
+def _require_tier(cells: Sequence[Cell], tier: Tier) -> None:
+    """UsageError if a task or an agent has no such tier."""
+    for cell in cells:
+        load_task(cell.task, tier)
+        if tier not in cell.info.tiers:
+            raise UsageError(
+                f"agent {cell.info.name} runs in the {' and '.join(cell.info.tiers)} tier only; "
+                f"add --tier {cell.info.tiers[0]}, or leave it out"
+            )
 
 
 def cells_of(

@@ -49,7 +49,6 @@ from mlagentbench.runs.resumption import (
     require_same,
 )
 from mlagentbench.tasks.draws import PUBLIC, policy_of
-from mlagentbench.tasks.task import load_task
 from mlagentbench.terminal import Terminal
 
 Say = Callable[[str], None]
@@ -168,7 +167,7 @@ def require_same_data(run: RunDirectory, request: SuiteRequest, ready: ReadyTask
     first = read_journal(run.journal).run
     if first is not None:
         [ready_task] = ready.values()
-        require_same(run.path, first, load_task(cell.task), ready_task.data)
+        require_same(run.path, first, request.settings.task(cell.task), ready_task.data)
 
 
 def _needs_grade(run: RunDirectory) -> bool:

@@ -294,7 +294,7 @@ def _rebuilding(
             "other data and cannot be rebuilt"
         )
     facts = record.disclosure
-    task = load_task(record.task_path, facts.profile)
+    task = load_task(record.task_path, facts.tier, facts.profile)
     history = read_journal(run.journal)
     step, snapshot = snapshot_after(run, history, None)
     store = ObjectStore(run.objects)

@@ -48,12 +48,10 @@ def package_hash() -> str:
 class CachedRun(Record):
     """What was read from a run directory, and from which state of it.
 
-    `task_path` and `task_version` name the task; `task_words` is the hash of its text.
+    `task_words` is the hash of the task's text.
     """
 
     fingerprint: str
-    task_path: str = ""
-    task_version: int = 0
     task_words: str = ""
     summary: RunSummary | None = None
     unreadable: UnreadableRun | None = None

@@ -17,7 +17,7 @@ from mlagentbench.records import UNKNOWN
 from mlagentbench.report.cache import CachedRun, ReportCache, package_hash, unpacked
 from mlagentbench.report.find_runs import RunsPlace, find_places
 from mlagentbench.report.inspect_logs import unreadable_logs
-from mlagentbench.report.read_runs import ReadJob, read_runs, words_hash
+from mlagentbench.report.read_runs import ReadJob, read_runs, task_words
 from mlagentbench.report.report_data import CollectedRun, Collection, CopiedRun
 from mlagentbench.runs.directory import RunDirectory
 
@@ -117,9 +117,7 @@ def _fingerprint(run: RunDirectory, has_objects: bool, code: str) -> str:
 
 def _same_task(entry: CachedRun) -> bool:
     """Whether the task's text is the same as when the run was read."""
-    return (
-        entry.summary is None or words_hash(entry.task_path, entry.task_version) == entry.task_words
-    )
+    return entry.summary is None or task_words(entry.summary.result.record) == entry.task_words
 
 
 def _collected(

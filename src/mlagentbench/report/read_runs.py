@@ -16,6 +16,7 @@ from mlagentbench.analysis.evidence import task_texts
 from mlagentbench.analysis.judge.judge import current_judgements
 from mlagentbench.analysis.run_summary import UnreadableRun
 from mlagentbench.errors import UsageError
+from mlagentbench.records import RunRecord, Tier
 from mlagentbench.report.cache import CachedRun, packed
 from mlagentbench.runs.directory import RunDirectory
 
@@ -64,12 +65,9 @@ def _read(job: ReadJob) -> bytes:
 def _entry(job: ReadJob) -> CachedRun:
     run = RunDirectory(Path(job.out), Path(job.path))
     summary = summarise(run, job.label)
-    record = summary.result.record
     return CachedRun(
         fingerprint=job.fingerprint,
-        task_path=record.task_path,
-        task_version=record.disclosure.task_version,
-        task_words=words_hash(record.task_path, record.disclosure.task_version),
+        task_words=task_words(summary.result.record),
         summary=summary,
         judgements=tuple(current_judgements(run)) if run.judgements.exists() else (),
     )
@@ -84,7 +82,13 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
+def task_words(record: RunRecord) -> str:
+    """A hash of what the run's task, as it is installed, says to agents."""
+    return words_hash(record.task_path, record.disclosure.task_version, record.disclosure.tier)
+
+
 @lru_cache(maxsize=256)
-def words_hash(task_path: str, version: int) -> str:
+def words_hash(task_path: str, version: int, tier: Tier) -> str:
     """A hash of what the installed task says to agents."""
-    return hashlib.sha256(task_texts(task_path, version).model_dump_json().encode()).hexdigest()
+    texts = task_texts(task_path, version, tier)
+    return hashlib.sha256(texts.model_dump_json().encode()).hexdigest()

@@ -45,6 +45,7 @@ async def call_task(
     read: Mapping[str, Path] | None = None,
     write: Mapping[str, Path] | None = None,
     seed: int | None = None,
+    pool: str | None = None,
     timeout: float = 600.0,
 ) -> Json:
     """Run `module.function` of a task's folder; tasks/call_contract.py has the contract."""
@@ -54,10 +55,14 @@ async def call_task(
         for place in (workspace, empty):
             place.mkdir()
         call = {
-            "task": _TASK,
+            "code": [
+                f"{_TASK}/{folder.relative_to(task.folder).as_posix()}"
+                for folder in task.code_folders
+            ],
             "function": function,
             "paths": {name: f"{_DATA}/{name}" for name in (*read, *write)},
             "seed": seed,
+            "pool": pool,
             "submission": task.spec.submission.path if function in _SUBMISSIONS else None,
             "result": f"{WORKSPACE}/result.json",
         }

@@ -16,6 +16,7 @@ from mlagentbench.records import (
     Profile,
     Record,
     RunRecord,
+    Tier,
 )
 from mlagentbench.runs.failure_causes import GREYED_ABOVE, cause_of
 from mlagentbench.statistics.cell_marks import agent_of, cell_marks, data_description, other_roles
@@ -84,7 +85,7 @@ class ClusterStatistics(Record):
 class Conditions(Record):
     """What results must share to be in one table without a mark."""
 
-    tier: str
+    tier: Tier
     profile: Profile | None = None
     task_version: int
     data: str

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Disclosure, GradeRecord, Record
-from mlagentbench.tasks.draws import draw_list_text, is_sample
+from mlagentbench.tasks.draws import TRAIN_MARK, draw_list_text, is_sample
 
 
 class CellDraw(Record):
@@ -75,8 +75,8 @@ def _data_of(run: RunSummary) -> tuple[str | None, str]:
 
 
 def _order(draw: str | None, data_hash: str) -> tuple[int, str, str]:
-    is_number = draw is not None and draw.isdecimal()
-    return int(draw) if draw is not None and is_number else -1, draw or "", data_hash
+    number = (draw or "").removeprefix(TRAIN_MARK)
+    return int(number) if number.isdecimal() else -1, draw or "", data_hash
 
 
 def _compared_with(runs: Sequence[RunSummary]) -> dict[str, float | None]:

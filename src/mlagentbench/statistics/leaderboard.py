@@ -151,7 +151,7 @@ def leaderboards(cells: Sequence[CellStatistics]) -> list[Leaderboard]:
 
 
 def _kind(conditions: Conditions) -> str:
-    words = [conditions.tier]
+    words: list[str] = [conditions.tier]
     if conditions.profile is not None:
         words.append(f"{conditions.profile} profile")
     if conditions.draw_policy is not None:

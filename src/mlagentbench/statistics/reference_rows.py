@@ -8,7 +8,7 @@ from typing import Any
 from mlagentbench.errors import UsageError
 from mlagentbench.grading.success import compare_with_bar, floor_of, on_scale, spread_on_scale
 from mlagentbench.numeric.intervals import Interval, Stratum, t_interval_of
-from mlagentbench.records import Record, Tier
+from mlagentbench.records import Record
 from mlagentbench.statistics.cells import (
     CellKey,
     CellStatistics,
@@ -24,7 +24,7 @@ from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import stored_measurements
 from mlagentbench.tasks.task import Task, load_task
 
-REFERENCE_AGENTS = ("nop", "baseline", "oracle")
+REFERENCE_AGENTS = ("nop", "baseline", "default", "oracle")
 ALWAYS_SHOWN = ("nop", "baseline")
 FROM_MEASURED = "measured beforehand"
 """The mark of what was not run: it follows from the task's measurements."""
@@ -50,12 +50,13 @@ def reference_agent_cells(beside: CellStatistics, draws: Sequence[CellDraw]) -> 
     conditions, key = beside.key.conditions, beside.key
     every, draws = draws, [one for one in draws if one.counted] or draws
     try:
-        task = load_task(beside.task_path or key.task, conditions.profile)
+        task = load_task(beside.task_path or key.task, conditions.tier, conditions.profile)
         if task.spec.version != conditions.task_version:
             return ReferenceAgentCells(unknown=f"version {task.spec.version} is installed")
-        tier: Tier = "mini" if conditions.tier == "mini" else "full"
         tool = None if task.spec.tool is None else key.roles.get("tool", key.model)
-        found = {one: stored_measurements(task, tier, one.data_hash, tool) for one in draws}
+        found = {
+            one: stored_measurements(task, conditions.tier, one.data_hash, tool) for one in draws
+        }
     except UsageError as error:
         return ReferenceAgentCells(unknown=str(error))
     measured = {draw: one for draw, one in found.items() if one is not None}
@@ -67,7 +68,7 @@ def reference_agent_cells(beside: CellStatistics, draws: Sequence[CellDraw]) -> 
     else:
         baseline = _starter_cell(beside, "baseline", task, *measured.values())
     # If the starter is itself a submission, doing nothing submits it.
-    is_submission = (task.folder / "starter" / task.spec.submission.path).is_file()
+    is_submission = (task.starter / task.spec.submission.path).is_file()
     nop = _of_agent(baseline, "nop") if is_submission else _nothing_cell(beside)
     lost = [one for one in every if one not in draws]
     without = f"without draws on which no run counts: {draw_names(lost)}" if lost else None

@@ -31,7 +31,7 @@ from mlagentbench.tasks.draws import PUBLIC, all_draws, read_policy
 from mlagentbench.tasks.make_ready import Ready, ensure_ready
 from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import stored_measurements
-from mlagentbench.tasks.task import Task
+from mlagentbench.tasks.task import ABLATIONS, DEFAULT, Task
 from mlagentbench.terminal import Terminal
 
 SHUFFLE_COUNT = 5
@@ -89,6 +89,9 @@ class _Check:
         results = [*await self._fairness(starter, solution)]
         if self.task.spec.needs_model:
             results += await self._model_matters(solution)
+        for kind in (DEFAULT, ABLATIONS):
+            if self.task.panel(kind):
+                results.append(await self._panel(kind))
         self.say("searching for leaks")
         results += await asyncio.to_thread(self._leaks)
         results.append(await leak_probe.probe_answers(self.task, self.data, self.say))
@@ -129,6 +132,14 @@ class _Check:
             ),
             verdicts.bar_above_noise(task, measured),
         ]
+
+    async def _panel(self, kind: str) -> CheckResult:
+        """Whether the hard tier's programs of this kind are no success."""
+        scores = {}
+        for name in self.task.panel(kind):
+            self.say(f"running {kind} {name}")
+            scores[name] = (await self._tried(self.trials.member(kind, name))).scored
+        return verdicts.panel_stays_below(self.task, self.measured, kind, scores)
 
     async def _model_matters(self, solution: Trial) -> list[CheckResult]:
         """Whether the task needs a program that uses a model."""

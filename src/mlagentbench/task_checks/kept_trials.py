@@ -14,7 +14,7 @@ from mlagentbench.fs import remove_tree, write_atomically
 from mlagentbench.grading.measurements import TimedScore
 from mlagentbench.home import baselines_dir
 from mlagentbench.tasks.data.preparation import PreparedData
-from mlagentbench.tasks.programs_hash import PROGRAMS, files_hash
+from mlagentbench.tasks.programs_hash import program_hashes
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import measured_key
 from mlagentbench.tasks.task import Task
@@ -42,7 +42,7 @@ class KeptTrials:
             task.profile,
             tool,
             task.spec.model_dump(mode="json", exclude=NO_SETTINGS),
-            [files_hash(task.folder / name) for name in PROGRAMS],
+            program_hashes(task),
         )
         key = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
         where = baselines_dir(task.id, task.spec.version, measured_key(data.tier, task.profile))

@@ -29,10 +29,10 @@ from mlagentbench.tasks.stored_measurements import (
     stored_measurements,
     write_to_task,
 )
-from mlagentbench.tasks.task import Task
+from mlagentbench.tasks.task import ABLATIONS, DEFAULT, Task
 from mlagentbench.terminal import Terminal
 
-STARTER_RUNS: dict[Tier, int] = {"mini": 30, "full": 8}
+STARTER_RUNS: dict[Tier, int] = {"mini": 30, "hard": 30, "full": 8}
 REFERENCE_RUNS = 8
 DETERMINISTIC_RUNS = 3
 """So many runs with equal outputs and scores prove that the seed has no influence."""
@@ -136,6 +136,9 @@ async def measure(
         solution = TrialSeries(task, "solution", trials.solution, reference_runs, kept, announce)
         _announce_start(task, data, trials.tool, starter, solution, announce)
         trivial = await _trivial(trials, kept, announce)
+        default, ablations = [
+            await _panel(trials, kind, kept, announce) for kind in (DEFAULT, ABLATIONS)
+        ]
         was_complete = starter.is_complete and solution.is_complete
         for series in (starter, solution):
             await series.run(at_most=1)
@@ -156,6 +159,8 @@ async def measure(
         data.bytes,
         None if is_public(data.draw) else shipped_measurements(task, data.tier, trials.tool),
         data.draw,
+        default,
+        ablations,
     )
 
 
@@ -297,6 +302,23 @@ async def _trivial(trials: Trials, kept: KeptTrials, announce: Announce) -> dict
             trial = KeptTrial(score=score, seconds=0.0, cpu_seconds=0.0)
             kept.keep(f"trivial-{name}", trial)
             announce(f"{trials.task.id}: {name}: {score:.6g}")
+        found[name] = trial.score
+    return found
+
+
+async def _panel(
+    trials: Trials, kind: str, kept: KeptTrials, announce: Announce
+) -> dict[str, float]:
+    """The scores of the hard tier's programs of this kind, one run each."""
+    found = {}
+    for name in trials.task.panel(kind):
+        trial = kept.find(f"{kind}-{name}")
+        if trial is None:
+            made = await trials.member(kind, name)
+            score = _score(trials.task, f"{kind} {name}", made.scored)
+            trial = KeptTrial(score=score, seconds=made.seconds, cpu_seconds=made.cpu_seconds)
+            kept.keep(f"{kind}-{name}", trial)
+            announce(f"{trials.task.id}: {kind} {name}: {score:.6g} ({made.cpu_seconds:.1f} CPU s)")
         found[name] = trial.score
     return found
 

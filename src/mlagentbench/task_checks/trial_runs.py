@@ -47,7 +47,7 @@ def tasks_to_try(names: Sequence[str], tier: Tier, asked: Profile | None) -> lis
         profile = profile_of(tier, asked)
     except ValueError as error:
         raise UsageError(f"--profile {asked}: {error}") from error
-    tasks = [load_task(name, profile) for name in names]
+    tasks = [load_task(name, tier, profile) for name in names]
     for task in tasks:
         if (gpus := task.gpus_of_profile()) is not None:
             gpus.require_here()
@@ -94,6 +94,11 @@ class Trials:
         """Copy the solution over the starter and run it."""
         command = self.task.spec.commands.solution
         return await self._run("solution", epoch, command, overlay=self.task.solution_files())
+
+    async def member(self, kind: str, name: str) -> Trial:
+        """Run a program of the hard tier's panel, as the solution is run."""
+        files, command = self.task.panel(kind)[name], self.task.spec.commands.solution
+        return await self._run(f"{kind}-{name}", 1, command, overlay=files)
 
     async def nothing(self) -> Trial:
         """Submit the initial workspace."""

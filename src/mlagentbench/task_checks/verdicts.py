@@ -128,6 +128,24 @@ def solution_has_room(task: Task, measured: Measured | None, now: Scored) -> Che
     return check.result(reached >= bar + ROOM and not beyond, detail)
 
 
+def panel_stays_below(
+    task: Task, measured: Measured | None, kind: str, scores: Mapping[str, Scored]
+) -> CheckResult:
+    """What people write first, or what is almost right, is no success in the hard tier."""
+    check = Check(f"{kind} below the bar")
+    unscored = {name: one.reason for name, one in scores.items() if one.score is None}
+    for name, reason in unscored.items():
+        return check.fails(f"{name}: no score: {reason}")
+    if measured is None:
+        return check.not_applicable(NOT_MEASURED)
+    metric = task.spec.metric
+    known = {name: one.score for name, one in scores.items() if one.score is not None}
+    best = max(known, key=lambda name: on_scale(metric, known[name]))
+    success = compare_with_bar(metric, measured, known[best]).success
+    detail = f"best of {len(known)}: {best}, {known[best]:.6g}; bar: {measured.bar:.6g}"
+    return check.result(success is False, detail)
+
+
 def nothing_is_no_success(task: Task, measured: Measured | None, now: Scored) -> CheckResult:
     """Submitting at once gives no score and a reason; or, if the starter is a submission, a score
     below the bar."""

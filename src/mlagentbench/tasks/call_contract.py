@@ -45,7 +45,8 @@ class CallTask(Protocol):
     """Runs `module.function` of a task's folder in its virtual environment, in a fresh sandbox.
 
     `read` and `write` give the function its directories or files by argument name (read-only and
-    writable); `seed` becomes a numpy Generator named `rng`. Returns what the function returned, as
+    writable); `seed` becomes a numpy Generator named `rng`; `pool` is that of the hard tier's
+    mechanisms. Returns what the function returned, as
     JSON (a Grade becomes its fields; the submissions of trivial.py are written below the `write`
     directory `out`). Raises InvalidSubmissionReported when the function raised InvalidSubmission,
     TaskCodeFailed("task" or "grader", the traceback's end) when it failed in another way, exceeded
@@ -61,5 +62,6 @@ class CallTask(Protocol):
         read: Mapping[str, Path] | None = None,
         write: Mapping[str, Path] | None = None,
         seed: int | None = None,
+        pool: str | None = None,
         timeout: float = 600.0,
     ) -> Json: ...

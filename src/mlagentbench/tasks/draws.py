@@ -7,6 +7,9 @@
 | LABEL  | any word or number; its hash with task, version and tier is the seed       |
 | N..M   | the draws N to M in turn: run 1 has draw N, run 2 has draw N+1, and so on  |
 
+The hard tier draws what makes it hard from a pool, too: "eval", or with --pool train another one,
+whose draws are named train:DRAW.
+
 DRAW~1-KEY, DRAW~2-KEY, ... are the fresh draws of a draw: what is submitted on it is rebuilt on
 them. Their seeds follow from a random key, and KEY begins the key's hash. Other splits of real data
 are DRAW~1, DRAW~2, ...; their seeds are public.
@@ -16,13 +19,13 @@ import hashlib
 import re
 from collections.abc import Sequence
 from datetime import date
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator
 
 from mlagentbench.errors import UsageError
 from mlagentbench.records import Record, Tier
-from mlagentbench.tasks.task import Task
+from mlagentbench.tasks.task import HARD, Task
 
 PUBLIC = "public"
 SECRET = "secret"
@@ -32,12 +35,19 @@ FRESH_MARK = "~"
 MOST_DRAWS = 10_000
 """The most draws of one range."""
 
+Pool = Literal["eval", "train"]
+"""Which mechanisms the hard tier draws from: those of results, or those to train agents on."""
+TRAIN_MARK = "train:"
+"""Begins the names of draws from the train pool."""
+
 _WORDS = (PUBLIC, SECRET)
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=-]{0,127}")
 _RANGE = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
 
 
 def _policy(text: str) -> str:
+    if text.startswith(TRAIN_MARK):
+        return _in_train_pool(_policy(text.removeprefix(TRAIN_MARK)))
     if ".." not in text:
         if _LABEL.fullmatch(text) is None:
             raise ValueError(
@@ -54,6 +64,15 @@ def _policy(text: str) -> str:
     if not first <= last < first + MOST_DRAWS:
         raise ValueError(f"expected a range of 1 to {MOST_DRAWS:,} draws, the smaller number first")
     return str(first) if first == last else f"{first}..{last}"
+
+
+def _in_train_pool(policy: str) -> str:
+    if policy in _WORDS:
+        raise ValueError(
+            f"the train pool has no {policy} draw; name its draws by numbers or a label, such as "
+            "--pool train --draw 1..100"
+        )
+    return f"{TRAIN_MARK}{policy}"
 
 
 def _as_text(value: object) -> object:
@@ -77,6 +96,7 @@ def read_policy(text: str, tier: Tier, option: str = "--draw") -> str:
         policy = _policy(text)
     except ValueError as error:
         raise UsageError(f"{option} {text}: {error}") from error
+    require_pool(pool_of(policy) if text.startswith(TRAIN_MARK) else None, tier)
     if tier == "full" and policy != PUBLIC:
         raise UsageError(
             f"{option} {text}: is for generated data; the full tier has one data set, with its "
@@ -85,22 +105,47 @@ def read_policy(text: str, tier: Tier, option: str = "--draw") -> str:
     return policy
 
 
+def in_pool(draw: str, pool: Pool | None, tier: Tier) -> str:
+    """What --draw and --pool say together."""
+    require_pool(pool, tier)
+    return f"{TRAIN_MARK}{draw}" if pool == "train" else draw
+
+
+def require_pool(pool: Pool | None, tier: Tier) -> None:
+    """UsageError if a pool was asked for in another tier than the hard one."""
+    if pool is not None and tier != HARD:
+        raise UsageError(
+            f"--pool {pool}: only the hard tier has pools; add --tier hard, or leave out --pool"
+        )
+
+
+def pool_of(draw: str) -> Pool:
+    """The pool that the mechanisms of a draw of the hard tier are drawn from."""
+    return "train" if draw.startswith(TRAIN_MARK) else "eval"
+
+
 def drawn_numbers(policy: str) -> range | None:
     """The numbers of a range; None for a policy that is one draw."""
-    match = _RANGE.fullmatch(policy)
+    match = _RANGE.fullmatch(policy.removeprefix(TRAIN_MARK))
     return None if match is None else range(int(match[1]), int(match[2]) + 1)
 
 
 def draw_of(policy: str, epoch: int) -> str:
     """The draw of a run; a range begins again when there are more runs than draws."""
     numbers = drawn_numbers(policy)
-    return policy if numbers is None else str(numbers[(epoch - 1) % len(numbers)])
+    if numbers is None:
+        return policy
+    return f"{_mark_of(policy)}{numbers[(epoch - 1) % len(numbers)]}"
 
 
 def all_draws(policy: str) -> list[str]:
     """The draws of a policy."""
     numbers = drawn_numbers(policy)
-    return [policy] if numbers is None else list(map(str, numbers))
+    return [policy] if numbers is None else [f"{_mark_of(policy)}{one}" for one in numbers]
+
+
+def _mark_of(policy: str) -> str:
+    return TRAIN_MARK if pool_of(policy) == "train" else ""
 
 
 def draws_text(policy: str) -> str:
@@ -109,7 +154,9 @@ def draws_text(policy: str) -> str:
         return "public draw"
     if is_secret(policy):
         return policy.replace(SECRET, "secret draw", 1).replace(":", " ")
-    return f"draw {policy}" if drawn_numbers(policy) is None else f"draws {policy}"
+    name = policy.removeprefix(TRAIN_MARK)
+    which = f"draw {name}" if drawn_numbers(policy) is None else f"draws {name}"
+    return f"{which} of the train pool" if pool_of(policy) == "train" else which
 
 
 def table_text(policy: str) -> str:
@@ -127,6 +174,9 @@ def is_sample(policy: str) -> bool:
 
 def draw_list_text(draws: Sequence[str]) -> str:
     """Draws in their order, such as "100..103, 107"."""
+    if draws and all(pool_of(draw) == "train" for draw in draws):
+        names = [draw.removeprefix(TRAIN_MARK) for draw in draws]
+        return f"{TRAIN_MARK}{draw_list_text(names)}"
     parts: list[list[str]] = []
     for draw in draws:
         last = parts[-1][-1] if parts else ""

@@ -5,9 +5,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from mlagentbench.tasks.task import Task
+from mlagentbench.tasks.task import ABLATIONS, DEFAULT, Task
 
-PROGRAMS = ("starter", "solution", "grade.py", "requests.py", "alterations.py", "trivial.py")
+_PROGRAMS = ("starter", "solution", "grade.py", "requests.py", "alterations.py", "trivial.py")
 """The parts of a task's folder that scores depend on, besides its data."""
 SETTINGS = {"kind", "metric", "submission", "commands", "collect", "tool", "python", "read_only"}
 """The parts of task.toml that they depend on, on any hardware."""
@@ -17,9 +17,15 @@ def programs_hash(task: Task) -> str:
     """Starter, solution, grader and trivial predictors, and how they are run."""
     parts = (
         task.spec.model_dump(mode="json", include=SETTINGS),
-        [files_hash(task.folder / name) for name in PROGRAMS],
+        program_hashes(task),
     )
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def program_hashes(task: Task) -> list[str]:
+    """The hashes of the programs that scores depend on."""
+    names = (*_PROGRAMS, DEFAULT, ABLATIONS) if task.is_hard else _PROGRAMS
+    return [files_hash(task.part(name)) for name in names]
 
 
 def files_hash(path: Path) -> str:

@@ -5,14 +5,20 @@ from pathlib import Path
 
 from mlagentbench.guest import mlagentbench_papers, mlagentbench_task
 from mlagentbench.records import Tier
-from mlagentbench.tasks.task import Task
+from mlagentbench.tasks.task import HARD, Task
+
+_CODE: dict[Tier, tuple[str, ...]] = {
+    "mini": ("prepare.py", "mini.py"),
+    "hard": (f"{HARD}/make.py", "prepare.py", "mini.py"),
+    "full": ("prepare.py", "full.py"),
+}
+"""What makes the data of a tier; the hard one may use what makes the others."""
 
 
 def recipe_of(task: Task, tier: Tier) -> str:
     """A hash of everything that determines the prepared data, except the seed."""
     digest = hashlib.sha256(f"1/{task.id}/{task.spec.version}/{tier}\n".encode())
-    names = ["prepare.py", "mini.py"] if tier == "mini" else ["prepare.py", "full.py"]
-    files = [task.folder / name for name in names] + [Path(mlagentbench_task.__file__)]
+    files = [task.folder / name for name in _CODE[tier]] + [Path(mlagentbench_task.__file__)]
     if task.spec.needs_model:
         files.append(Path(mlagentbench_papers.__file__))
     for file in files:

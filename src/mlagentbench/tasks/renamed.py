@@ -26,7 +26,7 @@ from mlagentbench.guest import rename_tables
 from mlagentbench.guest.rename_tables import Renaming
 from mlagentbench.home import home
 from mlagentbench.tasks.spec import Renamed
-from mlagentbench.tasks.task import RENAMED, Task
+from mlagentbench.tasks.task import HARD, RENAMED, Task
 
 BRACKETS = ({"(", "[", "{"}, {")", "]", "}"})
 UNCHANGED_FILES = ("mini.py", "full.py")
@@ -69,6 +69,9 @@ def hold_out(public, held_public, held_private, rng):
     renamed_prepare.hold_out(public, held_public, held_private, rng)
 """
 
+_LEFT_OUT = {"__pycache__", HARD}
+"""Folders that a variant does not have."""
+
 
 def renamed_folder(task: Task) -> Path:
     """The folder of a task's renamed variant, created unless it exists."""
@@ -91,10 +94,14 @@ def renamed_folder(task: Task) -> Path:
 def _hash(task: Task) -> str:
     digest = hashlib.sha256(f"1/{task.id}\n".encode())
     ours = [Path(__file__), Path(rename_tables.__file__)]
-    for file in [*ours, *sorted(path for path in task.folder.rglob("*") if path.is_file())]:
-        if "__pycache__" not in file.parts:
-            contents = file.read_bytes()
-            digest.update(f"{file.name}\0{len(contents)}\n".encode() + contents)
+    copied = (
+        path
+        for path in task.folder.rglob("*")
+        if path.is_file() and not _LEFT_OUT & set(path.relative_to(task.folder).parts)
+    )
+    for file in [*ours, *sorted(copied)]:
+        contents = file.read_bytes()
+        digest.update(f"{file.name}\0{len(contents)}\n".encode() + contents)
     return digest.hexdigest()[:32]
 
 
@@ -115,7 +122,7 @@ def _make(task: Task, spec: Renamed, target: Path) -> None:
         shifted=[list(group) for group in spec.shifted],
     )
     _require_distinct(task, renaming)
-    shutil.copytree(task.folder, target, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(task.folder, target, ignore=shutil.ignore_patterns(*_LEFT_OUT))
     original = target / "prepare.py"
     shutil.copyfile(original, target / "original_prepare.py")
     original.rename(target / "renamed_prepare.py")

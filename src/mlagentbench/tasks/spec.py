@@ -290,6 +290,10 @@ class Measured(Record):
     bytes: int | None = None
     """Size of the prepared data, public and private."""
     trivial: dict[str, float]
+    default: dict[str, float] = {}
+    """The scores of the programs that people write first, by name; only in the hard tier."""
+    ablations: dict[str, float] = {}
+    """The scores of programs that are almost right, by name; only in the hard tier."""
     starter: StarterMeasurements
     noise: PooledNoise | None = None
     """None on the public draw, whose own runs are enough."""
@@ -300,6 +304,20 @@ class Measured(Record):
     """The model in the role `tool` that they were measured with."""
     programs: str | None = None
     """The hash of starter, solution and grader, of measurements that are not in task.toml."""
+
+    @property
+    def panels(self) -> dict[str, dict[str, float]]:
+        """What a run has to beat besides the starter, by kind and name."""
+        return {"trivial": self.trivial, "default": self.default, "ablations": self.ablations}
+
+    @property
+    def beaten(self) -> dict[str, float]:
+        """The same by one name each."""
+        return {
+            name if kind == "trivial" else f"{kind} {name}": score
+            for kind, scores in self.panels.items()
+            for name, score in scores.items()
+        }
 
 
 def profile_of(tier: Tier, asked: Profile | None) -> Profile | None:

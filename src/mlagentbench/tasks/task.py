@@ -31,11 +31,21 @@
                one's too, are written in one way, and their inputs are of one size, so that no
                program can tell which it is.
   solution/    laid over the workspace, it proves that the task can be solved
+  hard/        only where the task has a hard tier; problem.md, solution/ and any other file of it
+               are there instead of the task's own
+    make.py    make(public, private, rng, pool): writes the data of a draw and mechanisms.json,
+               which says what this draw has, to private/; "eval" and "train" are the pools
+    default/   what people write first: NAME.py is laid over the workspace as the script of the
+               solution's command, NAME/ as the solution is; all are run by that command
+    ablations/ what is almost right, likewise
+    solution/  has findings.py: find() returns, as JSON, what a draw has
+    task.toml  optional: the keys that differ, and all of [rules] if any rule does
 """
 
 import ast
 import difflib
 import hashlib
+import shlex
 import sys
 import tomllib
 from functools import cached_property, lru_cache
@@ -54,15 +64,32 @@ from mlagentbench.tasks.spec import Measured, TaskSpec, measured_key
 ENTRY_POINT_GROUP = "mlagentbench.tasks"
 SUITE = Path(__file__).parent / "suite"
 RENAMED = "renamed"
+HARD: Tier = "hard"
+"""The tier, and the folder of what differs in it."""
+DEFAULT, ABLATIONS = "default", "ablations"
+
+Files = dict[str, bytes]
+"""The contents of files by their paths below a workspace."""
 
 
 class Task:
-    """A task folder that has been read and checked; on a profile, with its limits and resources."""
+    """A task folder that has been read and checked.
 
-    def __init__(self, folder: Path, spec: TaskSpec, profile: Profile | None = None) -> None:
+    On a profile it has that profile's limits and resources, in the hard tier that tier's files.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        spec: TaskSpec,
+        profile: Profile | None = None,
+        *,
+        is_hard: bool = False,
+    ) -> None:
         self.folder = folder
         self.spec = spec
         self.profile = profile
+        self.is_hard = is_hard
 
     @property
     def id(self) -> str:
@@ -92,29 +119,60 @@ class Task:
         return self.id if self.spec.variant_of is None else self.id.removesuffix(f"-{RENAMED}")
 
     @property
+    def code_folders(self) -> tuple[Path, ...]:
+        """Where the task's functions are looked for, in this order."""
+        return (self.folder / HARD, self.folder) if self.is_hard else (self.folder,)
+
+    def part(self, name: str) -> Path:
+        """A file or folder of the task, in the hard tier its own if it has one."""
+        places = [folder / name for folder in self.code_folders]
+        return next((place for place in places if place.exists()), places[-1])
+
+    @property
+    def has_hard_tier(self) -> bool:
+        return (self.folder / HARD).is_dir()
+
+    @property
+    def splitter(self) -> str:
+        """The module whose functions write public/ and private/."""
+        return "make" if self.is_hard else "prepare"
+
+    @property
     def starter(self) -> Path:
-        return self.folder / "starter"
+        return self.part("starter")
 
     @property
     def solution(self) -> Path:
-        return self.folder / "solution"
+        return self.part("solution")
 
-    def solution_files(self) -> dict[str, bytes]:
-        """The solution's files by their path, as they are laid over a workspace.
+    def solution_files(self) -> Files:
+        """The solution's files, as they are laid over a workspace.
 
         Without the canary: in a submission it proves that hidden files were read.
         """
-        files = sorted(path for path in self.solution.rglob("*") if path.is_file())
-        return {
-            file.relative_to(self.solution).as_posix(): _without_canary(file.read_bytes())
-            for file in files
-            if "__pycache__" not in file.parts
-        }
+        return _files_of(self.solution)
+
+    def panel(self, kind: str) -> dict[str, Files]:
+        """The programs of the hard tier that are of this kind, by name.
+
+        Each is laid over a workspace and run as the solution is.
+        """
+        place = self.folder / HARD / kind
+        if not (self.is_hard and place.is_dir()):
+            return {}
+        script = shlex.split(self.spec.commands.solution)[1]
+        found: dict[str, Files] = {}
+        for path in sorted(place.iterdir()):
+            if path.suffix == ".py":
+                found[path.stem] = {script: _without_canary(path.read_bytes())}
+            elif path.is_dir() and path.name != "__pycache__":
+                found[path.name] = _files_of(path)
+        return found
 
     @property
     def has_alterations(self) -> bool:
         """Whether alterations of a submission are run instead of it."""
-        return (self.folder / "alterations.py").is_file()
+        return self.part("alterations.py").is_file()
 
     @property
     def generated(self) -> bool:
@@ -136,6 +194,10 @@ class Task:
                 f"{', '.join(sorted(known))}"
             )
         return Task(self.folder, self.spec.on_profile(profile), profile)
+
+    def on_tier(self, tier: Tier) -> "Task":
+        """The task as it is in a tier; a UsageError if it has no hard one and that is meant."""
+        return self if self.is_hard == (tier == HARD) else load_folder(self.folder, tier)
 
     def gpus_asked(self, count: int | None) -> GpusAsked | None:
         """The GPUs that a run must not go without: so many, or else those of the profile.
@@ -163,12 +225,12 @@ class Task:
     def defines(self, function: str) -> bool:
         """Whether a file of the folder has the function, as in "grade.ceiling"."""
         module, name = function.split(".")
-        tree = ast.parse((self.folder / f"{module}.py").read_text(encoding="utf-8"))
+        tree = ast.parse(self.part(f"{module}.py").read_text(encoding="utf-8"))
         return any(isinstance(node, ast.FunctionDef) and node.name == name for node in tree.body)
 
     @cached_property
     def problem(self) -> str:
-        return (self.folder / "problem.md").read_text(encoding="utf-8")
+        return self.part("problem.md").read_text(encoding="utf-8")
 
     def run_seed(self, epoch: int) -> int:
         """The seed of a run, the same wherever it is run."""
@@ -187,16 +249,29 @@ def _seed(*parts: object) -> int:
     return int.from_bytes(digest[:16], "big")
 
 
+def _files_of(folder: Path) -> Files:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {
+        file.relative_to(folder).as_posix(): _without_canary(file.read_bytes())
+        for file in files
+        if "__pycache__" not in file.parts
+    }
+
+
 def _without_canary(contents: bytes) -> bytes:
     return contents.removeprefix(f"{CANARY_LINE}\n".encode())
 
 
-def load_task(name_or_path: str | Path, profile: Profile | None = None) -> Task:
+def load_task(
+    name_or_path: str | Path, tier: Tier | None = None, profile: Profile | None = None
+) -> Task:
     """The task of that id, or of that folder; a UsageError says what is wrong with it.
 
-    `TASK@renamed` is its renamed variant. With a profile, it has the limits of the full tier on it.
+    `TASK@renamed` is its renamed variant. In the hard tier it has that tier's files; with a
+    profile, it has the limits of the full tier on it.
     """
-    return _load_plain(name_or_path).on_profile(profile)
+    task = _load_plain(name_or_path)
+    return (task if tier is None else task.on_tier(tier)).on_profile(profile)
 
 
 def _load_plain(name_or_path: str | Path) -> Task:
@@ -241,27 +316,62 @@ def _installed_tasks(_searched: tuple[str, ...]) -> EntryPoints:
     return entry_points(group=ENTRY_POINT_GROUP)
 
 
-def load_folder(folder: Path) -> Task:
-    """Read a task folder and check it completely."""
+def load_folder(folder: Path, tier: Tier | None = None) -> Task:
+    """Read a task folder and check it completely; in the hard tier, with what differs in it."""
     folder = folder.expanduser().absolute()
     file = folder / "task.toml"
     if not file.is_file():
         raise UsageError(f"{folder} is not a task folder: task.toml not found in it")
-    try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: not valid TOML: {error}") from error
+    values, is_hard = _read_toml(file), tier == HARD
+    if is_hard:
+        _require_hard(folder)
+        if (folder / HARD / "task.toml").is_file():
+            file = folder / HARD / "task.toml"
+            values = _merged(values, _read_toml(file))
     try:
         spec = TaskSpec.model_validate(values)
     except ValidationError as error:
         raise UsageError(f"{file}: {_explain(error)}") from error
     if spec.id != folder.name:
         raise UsageError(f"{file}: id: {spec.id!r} differs from the folder's name {folder.name!r}")
-    _require_files(folder, spec)
-    return Task(folder, spec)
+    task = Task(folder, spec, is_hard=is_hard)
+    _require_files(task)
+    return task
 
 
-def _require_files(folder: Path, spec: TaskSpec) -> None:
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: not valid TOML: {error}") from error
+
+
+def _merged(values: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Values with changed keys; a table keeps the keys that do not change, except [rules]."""
+    merged = dict(values)
+    for key, change in changes.items():
+        before = merged.get(key)
+        if isinstance(before, dict) and isinstance(change, dict) and key != "rules":
+            change = _merged(before, change)
+        merged[key] = change
+    return merged
+
+
+def _require_hard(folder: Path) -> None:
+    """UsageError unless the folder has what a hard tier needs."""
+    if not (folder / HARD).is_dir():
+        having = [name for name, path in task_folders().items() if (path / HARD).is_dir()]
+        raise UsageError(
+            f"{folder.name} has no hard tier: no folder {HARD}/ in {folder}; tasks that have one: "
+            f"{', '.join(sorted(having)) or 'none'}"
+        )
+    for name in ("make.py", "problem.md", "solution", DEFAULT, ABLATIONS):
+        if not (folder / HARD / name).exists():
+            raise UsageError(f"{folder / HARD}: {name} not found; every hard tier has it")
+
+
+def _require_files(task: Task) -> None:
+    folder, spec = task.folder, task.spec
     names = ["problem.md", "prepare.py", "mini.py", "trivial.py", "grade.py"]
     if spec.kind == "timed":
         names.append("requests.py")
@@ -274,7 +384,7 @@ def _require_files(folder: Path, spec: TaskSpec) -> None:
         if not (folder / name).is_dir():
             raise UsageError(f"{folder}: {name}/ not found; every task folder has one")
     for path in spec.read_only.paths:
-        if not (folder / "starter" / path).exists():
+        if not (task.starter / path).exists():
             raise UsageError(f"{folder / 'task.toml'}: read_only.paths: {path!r} not in starter/")
 
 

@@ -6,6 +6,7 @@ from mlagentbench.cli.options import (
     AllOption,
     DrawOption,
     JsonOption,
+    PoolOption,
     ProfileOption,
     SuiteOption,
     TaskNames,
@@ -22,6 +23,7 @@ def check(
     tier: TierOption = "mini",
     profile: ProfileOption = None,
     draw: DrawOption = "public",
+    pool: PoolOption = None,
     role: ToolOption = None,
     json_output: JsonOption = False,
 ) -> None:
@@ -33,7 +35,13 @@ def check(
     """
     from mlagentbench.cli.tasks.check_printing import print_checked
     from mlagentbench.task_checks.check import check_tasks
+    from mlagentbench.tasks.draws import in_pool
 
-    named = chosen(tasks, suite, every)
-    checked = check_tasks(named, tier=tier, profile=profile, draw=draw, roles=role or [])
+    checked = check_tasks(
+        chosen(tasks, suite, every),
+        tier=tier,
+        profile=profile,
+        draw=in_pool(draw, pool, tier),
+        roles=role or [],
+    )
     raise typer.Exit(print_checked(checked, as_json=json_output))

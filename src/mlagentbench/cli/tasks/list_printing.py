@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from mlagentbench.cli.tasks.task_facts import (
-    TIERS,
     data_size,
     measurements_text,
     needs,
     task_facts,
+    tiers_of,
 )
 from mlagentbench.tasks.data.preparation import find_prepared
 from mlagentbench.tasks.task import Task, load_task
@@ -43,9 +43,10 @@ def _print_entry(console: Terminal, task: Task) -> None:
         f"  {metric.name} {arrow}; needs {', '.join(needs(task)) or 'nothing beyond the package'}"
     )
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for tier in TIERS:
-        here = "prepared" if find_prepared(task, tier) else "not prepared"
-        table.add_row(f"  {tier}", here, data_size(task, tier), measurements_text(task, tier))
+    for tier in tiers_of(task):
+        shown = task.on_tier(tier)
+        here = "prepared" if find_prepared(shown, tier) else "not prepared"
+        table.add_row(f"  {tier}", here, data_size(shown, tier), measurements_text(shown, tier))
     console.print(table)
     console.print(f"  licence: {_licences(task)}", style="dim", no_wrap=True, overflow="ellipsis")
     console.print()

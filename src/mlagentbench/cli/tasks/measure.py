@@ -7,6 +7,7 @@ import typer
 from mlagentbench.cli.options import (
     AllOption,
     DrawOption,
+    PoolOption,
     ProfileOption,
     SuiteOption,
     TaskNames,
@@ -21,7 +22,7 @@ StarterRuns = Annotated[
         "--runs",
         metavar="N",
         min=2,
-        help="Runs of the starter (default mini 30, full 8; 3 on a draw that is not public).",
+        help="Runs of the starter (default 30, full tier 8; 3 on a draw that is not public).",
     ),
 ]
 ReferenceRuns = Annotated[
@@ -53,6 +54,7 @@ def measure(
     again: AgainOption = False,
     write: WriteOption = False,
     draw: DrawOption = "public",
+    pool: PoolOption = None,
     role: ToolOption = None,
 ) -> None:
     """Measure floor, starter, reference and bar of tasks by running them.
@@ -64,6 +66,7 @@ def measure(
     """
     from mlagentbench.cli.tasks.measure_printing import print_measured
     from mlagentbench.task_checks.measure import measure_tasks
+    from mlagentbench.tasks.draws import in_pool
 
     for measured in measure_tasks(
         chosen(tasks, suite, every),
@@ -73,7 +76,7 @@ def measure(
         reference_runs=reference_runs,
         again=again,
         write=write,
-        draw=draw,
+        draw=in_pool(draw, pool, tier),
         roles=role or [],
     ):
         print_measured(measured)

@@ -36,7 +36,7 @@ def measurements_table(metric: Metric, measured: Measured) -> Table:
     table.add_column(justify="right")
     table.add_column()
     floor = floor_of(metric, measured)
-    named = {"starter": measured.starter.mean, **measured.trivial}
+    named = {"starter": measured.starter.mean, **measured.beaten}
     source = next(name for name, score in named.items() if score == floor)
     better = f"{metric.name}, {metric.better} is better"
     rows = [
@@ -52,8 +52,10 @@ def measurements_table(metric: Metric, measured: Measured) -> Table:
     ]
     for row in rows:
         table.add_row(*row)
-    trivial = ", ".join(f"{name} {number_text(score)}" for name, score in measured.trivial.items())
-    table.add_row("trivial", "", trivial or "none")
+    for kind, scores in measured.panels.items():
+        if scores or kind == "trivial":
+            each = ", ".join(f"{name} {number_text(score)}" for name, score in scores.items())
+            table.add_row(kind, "", each or "none")
     return table
 
 

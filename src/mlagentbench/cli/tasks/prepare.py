@@ -8,6 +8,7 @@ import typer
 from mlagentbench.cli.options import (
     AllOption,
     DrawOption,
+    PoolOption,
     SuiteOption,
     TaskNames,
     TierOption,
@@ -47,6 +48,7 @@ def prepare(
     tier: TierOption = "mini",
     from_dir: FromOption = None,
     draw: DrawOption = "public",
+    pool: PoolOption = None,
     splits: SplitsOption = 0,
     accept_unverified: AcceptUnverified = False,
     again: AgainOption = False,
@@ -62,12 +64,13 @@ def prepare(
       mlagentbench tasks prepare imdb --tier full --from DIR --splits 3
     """
     from mlagentbench.cli.tasks.prepare_printing import prepare_from_command_line
+    from mlagentbench.tasks.draws import in_pool
 
     prepare_from_command_line(
         chosen(tasks, suite, every),
         tier=tier,
         from_dir=from_dir,
-        draw=draw,
+        draw=in_pool(draw, pool, tier),
         splits=splits,
         accept_unverified=accept_unverified,
         again=again,

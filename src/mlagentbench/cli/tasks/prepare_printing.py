@@ -32,7 +32,7 @@ def prepare_from_command_line(
     again: bool = False,
 ) -> None:
     """Prepare tasks; print what was done, where it is, and what to run next."""
-    tasks = [load_task(name) for name in names]
+    tasks = [load_task(name, tier) for name in names]
     draws = all_draws(read_policy(draw, tier))
     with TerminalProgress(Terminal(stderr=True)) as shown:
         ready = prepare_tasks(

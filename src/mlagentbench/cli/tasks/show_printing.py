@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from mlagentbench.cli.tasks.task_facts import TIERS, measurements_text, needs, task_facts
+from mlagentbench.cli.tasks.task_facts import measurements_text, needs, task_facts, tiers_of
 from mlagentbench.numeric.number_format import counted
 from mlagentbench.records import Profile, Tier
 from mlagentbench.tasks.data.preparation import find_prepared
@@ -17,9 +17,9 @@ MIN_TEXT = 20
 """Columns of the terminal that texts have at least."""
 
 
-def print_task(name: str, *, as_json: bool) -> None:
-    """One task in full."""
-    task = load_task(name)
+def print_task(name: str, tier: Tier = "mini", *, as_json: bool) -> None:
+    """One task in full, with the problem of a tier."""
+    task = load_task(name, tier)
     console = Terminal()
     if as_json:
         facts = task_facts(task) | {"spec": task.spec.model_dump(mode="json")}
@@ -41,7 +41,9 @@ def print_task(name: str, *, as_json: bool) -> None:
         "needs": ", ".join(needs(task)) or "nothing beyond the package",
         "folder": task.folder,
     }
-    shown = [*rows.items(), *(fact for tier in TIERS for fact in _tier_facts(task, tier))]
+    plain = load_task(name)
+    tiers = [fact for tier in tiers_of(plain) for fact in _tier_facts(plain.on_tier(tier), tier)]
+    shown = [*rows.items(), *tiers]
     width = max(len(name) for name, _ in shown) + 1
     for name, value in shown:
         _print_fact(console, name, value, width)

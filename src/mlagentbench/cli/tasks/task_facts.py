@@ -9,7 +9,9 @@ from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import how_to_measure, stored_measurements
 from mlagentbench.tasks.task import Task
 
-TIERS: tuple[Tier, ...] = ("mini", "full")
+
+def tiers_of(task: Task) -> tuple[Tier, ...]:
+    return ("mini", "hard", "full") if task.has_hard_tier else ("mini", "full")
 
 
 def needs(task: Task) -> list[str]:
@@ -50,25 +52,30 @@ def measurements_text(task: Task, tier: Tier, *, long: bool = False) -> str:
     if not long:
         baseline = spread_text(starter.mean, starter.std, None)
         return f"starter {baseline}, reference {spread_text(reference.mean, reference.std, None)}"
-    trivial = ", ".join(f"{name} {number_text(score)}" for name, score in measured.trivial.items())
+    panels = [
+        f"{kind}: {', '.join(f'{name} {number_text(score)}' for name, score in scores.items())}"
+        for kind, scores in measured.panels.items()
+        if scores
+    ]
     ceiling = f"; ceiling {number_text(measured.ceiling)}" if measured.ceiling is not None else ""
     return (
         f"floor {number_text(floor)}; starter {spread_text(starter.mean, starter.std, 'SD')} "
         f"({counted(starter.runs, 'run')}{passing(starter)}); bar {number_text(measured.bar)}; "
         f"reference {spread_text(reference.mean, reference.std, 'SD')} "
         f"({counted(reference.runs, 'run')}, {reference.source}){ceiling}"
-        + (f"; trivial: {trivial}" if trivial else "")
+        + "".join(f"; {panel}" for panel in panels)
     )
 
 
 def task_facts(task: Task) -> dict[str, Json]:
     spec = task.spec
     tiers: dict[str, Json] = {}
-    for tier in TIERS:
-        measured, data = measured_on(task, tier), find_prepared(task, tier)
+    for tier in tiers_of(task):
+        of_tier = task.on_tier(tier)
+        measured, data = measured_on(of_tier, tier), find_prepared(of_tier, tier)
         tiers[tier] = {
             "prepared": data is not None,
-            "size": data_size(task, tier),
+            "size": data_size(of_tier, tier),
             "data_hash": data.hash if data else None,
             "sources_hash": data.sources or None if data else None,
             "measured": measured.model_dump(mode="json") if measured else None,

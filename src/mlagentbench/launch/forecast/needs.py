@@ -11,7 +11,7 @@ from mlagentbench.tasks.draws import PUBLIC, SECRET, fresh_draws, is_fresh, is_p
 from mlagentbench.tasks.make_ready import Ready
 from mlagentbench.tasks.python_env.env import NOTHING_ADDED, AddedPackages
 from mlagentbench.tasks.stored_measurements import stored_measurements
-from mlagentbench.tasks.task import Task, load_task
+from mlagentbench.tasks.task import Task
 
 
 class MissingPart(Record):
@@ -71,7 +71,7 @@ def find_ready(request: SuiteRequest) -> ReadyTasks:
     ready: ReadyTasks = {}
     envs = request.settings.python_envs()
     for name, added, draw in data_needs(request):
-        task = load_task(name)
+        task = request.settings.task(name)
         data = find_prepared(task, request.settings.tier, draw)
         env = envs.find(task.spec.python.requirements, added)
         if data is not None and env is not None:
@@ -87,7 +87,7 @@ def find_needs(request: SuiteRequest) -> Needs:
     settings = request.settings
     envs = settings.python_envs()
     for name, added, draw in data_needs(request):
-        task = load_task(name)
+        task = settings.task(name)
         data = find_prepared(task, settings.tier, draw)
         if data is None:
             need = _data(task, settings.tier, draw)
@@ -120,9 +120,9 @@ def _data(task: Task, tier: Tier, draw: str) -> MissingPart:
     disk = None if measured is None else measured.bytes
     if tier != "full" or not task.spec.sources:
         secret = f" --draw {SECRET}" if draw == SECRET else ""
-        full = " --tier full" if tier == "full" else ""
-        needed = f"mlagentbench tasks prepare {task.address}{full}{secret}"
-        command = needed if full or secret else None
+        of_tier = "" if tier == "mini" else f" --tier {tier}"
+        needed = f"mlagentbench tasks prepare {task.address}{of_tier}{secret}"
+        command = needed if tier == "full" or secret else None
         return MissingPart(
             what=f"{what} (generated here)", download=0, disk=disk, next_step=command
         )

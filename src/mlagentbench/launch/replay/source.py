@@ -162,7 +162,7 @@ def read_source(run: RunDirectory) -> ReplaySource:
             f"{run.path} was imported from the original MLAgentBench, whose actions differ; "
             "only runs of this package can be replayed"
         )
-    task = load_task(record.task_path, record.disclosure.profile)
+    task = load_task(record.task_path, record.disclosure.tier, record.disclosure.profile)
     data = data_of(run, record, task)
     lines = read_lines(run.journal) if run.journal.exists() else []
     first = next((line for line in lines if isinstance(line, RunLine)), None)

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from shutil import copytree, rmtree
+from shutil import rmtree
 
 from mlagentbench.errors import UsageError
-from mlagentbench.fs import exchange, fsync_directory, write_atomically
+from mlagentbench.fs import write_atomically
 from mlagentbench.home import data_dir, holding
 from mlagentbench.records import Record, Tier
 from mlagentbench.tasks.call_contract import CallTask
@@ -45,10 +45,11 @@ from mlagentbench.tasks.draws import (
     is_keyed,
     is_secret,
     policy_of,
+    pool_of,
 )
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.recipe import derived_hash, derived_seed, recipe_of
-from mlagentbench.tasks.task import Task, load_task
+from mlagentbench.tasks.task import HARD, Task, load_task
 
 GENERATOR = "a generator"
 """The origin of generated data."""
@@ -61,7 +62,7 @@ RESPLIT = "prepare.resplit"
 """Other splits, of tasks with real data: no label that the agent was given is asked for there."""
 _FACTS = "data.json"
 _STAGING = ".tmp-"
-_TIMEOUTS: dict[Tier, float] = {"mini": 600.0, "full": 4 * 3600.0}
+_TIMEOUTS: dict[Tier, float] = {"mini": 600.0, "hard": 600.0, "full": 4 * 3600.0}
 
 
 class PreparedData(Record):
@@ -448,19 +449,12 @@ class _Preparation:
         """
         number = draw.partition(FRESH_MARK)[2]
         split = f", split {number}" if self.tier == "full" and number else ""
-        self.progress.say(f"{self.task.id}: splitting into public and private{split}")
+        if self.tier != HARD:
+            self.progress.say(f"{self.task.id}: splitting into public and private{split}")
         made = self._directory(f"made{number}")
         made_public, made_private = (self._directory(f"{made.name}/{part}") for part in PARTS)
-        read = {"raw": raw}
-        is_resplit = given is not None and self.task.defines(RESPLIT)
-        if given is not None and is_resplit:
-            read |= {"given_public": given.public, "given_private": given.private}
-        await self._call(
-            RESPLIT if is_resplit else "prepare.prepare",
-            read=read,
-            write={"public": made_public, "private": made_private},
-            seed=derived_seed(seed, "prepare"),
-        )
+        parts = {"public": made_public, "private": made_private}
+        await self._write_parts(parts, raw, derived_seed(seed, "prepare"), draw, given)
         prepared_files.mark_answers(made_private)
         final = self._directory(f"final{number}")
         public = prepared_files.move_anonymously(made_public, final / "public")
@@ -489,8 +483,20 @@ class _Preparation:
             bytes=sum(file.bytes for file in [*public, *private]),
             created=_now(),
         )
-        _publish(final, data)
+        _write_facts(data, final)
+        prepared_files.move_into_place(final, data.directory, keep=USERS)
         return data
+
+    async def _write_parts(
+        self, parts: dict[str, Path], raw: Path, seed: int, draw: str, given: PreparedData | None
+    ) -> None:
+        if self.tier == HARD:
+            await self._call("make.make", write=parts, seed=seed, pool=pool_of(draw))
+        elif given is not None and self.task.defines(RESPLIT):
+            read = {"raw": raw, "given_public": given.public, "given_private": given.private}
+            await self._call(RESPLIT, read=read, write=parts, seed=seed)
+        else:
+            await self._call("prepare.prepare", read={"raw": raw}, write=parts, seed=seed)
 
     def _secret_seed(self, draw: str) -> int | None:
         """A new one for the secret draw, the stored one for a disclosed one, none for others."""
@@ -514,9 +520,10 @@ class _Preparation:
         return _read_secret(given)
 
     async def _make_raw(self, raw: Path, seed: int, wanted: Wanted) -> Gathered:
-        if self.tier == "mini":
-            self.progress.say(f"{self.task.id}: generating the mini tier")
-            await self._call("mini.make", write={"raw": raw}, seed=seed)
+        if self.tier != "full":
+            self.progress.say(f"{self.task.id}: generating the {self.tier} tier")
+            if self.tier == "mini":  # the hard one needs no raw files
+                await self._call("mini.make", write={"raw": raw}, seed=seed)
             return Gathered()
         if any(source.kind == "generated" for source in self.task.spec.sources):
             self.progress.say(f"{self.task.id}: generating the full tier")
@@ -536,6 +543,7 @@ class _Preparation:
         write: dict[str, Path],
         seed: int,
         read: dict[str, Path] | None = None,
+        pool: str | None = None,
     ) -> None:
         await self.call(
             self.task,
@@ -544,6 +552,7 @@ class _Preparation:
             read=read,
             write=write,
             seed=seed,
+            pool=pool,
             timeout=_TIMEOUTS[self.tier],
         )
 
@@ -556,19 +565,6 @@ class _Preparation:
 
 def _read_secret(given: PreparedData) -> int:
     return int((given.private / prepared_files.SEED_FILE).read_text(), 16)
-
-
-def _publish(final: Path, data: PreparedData) -> None:
-    """Move finished data to their place atomically; data that are there are replaced by them."""
-    _write_facts(data, final)
-    if data.directory.exists():
-        users = data.directory / USERS
-        if users.is_dir():  # runs on the same data still have them
-            copytree(users, final / USERS)
-        exchange(final, data.directory)
-    else:
-        final.rename(data.directory)
-    fsync_directory(data.directory.parent)
 
 
 def _write_facts(data: PreparedData, directory: Path) -> None:

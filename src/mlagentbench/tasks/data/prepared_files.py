@@ -10,9 +10,10 @@ import random
 import stat
 from collections.abc import Iterable
 from pathlib import Path
+from shutil import copytree
 
 from mlagentbench.errors import RunFailed
-from mlagentbench.fs import fsync_directory
+from mlagentbench.fs import exchange, fsync_directory
 from mlagentbench.guest.mlagentbench_task import CANARY, CANARY_LINE
 from mlagentbench.records import Record
 
@@ -172,3 +173,17 @@ def _digest(file: Path) -> tuple[str, int]:
     with file.open("rb") as handle:
         digest = hashlib.file_digest(handle, "sha256").hexdigest()
         return digest, handle.tell()
+
+
+def move_into_place(final: Path, target: Path, keep: str) -> None:
+    """Move finished data to their place atomically; data that are there are replaced by them.
+
+    The folder `keep` of those stays: it says which runs have them.
+    """
+    if target.exists():
+        if (target / keep).is_dir():
+            copytree(target / keep, final / keep)
+        exchange(final, target)
+    else:
+        final.rename(target)
+    fsync_directory(target.parent)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlagentbench.errors import UsageError
-from mlagentbench.records import Tier
 from mlagentbench.report.report_data import CollectedRun, ReportData
 from mlagentbench.report.site.charts import (
     HEIGHT,
@@ -123,8 +122,11 @@ def _measured(
     """The measurements of starter, reference and ceiling, where known for these data."""
     if task is None or task.spec.version != conditions.task_version or len(draws) != 1:
         return None
-    tier: Tier = "mini" if conditions.tier == "mini" else "full"
-    return stored_measurements(task.on_profile(conditions.profile), tier, draws[0].data_hash)
+    try:
+        task = task.on_tier(conditions.tier).on_profile(conditions.profile)
+    except UsageError:
+        return None
+    return stored_measurements(task, conditions.tier, draws[0].data_hash)
 
 
 def _part(
