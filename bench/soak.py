@@ -19,6 +19,10 @@ draws     1,000 simulated suites of runs on several draws, in each of five desig
 oracles   The solution of every mini task runs on a draw and is rebuilt on 5 fresh ones. It must
           succeed, and be no better on the given draw than the spread over draws allows. Two hours;
           --keep DIR keeps the runs, and continues those that are there.
+hard      The hard tier of every task on 60 draws: the reference is safely above all that people
+          write first and all that is almost right, and below the ceiling; with the findings of
+          another draw it fails on at least half of 20. Many hours; what is measured stays in the
+          user data directory, and the next time continues.
 """
 
 import argparse
@@ -35,6 +39,7 @@ from pathlib import Path
 
 import parsing
 from draw_coverage import Coverage, simulated_coverage
+from hard_draws import HardDraws, hard_draws
 from rebuilt_oracles import RebuiltOracle, rebuilt_oracles
 from stored_results import keep
 
@@ -69,7 +74,7 @@ IN_THE_MIDDLE = (
     ("end line", 2), ("outcome line", 1), ("grading", 1), ("grade line", 1),
 )  # fmt: skip
 """What one run is killed in, one after the other."""
-PARTS = ("kills", "replies", "graders", "baseline", "weights", "cheats", "draws", "oracles")
+PARTS = ("kills", "replies", "graders", "baseline", "weights", "cheats", "draws", "oracles", "hard")
 
 
 class LuckyRuns(Record):
@@ -242,6 +247,8 @@ def is_good(measured: Record) -> bool:
             return measured.is_as_promised
         case RebuiltOracle():
             return measured.keeps_its_score
+        case HardDraws():
+            return measured.holds
     return True
 
 
@@ -257,6 +264,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--suites", type=int, default=1000)
     parser.add_argument("--fresh-draws", type=int, default=5)
+    parser.add_argument("--hard-draws", type=int, default=60)
+    parser.add_argument("--hard-coded", type=int, default=20)
     parser.add_argument("--keep", type=Path, help="keeps the runs of oracles")
     parser.add_argument("--models", type=Path, help="keeps the models that weights trains")
     options = parser.parse_args()
@@ -269,6 +278,7 @@ def main() -> None:
         "cheats": cheat_outcomes,
         "draws": lambda _: simulated_coverage(options.suites),
         "oracles": lambda out: rebuilt_oracles(COMMAND, options.fresh_draws, options.keep or out),
+        "hard": lambda _: hard_draws(options.hard_draws, options.hard_coded),
     }
     good = True
     with tempfile.TemporaryDirectory(prefix="mlagentbench-soak-") as directory:

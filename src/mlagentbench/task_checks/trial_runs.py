@@ -31,7 +31,7 @@ from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.draws import PUBLIC
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import profile_of
-from mlagentbench.tasks.task import Task, load_task
+from mlagentbench.tasks.task import Files, Task, load_task
 
 OTHER_SEEDS = 1_000_000
 """More than any number of runs."""
@@ -60,6 +60,8 @@ class Trial(Record):
     submission: Path
     """The directory that holds the submitted files."""
     scored: Scored
+    output: str = ""
+    """What the command printed."""
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     whole_seconds: float = 0.0
@@ -92,13 +94,16 @@ class Trials:
 
     async def solution(self, epoch: int) -> Trial:
         """Copy the solution over the starter and run it."""
-        command = self.task.spec.commands.solution
-        return await self._run("solution", epoch, command, overlay=self.task.solution_files())
+        return await self.program("solution", self.task.solution_files(), epoch)
 
     async def member(self, kind: str, name: str) -> Trial:
         """Run a program of the hard tier's panel, as the solution is run."""
-        files, command = self.task.panel(kind)[name], self.task.spec.commands.solution
-        return await self._run(f"{kind}-{name}", 1, command, overlay=files)
+        return await self.program(f"{kind}-{name}", self.task.panel(kind)[name])
+
+    async def program(self, name: str, files: Files, epoch: int = 1) -> Trial:
+        """Copy files over the starter and run them by the solution's command."""
+        command = self.task.spec.commands.solution
+        return await self._run(name, epoch, command, overlay=files)
 
     async def nothing(self) -> Trial:
         """Submit the initial workspace."""
@@ -177,6 +182,7 @@ class Trials:
         return Trial(
             submission=run.outputs,
             scored=scored,
+            output=result.output if result else "",
             seconds=result.seconds if result else 0.0,
             cpu_seconds=(result.cpu_seconds or 0.0) if result else 0.0,
         )
