@@ -24,9 +24,9 @@ from mlagentbench.tasks.task import SUITE, Task, load_folder
 
 PAGES = Path(__file__).parents[1] / "docs" / "tasks"
 BLOCK = re.compile(r"(<!-- measured: (.*?) -->\n)(.*?)(<!-- end -->)", flags=re.DOTALL)
-TIERS: tuple[Tier, ...] = ("mini", "full")
 CAPTIONS = {
     "mini": "**Mini tier, public draw**",
+    "hard": "**Hard tier, public draw**",
     "full": "**Full tier**",
     "full-gpu": "**Full tier, gpu profile**",
     "renamed mini": "**Mini tier, public draw, renamed variant**",
@@ -76,9 +76,10 @@ def updated_page(page: Path, task: Task) -> str:
 def blocks_of(task: Task) -> dict[str, str]:
     """What is between the markers, by the name that the first one gives."""
     spec, variant = task.spec, task.spec.renamed
+    tiers: tuple[Tier, ...] = ("mini", "hard", "full") if task.has_hard_tier else ("mini", "full")
     unmeasured = {
         tier: f"Not measured yet. To measure it, run `{how_to_measure(task.id, tier, None)}`."
-        for tier in TIERS
+        for tier in tiers
     }
     measured = {key: measured_text(spec.metric, found) for key, found in spec.measured.items()}
     renamed = {
@@ -107,8 +108,10 @@ def measured_rows(metric: Metric, measured: Measured) -> Iterator[str]:
     def mark(score: float) -> str:
         return " (floor)" if score == floor else ""
 
-    for name, score in measured.trivial.items():
-        yield f"| `{name}`{mark(score)} | {number_text(score)} | | |"
+    for kind, scores in measured.panels.items():
+        for name, score in scores.items():
+            text = f"`{name}`{mark(score)} | {number_text(score)}"
+            yield f"| {text} | | |" if kind == "trivial" else f"| {kind}: {text} | 1 | |"
     runs = f"{starter.runs}, deterministic" if starter.deterministic else f"{starter.runs}"
     yield f"| starter{mark(starter.mean)} | {_score(starter)} | {runs} | {_cpu(starter)} |"
     yield f"| bar | {number_text(measured.bar)} | | |"

@@ -34,7 +34,7 @@ def test_a_page_with_another_number_is_written_anew(pages: Path) -> None:
 def test_a_page_without_a_block_is_refused(pages: Path) -> None:
     page = pages / f"{TASK}.md"
     page.write_text(page.read_text().replace("<!-- measured: full -->", ""))
-    with pytest.raises(UsageError, match=rf"{TASK}\.md: expected blocks for mini, full"):
+    with pytest.raises(UsageError, match=rf"{TASK}\.md: expected blocks for mini, hard, full"):
         stale_pages(pages)
 
 
@@ -51,7 +51,7 @@ def test_the_text_around_the_blocks_is_kept(tmp_path: Path) -> None:
 
 def test_a_table_names_the_floor_and_tells_runs_from_seeds() -> None:
     blocks = blocks_of(load_task(TASK))
-    assert set(blocks) == {"mini", "full", "renamed mini"}
+    assert set(blocks) == {"mini", "hard", "full", "renamed mini"}
     mini = load_task(TASK).spec.measured["mini"]
     [floor] = [line for line in blocks["mini"].splitlines() if "(floor)" in line]
     assert floor.startswith(f"| `{min(mini.trivial, key=lambda name: mini.trivial[name])}`")

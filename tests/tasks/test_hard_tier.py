@@ -39,8 +39,12 @@ def test_a_member_of_the_panel_may_be_a_folder(task: Task) -> None:
     member.mkdir()
     (member / "solution.py").write_text("import helper")
     (member / "helper.py").write_text("")
-    found = task.on_tier("hard").panel("ablations")
-    assert found["both"] == {"solution.py": b"import helper", "helper.py": b""}
+    hard = task.on_tier("hard")
+    found = hard.panel("ablations")
+    assert found["both"]["solution.py"] == b"import helper" and found["both"]["helper.py"] == b""
+    reference = hard.solution_files()
+    assert found["both"]["reference.py"] == reference["solution.py"], "ablations can import it"
+    assert found["both"]["findings.py"] == reference["findings.py"]
 
 
 def test_settings_of_the_hard_tier_replace_those_of_the_task(task: Task) -> None:

@@ -37,7 +37,8 @@
                which says what this draw has, to private/; "eval" and "train" are the pools
     default/   what people write first: NAME.py is laid over the workspace as the script of the
                solution's command, NAME/ as the solution is; all are run by that command
-    ablations/ what is almost right, likewise
+    ablations/ what is almost right, likewise; it is laid over the solution, whose script is called
+               reference.py there, so that NAME.py can import it and change a part
     solution/  has findings.py: find() returns, as JSON, what a draw has
     task.toml  optional: the keys that differ, and all of [rules] if any rule does
 """
@@ -67,6 +68,8 @@ RENAMED = "renamed"
 HARD: Tier = "hard"
 """The tier, and the folder of what differs in it."""
 DEFAULT, ABLATIONS = "default", "ablations"
+REFERENCE = "reference.py"
+"""The name of the solution's script where ablations import it."""
 
 Files = dict[str, bytes]
 """The contents of files by their paths below a workspace."""
@@ -161,12 +164,15 @@ class Task:
         if not (self.is_hard and place.is_dir()):
             return {}
         script = shlex.split(self.spec.commands.solution)[1]
+        below = self.solution_files() if kind == ABLATIONS else {}
+        if script in below:
+            below[REFERENCE] = below.pop(script)
         found: dict[str, Files] = {}
         for path in sorted(place.iterdir()):
             if path.suffix == ".py":
-                found[path.stem] = {script: _without_canary(path.read_bytes())}
+                found[path.stem] = {**below, script: _without_canary(path.read_bytes())}
             elif path.is_dir() and path.name != "__pycache__":
-                found[path.name] = _files_of(path)
+                found[path.name] = {**below, **_files_of(path)}
         return found
 
     @property

@@ -1,0 +1,14 @@
+# MLAgentBench canary 83f6ec88-ff3f-48f9-a86a-6927058999e7: benchmark data must not be in training corpora
+"""The reference, but new neighbourhoods cost what neighbourhoods cost on average."""
+
+import pandas as pd
+import reference
+from findings import find
+
+
+def find_less(train: pd.DataFrame, test: pd.DataFrame) -> dict:
+    return find(train, test) | {"level": []}
+
+
+reference.find = find_less
+reference.main()
