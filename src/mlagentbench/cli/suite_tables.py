@@ -6,11 +6,13 @@ from itertools import groupby
 from rich.table import Table
 from rich.text import Text
 
+from mlagentbench.grading.rungs import shown_shares
 from mlagentbench.numeric.number_format import (
     NOTHING,
     duration_text,
     normalised_text,
     number_text,
+    percent_text,
     rate_text,
     spread_text,
 )
@@ -39,6 +41,8 @@ def print_tables(
         narrow = console.width < NARROW
         console.print(_table(members, with_model, paper, narrow))
         for line in members:
+            if line.rungs:
+                console.print(f"  {line.key.agent}: {_rungs(line)}", style="dim", soft_wrap=True)
             for mark in line.marks:
                 text = f"  {line.key.agent}: {mark}"
                 console.print(text, style="dim")
@@ -106,6 +110,11 @@ def _heading(name: str, means: Sequence[Mean]) -> Text:
     """A column's name, and what its spreads are, if it has any."""
     known = any(mean.standard_error is not None for mean in means)
     return text_block(f"{name}\n± SE" if known else name)
+
+
+def _rungs(line: CellStatistics) -> str:
+    """The rungs that runs are on, such as "success 67 %, valid 33 %"."""
+    return ", ".join(f"{rung} {percent_text(of, 0)} %" for rung, of in shown_shares(line.rungs))
 
 
 def _count(rate: Rate) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mlagentbench.numeric.number_format import NOTHING, counted, fixed
-from mlagentbench.report.measures import MEASURES, Measure
+from mlagentbench.grading.rungs import RUNGS
+from mlagentbench.numeric.number_format import NOTHING, counted, fixed, percent_text
+from mlagentbench.report.measures import Measure, measures_of
 from mlagentbench.report.published_results import (
     CAVEAT,
     OVER_SHOWN,
@@ -47,8 +48,10 @@ def grids(data: ReportData) -> Iterator[Grid]:
     """A table for each leaderboard and measure, and the published ones."""
     for number, leaderboard in enumerate(data.leaderboards, start=1):
         suffix = "" if len(data.leaderboards) == 1 else f"-{number}"
-        for measure in MEASURES:
+        for measure in measures_of(leaderboard):
             yield _grid(leaderboard, measure, f"{measure.key}{suffix}")
+        yield _rung_grid(leaderboard, f"rungs{suffix}", by_task=False)
+        yield _rung_grid(leaderboard, f"rungs-by-task{suffix}", by_task=True)
     yield _published(data, "published-success", "Success rate", lambda row: row.success_percent)
     yield _published(
         data, "published-improvement", "Improvement", lambda row: row.improvement_percent
@@ -70,6 +73,32 @@ def _grid(leaderboard: Leaderboard, measure: Measure, name: str) -> Grid:
         columns=tuple(row.name for row in leaderboard.rows),
         lines=tuple(lines),
         notes=tuple(_notes(leaderboard, lines)),
+    )
+
+
+def _rung_grid(leaderboard: Leaderboard, name: str, *, by_task: bool) -> Grid:
+    """How far up runs got: agents, or agents on each task, by rungs."""
+    rows = [(row.name, row.rungs) for row in leaderboard.rows]
+    if by_task:
+        rows = [
+            (f"{task}: {row.name}", cell.rungs)
+            for task in leaderboard.tasks
+            for row in leaderboard.rows
+            for cell in row.cells
+            if cell.key.task == task
+        ]
+    lines = tuple(
+        GridLine(label, tuple(percent_text(shares.get(rung)) for rung in RUNGS))
+        for label, shares in rows
+    )
+    of = "Runs on each task" if by_task else "Runs, mean over tasks,"
+    return Grid(
+        name=name,
+        title=f"{of} by the highest rung that they reach, in percent ({leaderboard.name})",
+        columns=RUNGS,
+        lines=lines,
+        notes=("each rung implies those before it; a line adds up to 100", *leaderboard.notes),
+        head="task: agent" if by_task else "agent",
     )
 
 
