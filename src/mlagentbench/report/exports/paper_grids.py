@@ -50,8 +50,8 @@ def grids(data: ReportData) -> Iterator[Grid]:
         suffix = "" if len(data.leaderboards) == 1 else f"-{number}"
         for measure in measures_of(leaderboard):
             yield _grid(leaderboard, measure, f"{measure.key}{suffix}")
-        yield _rung_grid(leaderboard, f"rungs{suffix}", by_task=False)
-        yield _rung_grid(leaderboard, f"rungs-by-task{suffix}", by_task=True)
+        yield _rung_grid(leaderboard, f"rungs{suffix}")
+        yield _rungs_by_task(leaderboard, f"rungs-by-task{suffix}")
     yield _published(data, "published-success", "Success rate", lambda row: row.success_percent)
     yield _published(
         data, "published-improvement", "Improvement", lambda row: row.improvement_percent
@@ -76,30 +76,47 @@ def _grid(leaderboard: Leaderboard, measure: Measure, name: str) -> Grid:
     )
 
 
-def _rung_grid(leaderboard: Leaderboard, name: str, *, by_task: bool) -> Grid:
-    """How far up runs got: agents, or agents on each task, by rungs."""
-    rows = [(row.name, row.rungs) for row in leaderboard.rows]
-    if by_task:
-        rows = [
-            (f"{task}: {row.name}", cell.rungs)
-            for task in leaderboard.tasks
-            for row in leaderboard.rows
-            for cell in row.cells
-            if cell.key.task == task
-        ]
-    lines = tuple(
-        GridLine(label, tuple(percent_text(shares.get(rung)) for rung in RUNGS))
-        for label, shares in rows
-    )
-    of = "Runs on each task" if by_task else "Runs, mean over tasks,"
+def _rung_grid(leaderboard: Leaderboard, name: str) -> Grid:
+    """How far up the runs of each agent got."""
+    rows = leaderboard.rows
     return Grid(
         name=name,
-        title=f"{of} by the highest rung that they reach, in percent ({leaderboard.name})",
-        columns=RUNGS,
-        lines=lines,
-        notes=("each rung implies those before it; a line adds up to 100", *leaderboard.notes),
-        head="task: agent" if by_task else "agent",
+        title=f"Runs by the highest rung that they reach, in percent ({leaderboard.name})",
+        columns=tuple(row.name for row in rows),
+        lines=tuple(
+            GridLine(rung, tuple(percent_text(row.rungs.get(rung)) for row in rows))
+            for rung in reversed(RUNGS)
+        ),
+        notes=(
+            "mean over tasks; each rung implies those below it; a column adds up to 100",
+            *leaderboard.notes,
+        ),
+        head="rung",
     )
+
+
+def _rungs_by_task(leaderboard: Leaderboard, name: str) -> Grid:
+    """How far up runs got on each task, all rungs in one cell."""
+    lines = [
+        GridLine(task, tuple(_rung_percents(row, task) for row in leaderboard.rows))
+        for task in leaderboard.tasks
+    ]
+    return Grid(
+        name=name,
+        title=f"Runs on each task by the highest rung that they reach ({leaderboard.name})",
+        columns=tuple(row.name for row in leaderboard.rows),
+        lines=tuple(lines),
+        notes=(f"in percent: {', '.join(reversed(RUNGS))}", *leaderboard.notes),
+    )
+
+
+def _rung_percents(row: AgentStatistics, task: str) -> str:
+    texts = [
+        "/".join(percent_text(cell.rungs[rung], 0) for rung in reversed(RUNGS))
+        for cell in row.cells
+        if cell.key.task == task and cell.rungs
+    ]
+    return "; ".join(texts) or NOTHING
 
 
 def _value(row: AgentStatistics, task: str, measure: Measure) -> str:
