@@ -40,9 +40,10 @@ def print_tables(
         _print_heading(console, members)
         narrow = console.width < NARROW
         console.print(_table(members, with_model, paper, narrow))
+        known = [f"{line.key.agent} {_rungs(line)}" for line in members if line.rungs]
+        if known:
+            console.print(f"  rungs: {'; '.join(known)}", style="dim")
         for line in members:
-            if line.rungs:
-                console.print(f"  {line.key.agent}: {_rungs(line)}", style="dim", soft_wrap=True)
             for mark in line.marks:
                 text = f"  {line.key.agent}: {mark}"
                 console.print(text, style="dim")
@@ -113,8 +114,11 @@ def _heading(name: str, means: Sequence[Mean]) -> Text:
 
 
 def _rungs(line: CellStatistics) -> str:
-    """The rungs that runs are on, such as "success 67 %, valid 33 %"."""
-    return ", ".join(f"{rung} {percent_text(of, 0)} %" for rung, of in shown_shares(line.rungs))
+    """The rungs that runs are on, such as "valid", or "success 67 %, valid 33 %"."""
+    shown = list(shown_shares(line.rungs))
+    if len(shown) == 1:
+        return shown[0][0]
+    return ", ".join(f"{rung} {percent_text(share, 0)} %" for rung, share in shown)
 
 
 def _count(rate: Rate) -> str:

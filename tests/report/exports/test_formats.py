@@ -156,9 +156,9 @@ def test_plots_are_the_same_files_again(tmp_path: Path) -> None:
     without_runs = replace(report, collection=replace(report.collection, runs=()))
     second = write_exports(without_runs, ["plots"], tmp_path / "b")
     names = {file.name for file in first}
-    assert {"success.svg", "success.pdf", "trade-off.svg", "profile.pdf"} <= names
+    assert {"success.svg", "success.pdf", "rungs.svg", "trade-off.svg", "profile.pdf"} <= names
     assert "scores-house-price.svg" in names
-    assert len(second) == 6
+    assert len(second) == 8
     for file in second:
         assert file.read_bytes() == (tmp_path / "a" / "plots" / file.name).read_bytes()
     assert "react" in (tmp_path / "a" / "plots" / "profile.svg").read_text()

@@ -10,7 +10,6 @@ from mlagentbench.numeric.number_format import (
     duration_text,
     normalised_text,
     number_text,
-    percent_text,
     tokens_text,
 )
 from mlagentbench.records import Json
@@ -50,7 +49,6 @@ COLUMNS = (
     RunColumn("rung", "rung"),
     RunColumn("score", "score", True),
     RunColumn("normalised", "normalised", True),
-    RunColumn("ceiling_share", "way to ceiling, %", True),
     RunColumn("outcome", "ended"),
     RunColumn("steps", "steps", True),
     RunColumn("seconds", "time", True),
@@ -65,7 +63,6 @@ NAMED = ("task", "agent", "model", "tier", "outcome", "success", "rung")
 FORMATS: dict[str, Callable[[float | None], str]] = {
     "score": number_text,
     "normalised": normalised_text,
-    "ceiling_share": percent_text,
     "seconds": duration_text,
     "tokens": tokens_text,
     "cost": dollars_text,
