@@ -12,6 +12,7 @@ from pyarrow import parquet
 from report_records import AGENTS, TASKS, made_report
 
 from mlagentbench.errors import UsageError
+from mlagentbench.grading.rungs import RUNGS
 from mlagentbench.numeric.number_format import exact
 from mlagentbench.report.exports.formats import FORMATS, write_exports
 from mlagentbench.report.exports.latex_tables import latex
@@ -49,6 +50,35 @@ def test_tables_for_machines_have_every_run_and_all_digits(tmp_path: Path) -> No
     ]
     compared = {(line["first"], line["second"], line["measure"]) for line in tables["comparisons"]}
     assert len(compared) == sum(map(len, written.data.comparisons))
+
+
+def test_every_export_has_the_rungs(tmp_path: Path) -> None:
+    report = made_report(tmp_path / "results", TASKS[:2], epochs=5)
+    files = write_exports(report, ["csv", "parquet", "latex", "markdown"], tmp_path)
+    tables = {file.stem: read_csv(file) for file in files if file.suffix == ".csv"}
+    grades = [one.result.grade for one in report.collection.summaries]
+    assert [one.rung if one else "" for one in grades] == [one["rung"] for one in tables["runs"]]
+    shares = [exact(one.ceiling_share) if one else "" for one in grades]
+    assert shares == [one["ceiling_share"] for one in tables["runs"]]
+    columns = [f"rung_{rung.replace(' ', '_')}" for rung in RUNGS]
+    for name, records in (
+        ("cells", report.cells),
+        ("agents", [row for one in report.leaderboards for row in one.rows]),
+    ):
+        assert len(tables[name]) == len(records)
+        for line, record in zip(tables[name], records, strict=True):
+            assert [line[column] for column in columns] == list(map(exact, record.rungs.values()))
+            assert sum(float(line[column]) for column in columns) == pytest.approx(1)
+            assert line["ceiling_share_mean"] == exact(record.ceiling_share.mean)
+            counted = record.counted >= 5 * len(getattr(record, "cells", [record]))
+            assert bool(line["ceiling_share_low"]) or not counted or "nop" in line["agent"]
+        schema = parquet.read_schema(tmp_path / "tables" / f"{name}.parquet")
+        assert {str(schema.field(column).type) for column in columns} == {"double"}
+    tex = (tmp_path / "tables" / "rungs.tex").read_text()
+    assert [rung for rung in RUNGS if f"\n{rung} & " not in tex] == []
+    assert (tmp_path / "tables" / "rungs-by-task.tex").is_file()
+    text = (tmp_path / "tables" / "tables.md").read_text()
+    assert "| near the ceiling |" in text and "Share of the way to the ceiling" in text
 
 
 def test_without_pyarrow_parquet_is_refused_before_any_work(

@@ -31,7 +31,7 @@ from mlagentbench.report.site.heat_colours import SCHEMES, Scheme, contrast
 PALETTE = "rung-"
 """The class of a rung's colour is this and its number."""
 COLOURS = {
-    "light": ("#f4f1ec", "#dde4e2", "#aed0cb", "#68aca4", "#24776f", "#083f3a"),
+    "light": ("#f4f1ec", "#dde4e2", "#a3cac4", "#68aca4", "#24776f", "#083f3a"),
     "dark": ("#20262a", "#39434a", "#2d5c57", "#3f8f86", "#7fd0c5", "#d6f7f2"),
 }
 """From the lowest rung to the highest, in each scheme."""
