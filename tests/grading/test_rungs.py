@@ -25,7 +25,7 @@ from mlagentbench.grading.rungs import (
     with_scale,
 )
 from mlagentbench.grading.success import from_scale, on_scale
-from mlagentbench.records import BarComparison, GradeRecord, RebuiltDraw, Rung
+from mlagentbench.records import BarComparison, GradeRecord, RebuiltDraw, Rung, Tier
 from mlagentbench.tasks.spec import Measured, Metric, ReferenceMeasurements, StarterMeasurements
 
 ACCURACY = Metric(name="accuracy", better="higher")
@@ -61,7 +61,7 @@ def climbed(
     *,
     public: Measured | None = None,
     error: float | None = 0.001,
-    tier: str = "mini",
+    tier: Tier = "mini",
 ) -> BarComparison:
     return compare_with_rungs(
         metric, known, score, public=public or known, score_error=error, tier=tier

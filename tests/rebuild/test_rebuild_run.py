@@ -168,6 +168,7 @@ def test_a_solution_keeps_its_score_and_the_starter_has_none(task: Task, ran: Ra
     run = ran(files, "solve.py")
     grade = graded(run)
     assert grade.success and grade.normalised == pytest.approx(1.0, abs=0.05)
+    assert grade.rung == "success" and "no two runs on the public draw" in (grade.rung_note or "")
     assert grade.rebuilt is not None and grade.rebuilt.difference is None
     assert [one.draw for one in grade.rebuilt.fresh] == FRESH[:2]
     seeds = [one.seed for one in (grade.rebuilt.given, *grade.rebuilt.fresh)]

@@ -113,8 +113,8 @@ def test_pages_say_how_far_up_runs_got(site: Path, report: ReportData) -> None:
     for run in report.collection.runs:
         grade = run.summary.result.grade
         page = (site / "runs" / f"{run.name}.html").read_text()
-        rung = "unknown" if grade is None else grade.rung
-        assert f'<p class="card-figure small">{rung}</p>' in page
+        shown = "unknown" if grade is None else grade.rung
+        assert f'<p class="card-figure small">{shown}</p>' in page
         if grade is not None and grade.ceiling_share is not None:
             assert f'value="{exact(grade.ceiling_share)}"' in page
 
