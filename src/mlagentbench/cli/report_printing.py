@@ -26,7 +26,7 @@ from mlagentbench.report.report_data import Collection
 from mlagentbench.statistics.comparison import Comparison
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 from mlagentbench.statistics.reference_rows import FROM_MEASURED
-from mlagentbench.terminal import Terminal, print_json, text_block, text_line
+from mlagentbench.terminal import Terminal, print_json, text_block
 from mlagentbench.untrusted_text import one_line, shown_path
 
 MOST_LEADERBOARDS = 6
@@ -36,8 +36,8 @@ counted: of all runs; the others were lost to infrastructure failures
 success: runs that reach the bar, mean over tasks; paper: by the paper's rule
 [95 % interval]: how much other runs on these tasks would vary
 normalised: mean over tasks; 0 = floor, 1 = reference
-ceiling: share of the way from floor to ceiling, mean over the tasks that have one
-rungs: runs by the highest rung that they reach, mean over tasks; each implies those before it
+ceiling: share of the way from floor to ceiling, mean over tasks that have one
+% of runs: by the highest rung that they reach, mean over tasks
 """.rstrip()
 
 
@@ -122,12 +122,13 @@ def _table(leaderboard: Leaderboard) -> Table:
 def _rungs(leaderboard: Leaderboard) -> Table:
     """How far up the runs of each agent got, in percent of them."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("rungs, % of runs", overflow="fold")
+    table.add_column("% of runs", overflow="fold")
     for rung in RUNGS:
-        table.add_column(rung.replace(" the ", "\nthe "), justify="right", vertical="bottom")
+        lines = " ".join(rung.split()[:-1]), rung.split()[-1]
+        table.add_column(text_block("\n".join(lines).lstrip()), justify="right", no_wrap=True)
     for row in leaderboard.rows:
         shares = (percent_text(row.rungs.get(rung), 0) for rung in RUNGS)
-        table.add_row(text_line(row.name), *shares, style="dim" if row.greyed else None)
+        table.add_row(_who(row), *shares, style="dim" if row.greyed else None)
     return table
 
 
