@@ -30,6 +30,15 @@ installed: only that of Python and the installed libraries; the kernel enforces 
 """
 Pair = tuple[str, str]
 """Two agents with their models, as tables name them."""
+Rung = Literal[
+    "invalid",
+    "valid",
+    "above the floor",
+    "success",
+    "matches the reference",
+    "near the ceiling",
+]
+"""How far up a run got, in ascending order; each rung implies those below it."""
 Origin = Literal["run", "legacy", "replay"]
 """legacy: imported from logs of the original MLAgentBench, with unknown fields.
 replay: a run's actions carried out again to check it; never a result."""
@@ -136,6 +145,17 @@ class BarComparison(Record):
     paper_improvement: float | None = None
     paper_success: bool | None = None
     above_ceiling: bool = False
+    ceiling: float | None = None
+    """The best possible score, where the task knows it."""
+    reference_tolerance: float | None = None
+    """How far below the reference the solution gets by luck, on the metric's scale; None if its
+    standard deviation is unknown."""
+    rung: Rung | None = None
+    """None in grades from before there were rungs."""
+    rung_note: str | None = None
+    """Which rungs cannot be awarded, and why."""
+    ceiling_share: float | None = None
+    """The share of the way from floor to ceiling; None in the full tier and without a ceiling."""
 
 
 class RebuiltDraw(Record):
@@ -162,6 +182,13 @@ class RebuiltDraw(Record):
     """The starter's standard deviation, in normalised scores."""
     noise_degrees: int
     starter_runs: int
+    reference_noise: float | None = None
+    """The solution's standard deviation on the public draw, in normalised scores; None if it is
+    unknown."""
+    reference_degrees: int = 0
+    reference_runs: int = 1
+    """Of the solution on this draw."""
+    normalised_ceiling: float | None = None
     reason: str | None = None
     broken_rule: bool = False
     """Whether grading proved that what was made breaks a rule."""
@@ -199,6 +226,11 @@ class Rebuilt(Record):
     bar: float
     """The least mean of a success."""
     success: bool
+    rung: Rung | None = None
+    """Of the fresh draws together; None if it was rebuilt before there were rungs."""
+    rung_note: str | None = None
+    ceiling_share: float | None = None
+    """The mean over the fresh draws of the share of the way from floor to ceiling."""
     transfer_gap: float | None = None
     """The given draw's normalised score minus the mean over fresh ones; None without a score."""
     gap_error: float | None = None
@@ -268,6 +300,7 @@ class GradeRecord(BarComparison):
                 "score": score,
                 "normalised": self.rebuilt.submitted_normalised,
                 "valid": score is not None,
+                **dict.fromkeys(("rung", "rung_note", "ceiling_share")),
             }
         )
 

@@ -168,6 +168,7 @@ def test_a_solution_keeps_its_score_and_the_starter_has_none(task: Task, ran: Ra
     run = ran(files, "solve.py")
     grade = graded(run)
     assert grade.success and grade.normalised == pytest.approx(1.0, abs=0.05)
+    assert grade.rung == "success" and "no two runs on the public draw" in (grade.rung_note or "")
     assert grade.rebuilt is not None and grade.rebuilt.difference is None
     assert [one.draw for one in grade.rebuilt.fresh] == FRESH[:2]
     seeds = [one.seed for one in (grade.rebuilt.given, *grade.rebuilt.fresh)]
@@ -474,6 +475,43 @@ def test_a_success_is_made_on_the_given_draw_and_most_fresh_ones(
     reason = grade.success_reason if valid else grade.reason
     assert said in (reason or "")
     assert (grade.score is None) is not valid
+
+
+@pytest.mark.parametrize(
+    ("given", "fresh", "rung", "share"),
+    [
+        (1.0, (1.0, 0.97, 0.96), "matches the reference", 2.93 / 3 / 1.5),
+        (1.0, (1.0, 0.9, 0.8), "success", 0.6),
+        (1.0, (1.4, 1.3, 1.35), "near the ceiling", 0.9),
+        (1.0, (1.5, 1.5, None), "matches the reference", 2 / 3),
+        (1.0, (1.5, None, None), "above the floor", 1 / 3),
+        (1.0, (0.1, 0.0, 0.2), "above the floor", 0.2 / 3),
+        (1.0, (0.01, 0.0, 0.0), "valid", 0.01 / 4.5),
+        (None, (1.5, 1.5, 1.5), "invalid", None),
+        (1.0, (None, None), "invalid", None),
+    ],
+)
+def test_the_rung_of_record_is_that_of_the_fresh_draws(
+    given: float | None, fresh: tuple[float | None, ...], rung: str, share: float | None
+) -> None:
+    """The solution's tolerance is t(0.95, 7) * 0.02 * sqrt(2 / 3) = 0.031 for three draws."""
+    known = {
+        "reference_noise": 0.02, "reference_degrees": 7, "reference_runs": 1,
+        "normalised_ceiling": 1.5, "standard_error": 0.01,
+    }  # fmt: skip
+    first, *others = (
+        line.model_copy(update={"result": line.result.model_copy(update=known)})
+        for line in lines_of(given, *fresh)
+    )
+    rebuilt = rebuilt_of(first, others, None)
+    submitted = GradeRecord(step=1, valid=True, score=1.0, rung="success", ceiling_share=0.7)
+    in_mini = BarComparison(ceiling=1.5, ceiling_share=0.7, rung="success")
+    grade = grade_of_record(submitted, rebuilt, in_mini, 1.0)
+    assert (rebuilt.rung, grade.rung) == (rung, rung)
+    assert grade.ceiling_share == (None if share is None else pytest.approx(share))
+    assert grade.as_submitted.rung is None, "that of the file is not known"
+    in_full = grade_of_record(submitted, rebuilt, BarComparison(ceiling=1.5), 1.0)
+    assert in_full.ceiling_share is None
 
 
 def test_a_program_that_knows_fresh_draws_is_marked() -> None:

@@ -38,6 +38,7 @@ from mlagentbench.records import (
     Observation,
     ObservationStatus,
     Outcome,
+    Rung,
     RunRecord,
     Usage,
 )
@@ -68,6 +69,8 @@ class MadeTask:
     better: Literal["higher", "lower"]
     floor: float
     reference: float
+    ceiling: float | None = None
+    """In normalised scores."""
 
     def score(self, normalised: float) -> float:
         return self.floor + normalised * (self.reference - self.floor)
@@ -85,8 +88,8 @@ class MadeAgent:
 
 
 TASKS = (
-    MadeTask("house-price", "mean absolute error", "lower", 39721.7, 13186.1),
-    MadeTask("cifar10", "accuracy", "higher", 0.412, 0.701),
+    MadeTask("house-price", "mean absolute error", "lower", 39721.7, 13186.1, 1.3),
+    MadeTask("cifar10", "accuracy", "higher", 0.412, 0.701, 1.6),
     MadeTask("imdb", "accuracy", "higher", 0.5, 0.871),
     MadeTask("vectorization", "time as a ratio to the starter's", "lower", 1.0, 0.052),
     MadeTask("spaceship-titanic", "accuracy", "higher", 0.503, 0.801),
@@ -180,11 +183,15 @@ def _grade(task: MadeTask, normalised: float | None, steps: int) -> GradeRecord:
         "floor": task.floor,
         "bar": task.score(0.5),
         "reference": task.reference,
+        "ceiling": None if task.ceiling is None else task.score(task.ceiling),
+        "reference_tolerance": 0.05 * abs(task.reference - task.floor),
         "step": steps,
     }
     if normalised is None:
         reason = "submission.csv not found"
-        return GradeRecord(**known, valid=False, success=False, paper_success=False, reason=reason)
+        return GradeRecord(
+            **known, valid=False, success=False, paper_success=False, reason=reason, rung="invalid"
+        )
     score = task.score(normalised)
     gain = (score - task.floor) / abs(task.floor) * (1 if task.better == "higher" else -1)
     return GradeRecord(
@@ -196,7 +203,17 @@ def _grade(task: MadeTask, normalised: float | None, steps: int) -> GradeRecord:
         success_reason="reaches the bar" if normalised >= 0.5 else "below the bar",
         paper_improvement=gain,
         paper_success=gain > 0.1,
+        rung=_rung(task, normalised),
+        ceiling_share=None if task.ceiling is None else normalised / task.ceiling,
     )
+
+
+def _rung(task: MadeTask, normalised: float) -> Rung:
+    if task.ceiling is not None and normalised >= 1 + 2 / 3 * (task.ceiling - 1):
+        return "near the ceiling"
+    if normalised >= 0.95:
+        return "matches the reference"
+    return "success" if normalised >= 0.5 else "above the floor" if normalised > 0.05 else "valid"
 
 
 def _points(task: MadeTask, reached: float, steps: int, agent: MadeAgent) -> Iterable[ScorePoint]:

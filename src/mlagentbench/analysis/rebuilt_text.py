@@ -45,6 +45,8 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Iterator[tuple[str, str]]:
     )
     verdict = "success" if rebuilt.success else "no success"
     yield "result", f"{verdict} (the mean has to reach {fixed(rebuilt.bar, 2)})"
+    if rebuilt.rung is not None:
+        yield "rung", rebuilt.rung + (f" ({rebuilt.rung_note})" if rebuilt.rung_note else "")
     if rebuilt.transfer_gap is not None:
         gap = with_error(rebuilt.transfer_gap, rebuilt.gap_error)
         yield "transfer gap", f"{gap} (given draw minus fresh draws)"

@@ -8,6 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from mlagentbench.grading.rungs import RUNGS
 from mlagentbench.numeric.number_format import (
     NOTHING,
     counted,
@@ -35,6 +36,8 @@ counted: of all runs; the others were lost to infrastructure failures
 success: runs that reach the bar, mean over tasks; paper: by the paper's rule
 [95 % interval]: how much other runs on these tasks would vary
 normalised: mean over tasks; 0 = floor, 1 = reference
+ceiling: share of the way from floor to ceiling, mean over tasks that have one
+% of runs: by the highest rung that they reach, mean over tasks
 """.rstrip()
 
 
@@ -72,6 +75,8 @@ def _print_tables(written: WrittenReport, console: Terminal) -> None:
         tasks = counted(len(leaderboard.tasks), "task")
         console.heading(f"{leaderboard.name}: {tasks}")
         console.print(_table(leaderboard))
+        console.print()
+        console.print(_rungs(leaderboard))
         for line in _primary_pairs(comparisons):
             console.print(line)
         for note in leaderboard.notes:
@@ -107,10 +112,23 @@ def _pair_title(one: Comparison) -> str:
 def _table(leaderboard: Leaderboard) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("agent", overflow="fold")
-    for name in ("counted", "success %", "paper %", "normalised", "tokens"):
+    for name in ("counted", "success %", "paper %", "normalised", "ceiling %", "tokens"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in leaderboard.rows:
         table.add_row(_who(row), *_statistics(row), style="dim" if row.greyed else None)
+    return table
+
+
+def _rungs(leaderboard: Leaderboard) -> Table:
+    """How far up the runs of each agent got, in percent of them."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("% of runs", overflow="fold")
+    for rung in RUNGS:
+        lines = " ".join(rung.split()[:-1]), rung.split()[-1]
+        table.add_column(text_block("\n".join(lines).lstrip()), justify="right", no_wrap=True)
+    for row in leaderboard.rows:
+        shares = (percent_text(row.rungs.get(rung), 0) for rung in RUNGS)
+        table.add_row(_who(row), *shares, style="dim" if row.greyed else None)
     return table
 
 
@@ -127,6 +145,8 @@ def _statistics(row: AgentStatistics) -> Iterator[str]:
     yield f"{percent_text(success.mean, 0)} {percent_interval_text(success.on_these_tasks, 0)}"
     yield percent_text(row.paper_success.mean, 0)
     yield normalised_text(row.normalised.mean)
+    share = row.ceiling_share
+    yield f"{percent_text(share.mean, 0)} {percent_interval_text(share.on_these_tasks, 0)}".rstrip()
     yield tokens_text(row.tokens)
 
 

@@ -20,6 +20,8 @@ success: the bar is reached, which lies halfway from floor to reference
 and above the starter's noise; [95 % Wilson interval]
 normalised: 0 = floor, the best of starter and trivial predictors;
 1 = reference; ± SE: the standard error over the runs
+rungs: how far up runs got; each implies those before it: invalid, valid,
+above the floor, success, matches the reference, near the ceiling
 time: the run's own clock, without waiting for providers or people
 paper: success by the paper's rule, more than 10 % better than the starter
 """.rstrip()

@@ -6,11 +6,13 @@ from itertools import groupby
 from rich.table import Table
 from rich.text import Text
 
+from mlagentbench.grading.rungs import shown_shares
 from mlagentbench.numeric.number_format import (
     NOTHING,
     duration_text,
     normalised_text,
     number_text,
+    percent_text,
     rate_text,
     spread_text,
 )
@@ -38,6 +40,9 @@ def print_tables(
         _print_heading(console, members)
         narrow = console.width < NARROW
         console.print(_table(members, with_model, paper, narrow))
+        known = [f"{line.key.agent} {_rungs(line)}" for line in members if line.rungs]
+        if known:
+            console.print(f"  rungs: {'; '.join(known)}", style="dim")
         for line in members:
             for mark in line.marks:
                 text = f"  {line.key.agent}: {mark}"
@@ -106,6 +111,14 @@ def _heading(name: str, means: Sequence[Mean]) -> Text:
     """A column's name, and what its spreads are, if it has any."""
     known = any(mean.standard_error is not None for mean in means)
     return text_block(f"{name}\n± SE" if known else name)
+
+
+def _rungs(line: CellStatistics) -> str:
+    """The rungs that runs are on, such as "valid", or "success 67 %, valid 33 %"."""
+    shown = list(shown_shares(line.rungs))
+    if len(shown) == 1:
+        return shown[0][0]
+    return ", ".join(f"{rung} {percent_text(share, 0)} %" for rung, share in shown)
 
 
 def _count(rate: Rate) -> str:

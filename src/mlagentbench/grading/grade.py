@@ -24,8 +24,8 @@ import anyio.to_thread
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.grading.forbidden_contents import require_no_canary
 from mlagentbench.grading.known_good_outputs import known_good_outputs
+from mlagentbench.grading.rungs import compare_with_rungs, reported_error
 from mlagentbench.grading.submitted_program import collect_program, fresh_directory
-from mlagentbench.grading.success import compare_with_bar
 from mlagentbench.grading.timed_grading import MachineBusy, collect_timed
 from mlagentbench.machine.slots import slot_for
 from mlagentbench.program_services.services import (
@@ -48,7 +48,11 @@ from mlagentbench.tasks.call_contract import InvalidSubmissionReported
 from mlagentbench.tasks.data.known_good import hold_accountable
 from mlagentbench.tasks.data.preparation import PreparedData, find_prepared, prepared_with_hash
 from mlagentbench.tasks.python_env.env import PythonEnv, require_python_env
-from mlagentbench.tasks.stored_measurements import how_to_measure, stored_measurements
+from mlagentbench.tasks.stored_measurements import (
+    how_to_measure,
+    shipped_measurements,
+    stored_measurements,
+)
 from mlagentbench.tasks.task import Task, load_task
 
 GRADING_TIMEOUT = 1800.0
@@ -122,7 +126,14 @@ async def score_run(
         has_submission = entry_at(store, snapshot, task.spec.submission.path) is not None
         scored = _imported_score(run, scored, has_submission)
     measured = stored_measurements(task, facts.tier, data.hash, tool)
-    comparison = compare_with_bar(task.spec.metric, measured, scored.score)
+    comparison = compare_with_rungs(
+        task.spec.metric,
+        measured,
+        scored.score,
+        public=shipped_measurements(task, facts.tier, tool),
+        score_error=reported_error(scored.extra),
+        tier=facts.tier,
+    )
     if measured is None:
         again = how_to_measure(task.address, facts.tier, task.profile)
         reason = f"{comparison.success_reason}; run: {again}"

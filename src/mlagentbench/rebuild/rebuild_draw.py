@@ -12,6 +12,7 @@ from mlagentbench.environment.run_slot import require_gpus
 from mlagentbench.errors import RunFailed
 from mlagentbench.fs import scratch_directory
 from mlagentbench.grading.grade import Announce, Scored, score_submission
+from mlagentbench.grading.rungs import reported_error, with_scale
 from mlagentbench.grading.success import (
     exceeds_ceiling,
     floor_of,
@@ -36,10 +37,8 @@ from mlagentbench.tasks.data.preparation import PreparedData
 from mlagentbench.tasks.draws import FreshKey, draw_seed, is_fresh
 from mlagentbench.tasks.python_env.env import PythonEnv
 from mlagentbench.tasks.spec import Measured, Metric
+from mlagentbench.tasks.stored_measurements import shipped_measurements
 from mlagentbench.tasks.task import Task
-
-STANDARD_ERROR = "standard_error"
-"""The key under which graders report the standard error of a score."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +106,7 @@ class Rebuilding:
             step=self.step,
             snapshot=self.snapshot,
             command=self.command,
-            result=rebuilt_draw(self.task.spec.metric, data, measured, scored, made).model_copy(
-                update={"seed": self._seed(data)}
-            ),
+            result=self._result(data, measured, scored, made),
             difference=difference,
             left_out=made.left_out,
             warnings=made.warnings,
@@ -117,6 +114,13 @@ class Rebuilding:
             extra=scored.extra,
             tool=scored.tool,
         )
+
+    def _result(
+        self, data: PreparedData, measured: Measured, scored: Scored, made: Reproduction
+    ) -> RebuiltDraw:
+        public = shipped_measurements(self.task, data.tier, self.tool)
+        one = rebuilt_draw(self.task.spec.metric, data, measured, public, scored, made)
+        return one.model_copy(update={"seed": self._seed(data)})
 
     def _seed(self, data: PreparedData) -> str | None:
         """The seed of a fresh draw, which is revealed now."""
@@ -171,15 +175,19 @@ class Rebuilding:
 
 
 def rebuilt_draw(
-    metric: Metric, data: PreparedData, measured: Measured, scored: Scored, made: Reproduction
+    metric: Metric,
+    data: PreparedData,
+    measured: Measured,
+    public: Measured | None,
+    scored: Scored,
+    made: Reproduction,
 ) -> RebuiltDraw:
     """What was made of a draw, compared with that draw's floor and reference."""
-    found = scored.extra.get(STANDARD_ERROR)
     one = RebuiltDraw(
         draw=data.draw,
         data_hash=data.hash,
         score=scored.score,
-        score_error=found if isinstance(found, int | float) else None,
+        score_error=reported_error(scored.extra),
         floor=floor_of(metric, measured),
         reference=measured.reference.mean,
         noise=0.0,
@@ -190,11 +198,13 @@ def rebuilt_draw(
         seconds=made.seconds,
         cpu_seconds=made.cpu_seconds,
     )
-    return compared(metric, one, measured)
+    return compared(metric, one, measured, public)
 
 
-def compared(metric: Metric, one: RebuiltDraw, measured: Measured) -> RebuiltDraw:
-    """A draw with what its score is worth by these measurements."""
+def compared(
+    metric: Metric, one: RebuiltDraw, measured: Measured, public: Measured | None = None
+) -> RebuiltDraw:
+    """A draw with what its score is worth by these measurements, and those of the public draw."""
     floor, reference = floor_of(metric, measured), measured.reference.mean
     distance = on_scale(metric, reference) - on_scale(metric, floor)
     pooled = measured.noise
@@ -202,7 +212,7 @@ def compared(metric: Metric, one: RebuiltDraw, measured: Measured) -> RebuiltDra
     worth = None if one.score is None else normalised(metric, one.score, floor, reference)
     is_lost = one.score is not None and worth is None
     reason = f"the score {one.score} has no place on the task's scale" if is_lost else one.reason
-    return one.model_copy(
+    return with_scale(metric, one, measured, public).model_copy(
         update={
             "score": None if worth is None else one.score,
             "normalised": worth,

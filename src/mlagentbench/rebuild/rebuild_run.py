@@ -24,7 +24,7 @@ from mlagentbench.grading.grade import (
     score_run,
     snapshot_after,
 )
-from mlagentbench.grading.success import compare_with_bar
+from mlagentbench.grading.rungs import compare_with_rungs
 from mlagentbench.program_services.services import tool_model_name
 from mlagentbench.rebuild.fresh_data import (
     FRESH_DRAWS,
@@ -67,7 +67,7 @@ from mlagentbench.tasks.python_env.env import (
     PythonEnvs,
     require_python_env,
 )
-from mlagentbench.tasks.stored_measurements import stored_measurements
+from mlagentbench.tasks.stored_measurements import shipped_measurements, stored_measurements
 from mlagentbench.tasks.task import Task, load_task
 
 _OPERATOR = re.compile(r"[|&;<>]|\d?>")
@@ -92,7 +92,14 @@ async def grade_step(run: HeldRun, step: int | None, announce: Announce) -> Grad
     measured = stored_measurements(
         rebuilding.task, facts.tier, rebuilt.given.data_hash, rebuilding.tool
     )
-    given = compare_with_bar(rebuilding.task.spec.metric, measured, rebuilt.given.score)
+    given = compare_with_rungs(
+        rebuilding.task.spec.metric,
+        measured,
+        rebuilt.given.score,
+        public=shipped_measurements(rebuilding.task, facts.tier, rebuilding.tool),
+        score_error=rebuilt.given.score_error,
+        tier=facts.tier,
+    )
     made = _known(rebuilding, rebuilt.given.draw, rebuilt.given.data_hash)
     if made is not None:  # what the grader said of it, and not of the submitted file
         submitted = submitted.model_copy(update={"extra": made.extra, "tool": made.tool})
@@ -277,7 +284,8 @@ def _compared(rebuilding: Rebuilding, line: DrawLine) -> DrawLine:
     measured = stored_measurements(task, tier, one.data_hash, rebuilding.tool)
     if measured is None:
         return line
-    return line.model_copy(update={"result": compared(task.spec.metric, one, measured)})
+    public = shipped_measurements(task, tier, rebuilding.tool)
+    return line.model_copy(update={"result": compared(task.spec.metric, one, measured, public)})
 
 
 def _append(run: HeldRun, line: RebuildLine) -> None:

@@ -5,6 +5,7 @@
     bar      the least mean of a success: 0.5, and above the starter's noise in such a mean
     success  the mean reaches the bar, and the given draw and most fresh ones have a score
     gap      the given draw's normalised score minus the mean
+    rung     that of the mean, compared with means over the fresh draws (grading/rungs.py)
 
 A mean of m runs of the starter, one a draw, lies above m floors by luck alone by at most
 
@@ -19,6 +20,7 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from mlagentbench.grading.rungs import rung_of_draws, share_of_draws
 from mlagentbench.grading.success import SUCCESS_AT, TOLERANCE, exceeds_paper_margin
 from mlagentbench.numeric.intervals import standard_error, t_quantile
 from mlagentbench.numeric.number_format import counted, fixed
@@ -45,6 +47,9 @@ def rebuilt_of(
     mean, bar = statistics.fmean(worth), mean_bar(draws)
     spread = statistics.stdev(worth) if len(worth) > 1 else None
     own = given.result.normalised
+    success = mean >= bar - TOLERANCE and is_mostly_made(given.result, draws)
+    rung, note = rung_of_draws(draws, mean, mean_noise(draws), success=success)
+    valid = is_valid(given.result, draws)
     return Rebuilt(
         step=given.step,
         command=given.command,
@@ -56,7 +61,10 @@ def rebuilt_of(
         mean=mean,
         standard_error=standard_error(worth),
         bar=bar,
-        success=mean >= bar - TOLERANCE and is_mostly_made(given.result, draws),
+        success=success,
+        rung=rung if valid else "invalid",
+        rung_note=note if valid else None,
+        ceiling_share=share_of_draws(draws, worth) if valid else None,
         transfer_gap=None if own is None else own - mean,
         # the given draw is one more of the same kind, unless the submission was fitted to it
         gap_error=None if spread is None else spread * math.sqrt(1 + 1 / len(worth)),
@@ -83,6 +91,12 @@ def _worth_of_failed(given: RebuiltDraw, fresh: Sequence[RebuiltDraw]) -> float:
     return min([0.0, *scored])
 
 
+def is_valid(given: RebuiltDraw, fresh: Sequence[RebuiltDraw]) -> bool:
+    """Whether the given draw and a fresh one have a score, and no draw breaks a rule."""
+    made = given.score is not None and any(one.score is not None for one in fresh)
+    return made and not any(one.broken_rule for one in (given, *fresh))
+
+
 def is_mostly_made(given: RebuiltDraw, fresh: Sequence[RebuiltDraw]) -> bool:
     """Whether the given draw and more than half of the fresh ones have a score."""
     made = sum(one.score is not None for one in fresh)
@@ -91,12 +105,16 @@ def is_mostly_made(given: RebuiltDraw, fresh: Sequence[RebuiltDraw]) -> bool:
 
 def mean_bar(draws: Sequence[RebuiltDraw]) -> float:
     """The least mean over these draws of a success."""
+    return max(SUCCESS_AT, mean_noise(draws))
+
+
+def mean_noise(draws: Sequence[RebuiltDraw]) -> float:
+    """How far above 0 the mean of the starter's runs gets by luck alone, one a draw."""
     degrees = min(one.noise_degrees for one in draws)
     if degrees < 1:
-        return SUCCESS_AT
+        return 0.0
     variance = sum(one.noise**2 * (1 + 1 / one.starter_runs) for one in draws)
-    noise = t_quantile(degrees, 1 - FALSE_ALARM) * math.sqrt(variance) / len(draws)
-    return max(SUCCESS_AT, noise)
+    return t_quantile(degrees, 1 - FALSE_ALARM) * math.sqrt(variance) / len(draws)
 
 
 def grade_of_record(
@@ -109,8 +127,8 @@ def grade_of_record(
     """
     if submitted.broken_rule:
         return submitted.model_copy(update={"rebuilt": rebuilt, "seconds": seconds})
-    some_fresh = len(rebuilt.failed) < len(rebuilt.fresh)
-    valid = some_fresh and rebuilt.given.score is not None and not rebuilt.broken_rule
+    valid = is_valid(rebuilt.given, rebuilt.fresh)
+    has_share = given.ceiling_share is not None
     improvement = _paper_improvement(rebuilt) if valid else None
     return submitted.model_copy(
         update={
@@ -123,6 +141,9 @@ def grade_of_record(
             "normalised": rebuilt.mean if valid else None,
             "success": valid and rebuilt.success,
             "success_reason": _success_reason(rebuilt) if valid else NOT_REPRODUCED,
+            "rung": rebuilt.rung,
+            "rung_note": rebuilt.rung_note,
+            "ceiling_share": rebuilt.ceiling_share if has_share else None,
             "paper_improvement": improvement,
             "paper_success": improvement is not None and exceeds_paper_margin(improvement),
             "seconds": seconds,

@@ -13,7 +13,7 @@ from mlagentbench.numeric.number_format import (
 )
 from mlagentbench.report.published_results import PublishedRow
 from mlagentbench.statistics.cells import CellStatistics, Mean, Rate
-from mlagentbench.statistics.leaderboard import AgentStatistics, SuiteMean
+from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard, SuiteMean
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,18 @@ MEASURES = (
         is_percent=False,
     ),
     Measure(
+        key="ceiling-share",
+        title="Share of the way to the ceiling",
+        caption="Share of the way to the ceiling in percent: 0 = floor, 100 = ceiling",
+        explanation=(
+            "0 % is the floor, 100 % the ceiling, the best possible score; in generated tiers, of "
+            "tasks with a known ceiling. Mean over runs with its 95 % t interval; below five runs, "
+            "the individual values."
+        ),
+        of_cell=lambda cell: cell.ceiling_share,
+        over_tasks=lambda row: row.ceiling_share,
+    ),
+    Measure(
         key="paper-success",
         title="Success rate by the paper's rule",
         caption=(
@@ -96,3 +108,9 @@ MEASURES = (
         published_percent=lambda row: row.improvement_percent,
     ),
 )
+
+
+def measures_of(leaderboard: Leaderboard) -> list[Measure]:
+    """The measures of a leaderboard: without ceilings, there is no share of the way to them."""
+    has_ceiling = any(row.ceiling_share.mean is not None for row in leaderboard.rows)
+    return [one for one in MEASURES if has_ceiling or one.key != "ceiling-share"]

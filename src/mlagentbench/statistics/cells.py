@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from mlagentbench.analysis.findings import VisibleActions, in_all
 from mlagentbench.analysis.run_summary import RunSummary
+from mlagentbench.grading.rungs import rung_of, rung_shares
 from mlagentbench.numeric.intervals import Interval, standard_error, t_interval, wilson_interval
 from mlagentbench.records import (
     UNKNOWN,
@@ -15,6 +16,7 @@ from mlagentbench.records import (
     Pair,
     Profile,
     Record,
+    Rung,
     RunRecord,
     Tier,
 )
@@ -132,9 +134,13 @@ class CellStatistics(Record):
     better: str
     data_description: str
     floor: float | None
-    """The mean over the draws, like the next two."""
+    """The mean over the draws, like the next three."""
     bar: float | None
     reference: float | None
+    ceiling: float | None = None
+    rungs: dict[Rung, float] = {}
+    """The share of counted runs on each rung, which add up to 1; of the runs whose success is
+    known, if there are any."""
     success: Rate = Rate()
     paper_success: Rate = Rate()
     paper_improvement: Mean = Mean()
@@ -143,6 +149,9 @@ class CellStatistics(Record):
     """Over runs with a valid submission, on the metric's own scale."""
     normalised: Mean = Mean()
     """Over all counted runs; a run without a valid submission has the floor's score, 0."""
+    ceiling_share: Mean = Mean()
+    """The share of the way from floor to ceiling, like the normalised score; in generated tiers, of
+    tasks with a ceiling."""
     transfer_gap: Mean = Mean()
     """Normalised score on the given draw minus that on fresh ones, over runs that were rebuilt."""
     flagged: Rate = Rate()
@@ -274,6 +283,14 @@ class _Counted:
     def mean(self, value: RunValue) -> Mean:
         return mean_of(self.values(value))
 
+    def rungs(self) -> dict[Rung, float]:
+        any_known = any(_success(run) is not None for run in self.runs)
+        chosen = [
+            [rung_of(_grade(run)) for run in runs if not any_known or _success(run) is not None]
+            for runs in self.clusters.values()
+        ]
+        return rung_shares(filter(None, chosen))
+
     def total(self, value: RunValue) -> float | None:
         """Over all runs; None if unknown for some of them."""
         known = _known(self.runs, value)
@@ -328,12 +345,15 @@ def _cell(summaries: Sequence[RunSummary]) -> CellStatistics:
         floor=mean_over_draws(draws, "floor"),
         bar=mean_over_draws(draws, "bar"),
         reference=mean_over_draws(draws, "reference"),
+        ceiling=mean_over_draws(draws, "ceiling"),
+        rungs=counted.rungs(),
         success=success,
         paper_success=counted.rate(_paper_success),
         paper_improvement=counted.mean(lambda run: _grade(run).paper_improvement),
         valid=counted.rate(_valid),
         score=counted.mean(_score),
         normalised=counted.mean(_normalised),
+        ceiling_share=counted.mean(_ceiling_share),
         transfer_gap=counted.mean(_transfer_gap),
         flagged=counted.rate(_flagged),
         unflagged_success=counted.rate(_unflagged_success),
@@ -400,6 +420,13 @@ def _normalised(run: RunSummary) -> float | None:
     """A run without a valid submission has the floor's score, which is 0 on this scale."""
     grade = _grade(run)
     return None if grade.success is None else grade.normalised or 0.0
+
+
+def _ceiling_share(run: RunSummary) -> float | None:
+    """Like the normalised score; None without a ceiling and in the full tier."""
+    grade = _grade(run)
+    is_full = run.result.record.disclosure.tier == "full"
+    return None if is_full or grade.ceiling is None else grade.ceiling_share or 0.0
 
 
 def _has_graded_steps(run: RunSummary) -> bool:

@@ -28,6 +28,7 @@ class CellDraw(Record):
     floor: float | None = None
     bar: float | None = None
     reference: float | None = None
+    ceiling: float | None = None
 
     @property
     def cluster(self) -> str:
@@ -83,11 +84,11 @@ def _compared_with(runs: Sequence[RunSummary]) -> dict[str, float | None]:
     grades: list[GradeRecord] = [one.result.grade for one in runs if one.result.grade is not None]
     if not grades:
         return {}
-    return {name: getattr(grades[0], name) for name in ("floor", "bar", "reference")}
+    return {name: getattr(grades[0], name) for name in ("floor", "bar", "reference", "ceiling")}
 
 
 def mean_over_draws(draws: Sequence[CellDraw], name: str) -> float | None:
-    """The mean of floor, bar or reference over the draws where it is known."""
+    """The mean of floor, bar, reference or ceiling over the draws where it is known."""
     known = [value for one in draws if (value := getattr(one, name)) is not None]
     return statistics.fmean(known) if known else None
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from mlagentbench.analysis.disclosures import limits_text
 from mlagentbench.analysis.findings import VisibleActions, in_all
+from mlagentbench.grading.rungs import mean_shares
 from mlagentbench.numeric.intervals import (
     Interval,
     Stratum,
@@ -23,7 +24,7 @@ from mlagentbench.numeric.intervals import (
     stratum_of,
 )
 from mlagentbench.numeric.number_format import counted, percent_text
-from mlagentbench.records import Record
+from mlagentbench.records import Record, Rung
 from mlagentbench.runs.failure_causes import GREYED_ABOVE
 from mlagentbench.statistics.cell_marks import agent_with_model
 from mlagentbench.statistics.cells import CellStatistics, Conditions, Mean, Rate
@@ -73,6 +74,10 @@ class AgentStatistics(Record):
     paper_success: SuiteMean
     paper_improvement: SuiteMean
     normalised: SuiteMean
+    ceiling_share: SuiteMean
+    """Of the way from floor to ceiling, over the tasks that have one."""
+    rungs: dict[Rung, float]
+    """The share of runs on each rung, as the mean over tasks; they add up to 1."""
     valid: SuiteMean
     flagged: SuiteMean
     """Runs that attempted to reach answers or to change a measurement, as for cells."""
@@ -317,6 +322,8 @@ def _row(row: _RowCells, tasks: int) -> AgentStatistics:
         paper_success=suite_rate(cells, "paper_success"),
         paper_improvement=suite_mean([cell.paper_improvement for cell in cells]),
         normalised=suite_mean([cell.normalised for cell in cells]),
+        ceiling_share=suite_mean([cell.ceiling_share for cell in cells]),
+        rungs=_rungs(cells),
         valid=suite_rate(cells, "valid"),
         flagged=suite_rate(cells, "flagged"),
         unflagged_success=suite_rate(cells, "unflagged_success"),
@@ -335,6 +342,12 @@ def _row(row: _RowCells, tasks: int) -> AgentStatistics:
         marks=_row_marks(cells, row.deviations, tasks),
         is_reference_agent=_is_reference_agent(cells[0]),
     )
+
+
+def _rungs(cells: Sequence[CellStatistics]) -> dict[Rung, float]:
+    """Over the tasks whose success is known, or else over all."""
+    known = [cell.rungs for cell in cells if cell.success.rate is not None]
+    return mean_shares(known or [cell.rungs for cell in cells])
 
 
 def _sum(totals: Sequence[float | None]) -> float | None:

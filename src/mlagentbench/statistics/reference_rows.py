@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlagentbench.errors import UsageError
+from mlagentbench.grading.rungs import ceiling_share, rung_shares
 from mlagentbench.grading.success import compare_with_bar, floor_of, on_scale, spread_on_scale
 from mlagentbench.numeric.intervals import Interval, Stratum, t_interval_of
-from mlagentbench.records import Record
+from mlagentbench.records import Record, Rung
 from mlagentbench.statistics.cells import (
     CellKey,
     CellStatistics,
@@ -99,6 +100,7 @@ def _starter_on_draws(
         )
         for place, draw in enumerate(measured)
     )
+    shares = [_share_of_starter(beside, task, one) for one in measured.values()]
     improvements = [one.paper_improvement for one in compared]
     return _measured_cell(
         beside,
@@ -109,6 +111,8 @@ def _starter_on_draws(
         valid=rate_of([[1.0] * one.runs for one in starters]),
         score=mean_of([[one.mean] for one in starters]),
         normalised=mean_of([[one.normalised] for one in compared if one.normalised is not None]),
+        ceiling_share=mean_of([[share] for share in shares if share is not None]),
+        rungs=_starter_rungs(success),
         paper_improvement=mean_of([[one] for one in improvements if one is not None]),
     )
 
@@ -138,6 +142,10 @@ def _starter_cell(
     )
     compared = compare_with_bar(metric, measured, starter.mean)
     normalised_std = spread_on_scale(metric, starter) / distance
+    share, share_std = _share_of_starter(beside, task, measured), None
+    if share is not None and measured.ceiling is not None:
+        way = abs(on_scale(metric, measured.ceiling) - on_scale(metric, floor))
+        share_std = spread_on_scale(metric, starter) / way
     return _measured_cell(
         beside,
         agent,
@@ -147,19 +155,50 @@ def _starter_cell(
         valid=rate_of([[1.0]] * starter.runs),
         score=_mean(starter.mean, starter.std, starter.runs),
         normalised=_mean(compared.normalised, normalised_std, starter.runs),
+        ceiling_share=_mean(share, share_std, starter.runs),
+        rungs=_starter_rungs([success]),
         paper_improvement=_mean(compared.paper_improvement, None, starter.runs),
     )
+
+
+def _share_of_starter(beside: CellStatistics, task: Task, measured: Measured) -> float | None:
+    if beside.key.conditions.tier == "full":
+        return None
+    return ceiling_share(task.spec.metric, measured, measured.starter.mean)
+
+
+def _starter_rungs(success: Sequence[Sequence[float]]) -> dict[Rung, float]:
+    """Runs of the starter are valid; those over the bar, which luck allows, are successes."""
+    words: dict[float, Rung] = {1.0: "success", 0.0: "valid"}
+    return rung_shares([words[flag] for flag in flags] for flags in success if flags)
 
 
 def _nothing_cell(beside: CellStatistics) -> CellStatistics:
     """nop on a task whose starter is not a submission: it submits nothing, and stays at 0."""
     never = {"success": NEVER, "paper_success": NEVER, "valid": NEVER}
-    return _measured_cell(beside, "nop", **never, normalised=Mean(mean=0.0))
+    share = Mean(mean=None if beside.ceiling_share.mean is None else 0.0)
+    return _measured_cell(
+        beside,
+        "nop",
+        **never,
+        normalised=Mean(mean=0.0),
+        ceiling_share=share,
+        rungs=rung_shares([["invalid"]]),
+    )
 
 
 def _measured_cell(beside: CellStatistics, agent: str, **values: Any) -> CellStatistics:
     """A cell on the same task and data, without runs."""
-    same = ("task_path", "metric", "better", "data_description", "floor", "bar", "reference")
+    same = (
+        "task_path",
+        "metric",
+        "better",
+        "data_description",
+        "floor",
+        "bar",
+        "reference",
+        "ceiling",
+    )
     return CellStatistics(
         key=CellKey(
             task=beside.key.task, agent=agent, model="none", conditions=beside.key.conditions

@@ -84,6 +84,19 @@ def test_a_run_at_a_glance_fits_80_columns(tmp_path: Path) -> None:
     assert len(steps) == sum(line[:4].strip().isdecimal() for line in table.splitlines())
 
 
+def test_a_runs_rung_and_its_way_to_the_ceiling_are_shown(tmp_path: Path) -> None:
+    grade = GradeRecord(
+        step=0, valid=True, score=0.9, success=True, rung="matches the reference",
+        ceiling_share=0.625, rung_note="near the ceiling is not awarded: no standard error",
+    )  # fmt: skip
+    run = write_run(tmp_path / "out", made_record(), list(made_lines(READ)), grade)
+    shown = typed("runs", "show", run.path)
+    assert "rung: matches the reference, 62.5 % of the way from floor to ceiling\n" in shown
+    assert "  near the ceiling is not awarded: no standard error\n" in shown
+    known = json.loads(typed("runs", "show", run.path, "--json"))["summary"]["result"]["grade"]
+    assert (known["rung"], known["ceiling_share"]) == ("matches the reference", 0.625)
+
+
 def test_rules_that_nothing_enforces_are_named_in_every_form(tmp_path: Path) -> None:
     record = made_record(unenforced_rules={"no algorithm is coded by hand": "no"})
     grade = GradeRecord(step=0, valid=True, score=0.9)

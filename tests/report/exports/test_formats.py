@@ -3,6 +3,7 @@
 import csv
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +13,15 @@ from pyarrow import parquet
 from report_records import AGENTS, TASKS, made_report
 
 from mlagentbench.errors import UsageError
+from mlagentbench.grading.rungs import RUNGS
 from mlagentbench.numeric.number_format import exact
 from mlagentbench.report.exports.formats import FORMATS, write_exports
 from mlagentbench.report.exports.latex_tables import latex
 from mlagentbench.report.exports.markdown_tables import markdown
 from mlagentbench.report.exports.paper_grids import Grid, GridLine
 from mlagentbench.report.report import ReportRequest, write_report
+from mlagentbench.statistics.cells import CellStatistics
+from mlagentbench.statistics.leaderboard import AgentStatistics
 
 ALL = frozenset(FORMATS) - {"plots"}
 
@@ -49,6 +53,40 @@ def test_tables_for_machines_have_every_run_and_all_digits(tmp_path: Path) -> No
     ]
     compared = {(line["first"], line["second"], line["measure"]) for line in tables["comparisons"]}
     assert len(compared) == sum(map(len, written.data.comparisons))
+
+
+def test_every_export_has_the_rungs(tmp_path: Path) -> None:
+    report = made_report(tmp_path / "results", TASKS[:2], epochs=5)
+    files = write_exports(report, ["csv", "parquet", "latex", "markdown"], tmp_path)
+    tables = {file.stem: read_csv(file) for file in files if file.suffix == ".csv"}
+    grades = [one.result.grade for one in report.collection.summaries]
+    assert [one.rung if one else "" for one in grades] == [one["rung"] for one in tables["runs"]]
+    shares = [exact(one.ceiling_share) if one else "" for one in grades]
+    assert shares == [one["ceiling_share"] for one in tables["runs"]]
+    columns = [f"rung_{rung.replace(' ', '_')}" for rung in RUNGS]
+    rows = [row for one in report.leaderboards for row in one.rows]
+    records: dict[str, Sequence[CellStatistics | AgentStatistics]] = {
+        "cells": report.cells,
+        "agents": rows,
+    }
+    for name, found in records.items():
+        for line, record in zip(tables[name], found, strict=True):
+            assert [line[column] for column in columns] == list(map(exact, record.rungs.values()))
+            assert sum(float(line[column]) for column in columns) == pytest.approx(1)
+            assert line["ceiling_share_mean"] == exact(record.ceiling_share.mean)
+        schema = parquet.read_schema(tmp_path / "tables" / f"{name}.parquet")
+        assert {str(schema.field(column).type) for column in columns} == {"double"}
+    lows = [
+        exact(row.ceiling_share.on_these_tasks.low) if row.ceiling_share.on_these_tasks else ""
+        for row in rows
+    ]
+    assert [line["ceiling_share_low"] for line in tables["agents"]] == lows
+    assert any(lows)
+    tex = (tmp_path / "tables" / "rungs.tex").read_text()
+    assert [rung for rung in RUNGS if f"\n{rung} & " not in tex] == []
+    assert (tmp_path / "tables" / "rungs-by-task.tex").is_file()
+    text = (tmp_path / "tables" / "tables.md").read_text()
+    assert "| near the ceiling |" in text and "Share of the way to the ceiling" in text
 
 
 def test_without_pyarrow_parquet_is_refused_before_any_work(
@@ -156,9 +194,9 @@ def test_plots_are_the_same_files_again(tmp_path: Path) -> None:
     without_runs = replace(report, collection=replace(report.collection, runs=()))
     second = write_exports(without_runs, ["plots"], tmp_path / "b")
     names = {file.name for file in first}
-    assert {"success.svg", "success.pdf", "trade-off.svg", "profile.pdf"} <= names
+    assert {"success.svg", "success.pdf", "rungs.svg", "trade-off.svg", "profile.pdf"} <= names
     assert "scores-house-price.svg" in names
-    assert len(second) == 6
+    assert len(second) == 8
     for file in second:
         assert file.read_bytes() == (tmp_path / "a" / "plots" / file.name).read_bytes()
     assert "react" in (tmp_path / "a" / "plots" / "profile.svg").read_text()

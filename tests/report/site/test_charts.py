@@ -1,11 +1,16 @@
 """Colours, texts and positions in the charts of the site."""
 
+import re
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_runs import runs_of
 from report_records import AGENTS, TASKS, made_summary
 
+from mlagentbench.grading.rungs import RUNGS
+from mlagentbench.records import Rung
 from mlagentbench.report.site.charts import (
     DotRow,
     curve_chart,
@@ -23,6 +28,14 @@ from mlagentbench.report.site.heat_colours import (
     shade_colours,
 )
 from mlagentbench.report.site.pages.text_diffs import compare, cut
+from mlagentbench.report.site.rung_chart import (
+    RungRow,
+    hatch,
+    is_hatched,
+    rung_chart,
+    rung_colours,
+    rung_picture,
+)
 from mlagentbench.report.site.series import (
     Curve,
     Point,
@@ -41,6 +54,43 @@ def test_text_can_be_read_on_every_shade(scheme) -> None:
     for shade in range(BOTTOM, TOP + 1):
         background, text = shade_colours(scheme, shade)
         assert contrast(background, text) >= 4.5, (scheme.name, shade, background, text)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda one: one.name)
+def test_rungs_can_be_told_apart_without_colours(scheme) -> None:
+    grounds = []
+    for rung in RUNGS:
+        ground, text = rung_colours(scheme, rung)
+        assert contrast(ground, text) >= 4.5, (scheme.name, rung)
+        grounds.append(ground)
+    for one, other in pairwise(grounds[1:]):
+        assert contrast(one, other) >= 1.3, (scheme.name, one, other)
+    brightness = [contrast(one, "#000000") for one in grounds[1:]]
+    assert brightness == sorted(brightness, reverse=scheme.name == "light")
+    assert [rung for rung in RUNGS if is_hatched(rung)] == ["invalid"]
+
+
+def test_bars_of_rungs_are_stacked_from_the_highest() -> None:
+    shares: dict[Rung, float] = dict.fromkeys(RUNGS, 0.0)
+    shares |= {"near the ceiling": 0.25, "success": 0.5, "invalid": 0.25}
+    chart = rung_chart([RungRow("react", shares)], "share of runs", width=440.0)
+    assert [RUNGS[bar.style] for bar in chart.bars] == ["near the ceiling", "success", "invalid"]
+    assert [bar.width for bar in chart.bars] == pytest.approx([100, 200, 100])
+    assert [bar.x for bar in chart.bars] == pytest.approx([20, 120, 320])
+    assert [bool(bar.hatch) for bar in chart.bars] == [False, False, True]
+    assert chart.bars[1].name == "react: success 50.0 %"
+    assert [key.text for key in chart.keys] == list(reversed(RUNGS))
+    assert "table below" in chart.name
+
+
+def test_without_known_rungs_there_is_no_picture() -> None:
+    assert rung_picture([RungRow("react", {})], "share of runs") is None
+
+
+def test_a_hatch_stays_in_its_bar() -> None:
+    numbers = [float(one) for one in re.findall(r"[\d.]+", hatch(10, 20, 37, 24))]
+    assert all(10 <= x <= 47 for x in numbers[::2])
+    assert all(20 <= y <= 44 for y in numbers[1::2])
 
 
 def test_contrast_is_that_of_the_standard() -> None:

@@ -102,6 +102,23 @@ def test_the_overview_has_every_figure_exactly(site: Path, report: ReportData) -
                 assert exact(cell.paper_improvement.mean) in values
 
 
+def test_pages_say_how_far_up_runs_got(site: Path, report: ReportData) -> None:
+    overview = (site / "index.html").read_text()
+    for row in report.leaderboards[0].rows:
+        for rung, share in row.rungs.items():
+            assert rung in overview
+            assert f'data-value="{exact(share)}"' in overview
+        assert f'data-value="{exact(row.ceiling_share.mean)}"' in overview
+    assert "How far up the runs got" in (site / "tasks" / "house-price.html").read_text()
+    for run in report.collection.runs:
+        grade = run.summary.result.grade
+        page = (site / "runs" / f"{run.name}.html").read_text()
+        shown = "unknown" if grade is None else grade.rung
+        assert f'<p class="card-figure small">{shown}</p>' in page
+        if grade is not None and grade.ceiling_share is not None:
+            assert f'value="{exact(grade.ceiling_share)}"' in page
+
+
 def test_the_overview_names_reference_agents_published_rows_and_unreadable_runs(site: Path) -> None:
     text = Page(site / "index.html").text
     assert "reference agent" in text

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 
 from mlagentbench.analysis.run_diff import ActionPair, DiffSide, DoneAction, PairKind, RunDiff
 from mlagentbench.cli.runs.change_printing import print_change, print_columns, results_of
+from mlagentbench.grading.rungs import rung_of
 from mlagentbench.numeric.number_format import (
     NOTHING,
     dollars_text,
@@ -96,9 +97,10 @@ def _print_statistics(console: Terminal, diff: RunDiff) -> None:
 
 
 def _statistics(first: DiffSide, second: DiffSide) -> Iterator[Statistic]:
-    names = ("task", "agent", "outcome", "score", "normalised", "success", "steps", "time")
+    names = ("task", "agent", "outcome", "score", "normalised", "rung")
+    used = ("success", "steps", "time", "tokens", "cost")
     columns = [_column(side) for side in (first, second)]
-    for name, one, other in zip((*names, "tokens", "cost"), *columns, strict=True):
+    for name, one, other in zip((*names, *used), *columns, strict=True):
         yield Statistic(name, one, other)
 
 
@@ -110,6 +112,7 @@ def _column(side: DiffSide) -> Iterator[str]:
     yield "not ended" if result.outcome is None else result.outcome.kind
     yield NOTHING if grade is None else number_text(grade.score)
     yield NOTHING if grade is None else normalised_text(grade.normalised)
+    yield NOTHING if grade is None else rung_of(grade)
     yield {True: "yes", False: "no", None: NOTHING}[None if grade is None else grade.success]
     yield str(result.usage.steps)
     yield duration_text(summary.efficiency.working_seconds)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from rich.table import Table
 
+from mlagentbench.grading.rungs import rung_of
 from mlagentbench.numeric.number_format import NOTHING, number_text, signed
 from mlagentbench.records import GradeRecord
 from mlagentbench.statistics.cell_marks import tool_notes
@@ -23,7 +24,7 @@ def print_grades(runs: Iterable[tuple[str, Iterable[GradeRecord]]], *, as_json: 
     for run, grades in runs:
         console.heading(run)
         table = Table(box=None, pad_edge=False, header_style="dim")
-        for heading in ("step", "score", "normalised", "success", "paper's improvement"):
+        for heading in ("step", "score", "normalised", "rung", "success", "paper's improvement"):
             table.add_column(heading, justify="right")
         table.add_column("remark", overflow="fold")
         for grade in grades:
@@ -32,6 +33,7 @@ def print_grades(runs: Iterable[tuple[str, Iterable[GradeRecord]]], *, as_json: 
                 str(grade.step),
                 number_text(grade.score),
                 signed(grade.normalised, 2),
+                rung_of(grade),
                 {True: "yes", False: "no", None: NOTHING}[grade.success],
                 NOTHING if gain is None else f"{signed(100 * gain, 1)} %",
                 grade.reason or grade.success_reason or "",

@@ -12,14 +12,17 @@ from mlagentbench.analysis.rebuilt_text import fresh_text, rebuilt_facts
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.cli.runs.change_printing import print_blocks, print_change, results_of
 from mlagentbench.errors import UsageError
+from mlagentbench.grading.rungs import rung_of
 from mlagentbench.numeric.number_format import (
     counted,
     dollars_text,
     duration_text,
     normalised_text,
     number_text,
+    percent_text,
     tokens_text,
 )
+from mlagentbench.records import GradeRecord
 from mlagentbench.report.site.pages.timeline import ReplyView, StepView, Timeline, full_timeline
 from mlagentbench.report.site.rendering import finding_name
 from mlagentbench.report.site.series import agent_of_summary
@@ -127,6 +130,8 @@ def run_header(summary: RunSummary) -> Iterator[str]:
         yield f"score: {score}, normalised {normalised_text(grade.normalised)}, {success}"
     else:
         yield f"score: none ({'not graded' if grade is None else grade.reason})"
+    if grade is not None:
+        yield from _rung(grade)
     if result.rebuilt is not None:
         yield f"{fresh_text(len(result.rebuilt.fresh))}:"
         yield from (f"  {name}: {text}" for name, text in rebuilt_facts(result.rebuilt))
@@ -139,6 +144,14 @@ def run_header(summary: RunSummary) -> Iterator[str]:
     if facts.unenforced_rules:
         yield f"unenforced rules: {unenforced_text(result.record)}"
     yield from (f"note: {mark}" for mark in (*data_marks(facts), *summary.marks))
+
+
+def _rung(grade: GradeRecord) -> Iterator[str]:
+    share = grade.ceiling_share
+    way = "" if share is None else f", {percent_text(share)} % of the way from floor to ceiling"
+    yield f"rung: {rung_of(grade)}{way}"
+    if grade.rung_note is not None:
+        yield f"  {grade.rung_note}"
 
 
 def _results(step: StepView) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from mlagentbench.analysis.disclosures import unenforced_text
 from mlagentbench.analysis.run_summary import RunSummary
+from mlagentbench.grading.rungs import RUNGS, rung_of
 from mlagentbench.records import Json, Record
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.runs.failure_causes import cause_of
@@ -46,6 +47,8 @@ class ExportTable:
         return rows.reindex(columns=list(types)).astype(types)
 
 
+RUNG_COLUMNS = " ".join(f"rung_{rung.replace(' ', '_')}" for rung in RUNGS)
+"""The share of runs on each rung."""
 RUN_COLUMNS: Columns = (
     ("str", "out path origin cluster task"),
     ("int", "task_version"),
@@ -60,12 +63,14 @@ RUN_COLUMNS: Columns = (
     ("str", "cause"),
     ("bool", "graded valid"),
     ("float", "score test_set_low test_set_high normalised"),
+    ("str", "rung rung_note"),
+    ("float", "ceiling_share"),
     ("int", "rebuild_draws"),
     ("float", "given_normalised submitted_normalised transfer_gap transfer_gap_error"),
     ("bool", "success"),
     ("float", "paper_improvement"),
     ("bool", "paper_success above_ceiling broken_rule"),
-    ("float", "floor bar reference"),
+    ("float", "floor bar reference reference_tolerance ceiling"),
     ("int", "steps"),
     ("float", "wall_seconds working_seconds model_seconds script_seconds harness_seconds"),
     ("int", "input_tokens cached_tokens output_tokens reasoning_tokens"),
@@ -85,7 +90,8 @@ CELL_COLUMNS: Columns = (
     ("int", "runs counted missing"),
     ("bool", "greyed"),
     ("str", "metric better"),
-    ("float", "floor bar reference"),
+    ("float", "floor bar reference ceiling"),
+    ("float", RUNG_COLUMNS),
     ("int", "successes success_n"),
     ("float", "success_rate success_low success_high"),
     ("float", "success_if_missing_failed success_if_missing_succeeded"),
@@ -106,6 +112,8 @@ CELL_COLUMNS: Columns = (
     ("float", "score_mean score_error score_low score_high"),
     ("int", "normalised_n"),
     ("float", "normalised_mean normalised_error normalised_low normalised_high"),
+    ("int", "ceiling_share_n"),
+    ("float", "ceiling_share_mean ceiling_share_error ceiling_share_low ceiling_share_high"),
     ("int", "rebuild_draws"),
     ("float", "transfer_gap_mean transfer_gap_error"),
     ("float", "best_seen_mean submitted_mean pass_at_1 pass_at_2 pass_at_4 pass_at_8"),
@@ -126,7 +134,12 @@ AGENT_COLUMNS: Columns = (
     ("float", "paper_success_if_missing_failed paper_success_if_missing_succeeded"),
     ("float", "paper_improvement_mean paper_improvement_low paper_improvement_high"),
     ("float", "normalised_mean normalised_low normalised_high"),
-    ("float", "normalised_low_over_tasks normalised_high_over_tasks valid_mean"),
+    ("float", "normalised_low_over_tasks normalised_high_over_tasks"),
+    ("int", "ceiling_share_tasks"),
+    ("float", "ceiling_share_mean ceiling_share_low ceiling_share_high"),
+    ("float", "ceiling_share_low_over_tasks ceiling_share_high_over_tasks"),
+    ("float", RUNG_COLUMNS),
+    ("float", "valid_mean"),
     ("float", "flagged_mean flagged_low flagged_high"),
     ("float", "unflagged_success_mean unflagged_success_low unflagged_success_high"),
     ("int", "actions visible_actions"),
@@ -155,6 +168,7 @@ MEASURES = (
     "paper_improvement",
     "score",
     "normalised",
+    "ceiling_share",
     "flagged",
     "unflagged_success",
 )
@@ -172,6 +186,7 @@ RENAMED = {
     "unflagged_success_successes": "unflagged_successes",
     "success_tasks": "tasks",
     "submitted_of_those_mean": "submitted_mean",
+    **{f"rungs_{rung}": f"rung_{rung.replace(' ', '_')}" for rung in RUNGS},
 } | {
     f"{measure}_{field}": f"{measure}_{column}"
     for measure in MEASURES
@@ -207,6 +222,7 @@ def run_rows(data: ReportData) -> Iterator[Row]:
             "counts": cause.verdict == "counts",
             "cause": cause.reason,
             "graded": result.grade is not None,
+            "rung": rung_of(result.grade) if result.grade else None,
             **_rebuilt_fields(result),
             "test_set_low": low,
             "test_set_high": high,

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mlagentbench.numeric.number_format import NOTHING, counted, fixed
-from mlagentbench.report.measures import MEASURES, Measure
+from mlagentbench.grading.rungs import RUNGS
+from mlagentbench.numeric.number_format import NOTHING, counted, fixed, percent_text
+from mlagentbench.report.measures import Measure, measures_of
 from mlagentbench.report.published_results import (
     CAVEAT,
     OVER_SHOWN,
@@ -47,8 +48,10 @@ def grids(data: ReportData) -> Iterator[Grid]:
     """A table for each leaderboard and measure, and the published ones."""
     for number, leaderboard in enumerate(data.leaderboards, start=1):
         suffix = "" if len(data.leaderboards) == 1 else f"-{number}"
-        for measure in MEASURES:
+        for measure in measures_of(leaderboard):
             yield _grid(leaderboard, measure, f"{measure.key}{suffix}")
+        yield _rung_grid(leaderboard, f"rungs{suffix}")
+        yield _rungs_by_task(leaderboard, f"rungs-by-task{suffix}")
     yield _published(data, "published-success", "Success rate", lambda row: row.success_percent)
     yield _published(
         data, "published-improvement", "Improvement", lambda row: row.improvement_percent
@@ -71,6 +74,49 @@ def _grid(leaderboard: Leaderboard, measure: Measure, name: str) -> Grid:
         lines=tuple(lines),
         notes=tuple(_notes(leaderboard, lines)),
     )
+
+
+def _rung_grid(leaderboard: Leaderboard, name: str) -> Grid:
+    """How far up the runs of each agent got."""
+    rows = leaderboard.rows
+    return Grid(
+        name=name,
+        title=f"Runs by the highest rung that they reach, in percent ({leaderboard.name})",
+        columns=tuple(row.name for row in rows),
+        lines=tuple(
+            GridLine(rung, tuple(percent_text(row.rungs.get(rung)) for row in rows))
+            for rung in reversed(RUNGS)
+        ),
+        notes=(
+            "mean over tasks; each rung implies those below it; a column adds up to 100",
+            *leaderboard.notes,
+        ),
+        head="rung",
+    )
+
+
+def _rungs_by_task(leaderboard: Leaderboard, name: str) -> Grid:
+    """How far up runs got on each task, all rungs in one cell."""
+    lines = [
+        GridLine(task, tuple(_rung_percents(row, task) for row in leaderboard.rows))
+        for task in leaderboard.tasks
+    ]
+    return Grid(
+        name=name,
+        title=f"Runs on each task by the highest rung that they reach ({leaderboard.name})",
+        columns=tuple(row.name for row in leaderboard.rows),
+        lines=tuple(lines),
+        notes=(f"in percent: {', '.join(reversed(RUNGS))}", *leaderboard.notes),
+    )
+
+
+def _rung_percents(row: AgentStatistics, task: str) -> str:
+    texts = [
+        "/".join(percent_text(cell.rungs[rung], 0) for rung in reversed(RUNGS))
+        for cell in row.cells
+        if cell.key.task == task and cell.rungs
+    ]
+    return "; ".join(texts) or NOTHING
 
 
 def _value(row: AgentStatistics, task: str, measure: Measure) -> str:

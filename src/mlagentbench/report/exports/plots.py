@@ -14,10 +14,12 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from mlagentbench.analysis.run_summary import RunSummary
+from mlagentbench.grading.rungs import RUNGS
 from mlagentbench.numeric.number_format import percent_text
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.report.site.charts import round_tokens
 from mlagentbench.report.site.heat_colours import SCHEMES, shade_colours, shade_of
+from mlagentbench.report.site.rung_chart import is_hatched, rung_colours
 from mlagentbench.report.site.series import (
     CURVE_TITLES,
     Curve,
@@ -78,6 +80,8 @@ def _plots(data: ReportData) -> Iterator[Plot]:
     for number, leaderboard in enumerate(data.leaderboards, start=1):
         name = f"leaderboard-{number}-" if several else ""
         yield Plot(f"{name}success", _heatmap(leaderboard))
+        if any(row.rungs for row in leaderboard.rows):
+            yield Plot(f"{name}rungs", _rungs(leaderboard))
         if any(point.tokens for point in trade_offs(leaderboard)):
             yield Plot(f"{name}trade-off", _trade_off(leaderboard))
         if profiles(leaderboard):
@@ -128,6 +132,33 @@ def _heatmap(leaderboard: Leaderboard) -> "Figure":
     axes.set_title("success rate in %", loc="left", fontsize=9)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
+    return figure
+
+
+def _rungs(leaderboard: Leaderboard) -> "Figure":
+    """Stacked bars: how far up each agent's runs got, the highest rung first."""
+    rows = [row for row in leaderboard.rows if row.rungs]
+    figure, axes = new_figure(7.4, 1.8 + 0.5 * len(rows))
+    starts = [0.0 for _ in rows]
+    names = [wrapped(row.name, NAME_LETTERS) for row in rows]
+    for rung in reversed(RUNGS):
+        shares = [row.rungs[rung] for row in rows]
+        ground, ink = rung_colours(SCHEMES[0], rung)
+        hatch = "////" if is_hatched(rung) else None
+        bars = axes.barh(
+            names, shares, left=starts, color=ground, edgecolor="0.35", linewidth=0.6, label=rung,
+            hatch=hatch,
+        )  # fmt: skip
+        texts = [percent_text(share, 0) if share >= 0.04 else "" for share in shares]
+        box = {"facecolor": ground, "edgecolor": "none", "pad": 1.0} if hatch else None
+        axes.bar_label(bars, texts, label_type="center", color=ink, fontsize=8, bbox=box)
+        starts = [start + share for start, share in zip(starts, shares, strict=True)]
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1)
+    axes.set_xlabel(
+        "share of runs by the highest rung that they reach, mean over tasks (in bars: %)"
+    )
+    put_legend(figure, axes, columns=3)
     return figure
 
 

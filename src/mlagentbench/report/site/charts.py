@@ -79,6 +79,8 @@ class Bar:
     style: int
     name: str
     text: str = ""
+    hatch: str = ""
+    """The path of lines over it."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class Key:
 
     style: int
     text: str
+    hatch: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,8 @@ class Chart:
     bars: tuple[Bar, ...] = ()
     keys: tuple[Key, ...] = ()
     keys_are: str = "dots"
+    palette: str = "s"
+    """What the classes of its bars' colours begin with."""
     right: float = RIGHT
     names: tuple[Tick, ...] = ()
     """The names of rows, by the height of their base line."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mlagentbench.analysis.findings import Finding
 from mlagentbench.numeric import number_format
 from mlagentbench.report.site.heat_colours import heat_css
+from mlagentbench.report.site.rung_chart import rung_css
 from mlagentbench.untrusted_text import preview, visible
 
 if TYPE_CHECKING:
@@ -107,8 +108,8 @@ def finding_name(finding: Finding) -> str:
 
 
 def style_sheet() -> str:
-    """The site's style sheet, with the colours of its heatmaps."""
-    return _text(f"templates/{STYLES}") + heat_css()
+    """The site's style sheet, with the colours of its heatmaps and rungs."""
+    return _text(f"templates/{STYLES}") + heat_css() + rung_css()
 
 
 def script() -> str:

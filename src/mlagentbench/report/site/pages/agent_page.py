@@ -9,6 +9,7 @@ from mlagentbench.report.site.pages.overview_page import leaderboard_key
 from mlagentbench.report.site.pages.process_page import Examples, examples_by_kind
 from mlagentbench.report.site.pages.runs_page import RunValues, run_values
 from mlagentbench.report.site.pages.task_page import TaskCell, runs_by_path, task_cell
+from mlagentbench.report.site.rung_chart import RungPicture, RungRow, rung_picture
 from mlagentbench.report.site.series import agent_of_summary
 from mlagentbench.statistics.cell_marks import setting_text
 from mlagentbench.statistics.integrity import TableDisclosure, table_disclosure
@@ -33,6 +34,8 @@ class AgentResults:
     leaderboard: str
     row: AgentStatistics
     cells: tuple[TaskCell, ...]
+    rungs: RungPicture | None
+    """By task."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,11 @@ def agent_views(data: ReportData) -> list[AgentView]:
     for number, leaderboard in enumerate(data.leaderboards, start=1):
         for row in leaderboard.rows:
             cells = tuple(task_cell(cell, by_path) for cell in row.cells)
-            found = AgentResults(leaderboard_key(number), leaderboard.name, row, cells)
+            rungs = rung_picture(
+                [RungRow(cell.key.task, cell.rungs) for cell in row.cells],
+                "share of this agent's runs on the task",
+            )
+            found = AgentResults(leaderboard_key(number), leaderboard.name, row, cells, rungs)
             results[row.name].append(found)
     runs: dict[str, list[CollectedRun]] = defaultdict(list)
     for run in data.collection.runs:

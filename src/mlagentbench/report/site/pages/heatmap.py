@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from mlagentbench.numeric.intervals import MIN_FOR_T
 from mlagentbench.numeric.number_format import NOTHING, counted, percent_interval_text, percent_text
-from mlagentbench.report.measures import MEASURES, Measure
+from mlagentbench.report.measures import Measure, measures_of
 from mlagentbench.report.published_results import (
     OVER_SHOWN,
     PAPERS_OWN,
@@ -79,7 +79,7 @@ class HeatTable:
 
 def heat_tables(leaderboard: Leaderboard, published: Sequence[PublishedRow]) -> list[HeatTable]:
     """The tables of a leaderboard: our measures, then the paper's beside its published numbers."""
-    return [_heat_table(measure, leaderboard, published) for measure in MEASURES]
+    return [_heat_table(measure, leaderboard, published) for measure in measures_of(leaderboard)]
 
 
 def _heat_table(

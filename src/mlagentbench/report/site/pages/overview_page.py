@@ -9,6 +9,7 @@ from mlagentbench.report.detector_accuracy import DetectorAccuracy, detector_acc
 from mlagentbench.report.published_results import CAVEAT, SOURCE
 from mlagentbench.report.report_data import CopiedRun, ReportData, UnreadableLog
 from mlagentbench.report.site.pages.heatmap import HeatTable, heat_tables
+from mlagentbench.report.site.rung_chart import RungPicture, RungRow, rung_picture
 from mlagentbench.statistics.integrity import TableDisclosure, table_disclosure
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 
@@ -23,6 +24,8 @@ class LeaderboardView:
     leaderboard: Leaderboard
     rows: tuple[AgentStatistics, ...]
     """The agents, best first, then the reference agents."""
+    rungs: RungPicture | None
+    """How far up the agents' runs got."""
     tables: tuple[HeatTable, ...]
     disclosure: TableDisclosure
 
@@ -90,6 +93,10 @@ def _leaderboard_view(
         key=leaderboard_key(number),
         leaderboard=leaderboard,
         rows=ordered.rows,
+        rungs=rung_picture(
+            [RungRow(row.name, row.rungs) for row in ordered.rows],
+            "share of the agent's runs, mean over tasks",
+        ),
         tables=tuple(heat_tables(ordered, data.published)),
         disclosure=table_disclosure(summaries),
     )

@@ -7,6 +7,8 @@ from mlagentbench.analysis.judge.rubric import JudgeReport
 from mlagentbench.analysis.rebuilt_text import rebuilt_facts
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.errors import UsageError
+from mlagentbench.grading.rungs import rung_of
+from mlagentbench.records import Rung
 from mlagentbench.report.report_data import CollectedRun
 from mlagentbench.report.site.charts import (
     WIDE,
@@ -42,6 +44,8 @@ class RunView:
     directory: Path
     out: Path
     cause: Cause
+    rung: Rung | None
+    """None if it was not graded."""
     integrity: tuple[IntegrityLine, ...]
     judgements: tuple[JudgeReport, ...]
     answer: SubmittedAnswer | None
@@ -79,6 +83,7 @@ def run_view(run: CollectedRun, family: Family | None = None) -> RunView:
         directory=run.directory,
         out=out,
         cause=cause_of(summary.result),
+        rung=rung_of(summary.result.grade) if summary.result.grade else None,
         integrity=integrity_lines(summary),
         judgements=run.judgements,
         answer=answer,
@@ -102,9 +107,10 @@ def _scale(summary: RunSummary, *, log: bool) -> Drawing | None:
     if grade is None or grade.score is None:
         return None
     rows = [DotRow("this run", (grade.score,))]
-    known = ((grade.floor, "floor"), (grade.bar, "bar"), (grade.reference, "reference"))
+    names = ("floor", "bar", "reference", "ceiling")
+    known = [(getattr(grade, name), name) for name in names]
     rules = [(value, name) for value, name in known if value is not None]
-    name = f"The score of this run beside floor, bar and reference, in {metric}"
+    name = f"The score of this run beside floor, bar, reference and ceiling, in {metric}"
     return drawing(
         lambda width: dot_rows_chart(name, rows, metric, rules, log=log, width=width), WIDE
     )

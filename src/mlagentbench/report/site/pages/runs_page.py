@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mlagentbench.grading.rungs import rung_of
 from mlagentbench.numeric.number_format import (
     dollars_text,
     duration_text,
@@ -45,6 +46,7 @@ COLUMNS = (
     RunColumn("model", "model"),
     RunColumn("run", "run"),
     RunColumn("success", "success"),
+    RunColumn("rung", "rung"),
     RunColumn("score", "score", True),
     RunColumn("normalised", "normalised", True),
     RunColumn("outcome", "ended"),
@@ -56,7 +58,7 @@ COLUMNS = (
     RunColumn("integrity", "flagged", True),
     RunColumn("tier", "tier"),
 )
-NAMED = ("task", "agent", "model", "tier", "outcome", "success")
+NAMED = ("task", "agent", "model", "tier", "outcome", "success", "rung")
 """Columns whose distinct texts are stored once; rows hold their indexes."""
 FORMATS: dict[str, Callable[[float | None], str]] = {
     "score": number_text,
@@ -95,6 +97,8 @@ def run_values(run: CollectedRun) -> RunValues:
         "success": "unknown" if success is None else "yes" if success else "no",
         "score": grade.score if grade else None,
         "normalised": grade.normalised if grade else None,
+        "rung": rung_of(grade) if grade else "unknown",
+        "ceiling_share": grade.ceiling_share if grade else None,
         "steps": used.steps,
         "seconds": used.working_seconds,
         "tokens": used.tokens,

@@ -16,6 +16,7 @@ from mlagentbench.report.site.charts import (
     drawing,
 )
 from mlagentbench.report.site.pages.heatmap import runs_filter
+from mlagentbench.report.site.rung_chart import RungPicture, RungRow, rung_picture
 from mlagentbench.report.site.series import Curve, mean_score_curves
 from mlagentbench.statistics.cell_marks import agent_with_model
 from mlagentbench.statistics.cells import CellStatistics, Conditions
@@ -60,6 +61,8 @@ class TaskPart:
     floor: float | None
     bar: float | None
     reference: float | None
+    ceiling: float | None
+    rungs: RungPicture | None
     cells: tuple[TaskCell, ...]
     chart: Drawing | None
     curves: tuple[Drawing, ...]
@@ -151,11 +154,24 @@ def _part(
         floor=first.floor,
         bar=first.bar,
         reference=first.reference,
+        ceiling=_ceiling(first, measured),
+        rungs=rung_picture(
+            [
+                RungRow(agent_with_model(cell.key.agent, cell.key.model), cell.rungs)
+                for cell in ordered
+            ],
+            "share of the agent's runs on this task",
+        ),
         cells=tuple(task_cell(cell, runs) for cell in ordered),
         chart=_spread(ordered, metric, measured),
         curves=_curves(found),
         standing=task_standing(agents),
     )
+
+
+def _ceiling(cell: CellStatistics, measured: Measured | None) -> float | None:
+    """By the grades, or else by the measurements."""
+    return measured.ceiling if cell.ceiling is None and measured is not None else cell.ceiling
 
 
 def _is_reference_agent(cell: CellStatistics) -> bool:
@@ -197,8 +213,9 @@ def _spread(
     first = cells[0]
     known = ((first.floor, "floor"), (first.bar, "bar"), (first.reference, "reference"))
     rules = [(value, name) for value, name in known if value is not None]
-    if measured is not None and measured.ceiling is not None:
-        rules.append((measured.ceiling, "ceiling"))
+    ceiling = _ceiling(first, measured)
+    if ceiling is not None:
+        rules.append((ceiling, "ceiling"))
     return drawing(
         lambda width: dot_rows_chart(
             f"Scores of all runs with a valid submission, by agent, in {first.metric}",

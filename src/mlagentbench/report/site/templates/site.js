@@ -64,7 +64,7 @@
   /* ---- the table of runs ---- */
 
   const PAGE = 100;
-  const FILTERS = ["task", "agent", "model", "tier", "outcome", "success"];
+  const FILTERS = ["task", "agent", "model", "tier", "outcome", "success", "rung"];
 
   function runsTable() {
     const source = document.getElementById("runs-data");
