@@ -1,0 +1,65 @@
+# MLAgentBench canary 83f6ec88-ff3f-48f9-a86a-6927058999e7: benchmark data must not be in training corpora
+"""The reference, but it looks at how many cells of all columns are lost around a passenger."""
+
+import json
+
+import numpy as np
+import pandas as pd
+from findings import find
+from records import features, places, upper_half
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+TREES = {"max_iter": 120, "learning_rate": 0.06, "max_leaf_nodes": 8, "min_samples_leaf": 30,
+         "l2_regularization": 5.0, "random_state": 0}  # fmt: skip
+FOLDS = 4
+NEARBY = np.array([0.1, 1.2, 0.7])
+"""In ship lengths, decks and sides."""
+
+
+def around(passengers: pd.DataFrame) -> pd.Series:
+    """The mean number of lost cells of the passengers nearby, on the same voyage."""
+    where, lost = places(passengers), passengers.drop(columns="Transported").isna().sum(axis=1)
+    smoothed = pd.Series(0.0, index=passengers.index)
+    for rows in passengers.groupby("Voyage").groups.values():
+        scaled = where.loc[rows].to_numpy() / NEARBY
+        weight = np.exp(-((scaled[:, None] - scaled[None]) ** 2).sum(axis=2) / 2)
+        smoothed[rows] = weight @ lost[rows] / weight.sum(axis=1)
+    return smoothed
+
+
+def inputs(passengers: pd.DataFrame, found: dict) -> pd.DataFrame:
+    """Passenger and place; to be called for all passengers of a voyage together."""
+    x = features(passengers)
+    nearness = around(passengers)
+    turn = np.where(upper_half(x[found["turn"]]), -1, 1)
+    x["near"] = nearness
+    x["pull"] = found["sign"] * turn * (nearness - nearness.mean())
+    return x
+
+
+def main() -> None:
+    train, test = pd.read_csv("train.csv"), pd.read_csv("test.csv")
+    found = find(train, test)
+    print("findings", json.dumps(found))
+    x = inputs(pd.concat([train, test], ignore_index=True), found)
+    seen, unseen = x[: len(train)], x[len(train) :]
+    fates = train["Transported"].astype(bool)
+
+    # As in the test: voyages of which no fate is known.
+    fold = train["Voyage"].rank(method="dense").astype(int) % FOLDS
+    hits = [
+        HistGradientBoostingClassifier(**TREES)
+        .fit(seen[fold != k], fates[fold != k])
+        .predict(seen[fold == k])
+        == fates[fold == k]
+        for k in range(FOLDS)
+    ]
+    print(f"validation accuracy={np.mean(np.concatenate(hits)):.4f}")
+
+    predicted = HistGradientBoostingClassifier(**TREES).fit(seen, fates).predict(unseen)
+    submission = pd.DataFrame({"PassengerId": test["PassengerId"], "Transported": predicted})
+    submission.to_csv("submission.csv", index=False)
+
+
+if __name__ == "__main__":
+    main()
