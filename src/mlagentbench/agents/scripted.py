@@ -19,7 +19,7 @@ def baseline() -> Solver:
 
     async def loop(environment: Environment) -> None:
         command = environment.task.spec.commands.starter
-        await _follow(environment, [*_reproduce(environment, command), execute_command(command)])
+        await _follow(environment, _made_by(environment, command))
 
     return as_solver(loop)
 
@@ -42,8 +42,7 @@ def oracle() -> Solver:
         task = environment.task
         writes = [_write(name, contents) for name, contents in task.solution_files().items()]
         command = task.spec.commands.solution
-        left = _reproduce(environment, command)
-        await _follow(environment, [*writes, *left, execute_command(command)])
+        await _follow(environment, [*writes, *_made_by(environment, command)])
 
     return as_solver(loop)
 
@@ -54,6 +53,12 @@ async def _follow(environment: Environment, script: list[Action]) -> None:
     done = sum(step.observation.status != "interrupted" for step in own)
     for action in [*script, FINAL_ANSWER][done:]:
         await environment.execute(action)
+
+
+def _made_by(environment: Environment, command: str) -> list[Action]:
+    """Makes the submission by a command, if it can be executed, and leaves its program."""
+    left = _reproduce(environment, command)
+    return [*left, execute_command(command)] if environment.can_execute else left
 
 
 def _reproduce(environment: Environment, command: str) -> list[Action]:

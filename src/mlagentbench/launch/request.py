@@ -75,6 +75,21 @@ def _feedback(value: str) -> str:
     return value
 
 
+def _no_execution(value: bool, info: ValidationInfo) -> bool:
+    protocol = info.data.get("protocol", REBUILD)
+    if value and protocol != REBUILD:
+        raise ValueError(
+            f"it cannot be combined with --protocol {protocol}, because what the agent leaves is a "
+            f"program that is run afterwards; leave out --protocol, or use --protocol {REBUILD}"
+        )
+    if value and info.data.get("feedback", "none") != "none":
+        raise ValueError(
+            f"it cannot be combined with --feedback {info.data['feedback']}, because predictions "
+            "need an execution; leave out --feedback"
+        )
+    return value
+
+
 def _profile(value: Profile | None, info: ValidationInfo) -> Profile | None:
     return profile_of(info.data["tier"], value) if "tier" in info.data else value
 
@@ -92,6 +107,8 @@ class RunSettings(Record):
     protocol: Protocol = "standard"
     rebuild_draws: Annotated[int | None, Field(ge=1)] = None
     """The fresh draws of --protocol rebuild, if not the default number."""
+    no_execution: Annotated[bool, Field(strict=True), AfterValidator(_no_execution)] = False
+    """Whether agents cannot execute anything: the program that they leave is run afterwards."""
     sandbox: Annotated[str, AfterValidator(_sandbox)] = Field(default_factory=default_sandbox)
     image: str | None = None
     """The base image of the sandbox; None for its default, or if it uses none."""
@@ -102,6 +119,14 @@ class RunSettings(Record):
     interactive: bool = False
     primary: Pair | None = None
     """The comparison that the runs are made for."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _run_afterwards(cls, values: object) -> object:
+        """Without executions the protocol is rebuild, unless another one is asked for."""
+        if isinstance(values, dict) and values.get("no_execution") is True:
+            return {"protocol": REBUILD, **values}
+        return values
 
     @model_validator(mode="after")
     def _rebuilds(self) -> "RunSettings":
@@ -164,7 +189,8 @@ def read_settings(values: Mapping[str, Json], option_of: Callable[[str], str]) -
             known = ", ".join((*RunSettings.model_fields, *limit_settings))
             raise UsageError(f"{option}: unknown setting; settings are: {known}") from error
         value = first["input"] if first["loc"] else asked.get("rebuild_draws")
-        raise UsageError(f"{option} {value}: {reason_of(first)}") from error
+        given = option if value is True else f"{option} {value}"
+        raise UsageError(f"{given}: {reason_of(first)}") from error
     read_policy(settings.draw, settings.tier, option_of("draw"))
     return settings
 

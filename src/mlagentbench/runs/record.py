@@ -33,6 +33,7 @@ def disclose(
     tools: tuple[str, ...] | None,
     image: str | None = None,
     feedback: str = "none",
+    execution: bool = True,
     protocol: str = "standard",
     rebuild_draws: int | None = None,
     draw_policy: str | None = None,
@@ -65,6 +66,7 @@ def disclose(
         image_id=python_env.image,
         limits=limits.model_dump(),
         feedback=feedback,
+        execution=execution,
         protocol=protocol,
         rebuild_draws=rebuild_draws,
         interactive=interactive,
@@ -133,6 +135,7 @@ def settings_hash(facts: Disclosure, branched_from: BranchPoint | None = None) -
         *([] if facts.image is None else [f"image {facts.image}"]),
         *([] if facts.rebuild_draws is None else [f"rebuild {facts.rebuild_draws}"]),
         *(["interactive"] if facts.interactive else []),
+        *([] if facts.execution else ["no execution"]),
         *([] if branched_from is None else [branched_from.model_dump()]),
     )
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -14,6 +14,9 @@ from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.sandbox.sandbox_registry import needs_mark
 from mlagentbench.tasks.draws import table_text
 
+NO_EXECUTION = "no execution"
+"""Marks results of agents that could execute nothing."""
+
 
 def agent_text(name: str, settings: dict[str, Json]) -> str:
     """An agent with its settings, as on the command line."""
@@ -57,6 +60,8 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
         marks.append(f"sandbox {facts.sandbox}")
     if facts.feedback != "none":
         marks.append(f"feedback {facts.feedback}")
+    if not facts.execution:
+        marks.append(NO_EXECUTION)
     if facts.rebuild_draws is not None:
         marks.append(fresh_text(facts.rebuild_draws))
         marks += _keys(summaries)

@@ -18,7 +18,13 @@ from mlagentbench.records import (
     RunRecord,
 )
 from mlagentbench.runs.failure_causes import GREYED_ABOVE, cause_of
-from mlagentbench.statistics.cell_marks import agent_of, cell_marks, data_description, other_roles
+from mlagentbench.statistics.cell_marks import (
+    NO_EXECUTION,
+    agent_of,
+    cell_marks,
+    data_description,
+    other_roles,
+)
 from mlagentbench.statistics.drawn_data import (
     CellDraw,
     cluster_of,
@@ -92,6 +98,7 @@ class Conditions(Record):
     limits: dict[str, Json]
     sandbox: str
     feedback: str
+    execution: bool = True
     variant: str
     protocol: str
     rebuild_draws: int | None = None
@@ -216,7 +223,8 @@ def cell_statistics(summaries: Sequence[RunSummary]) -> list[CellStatistics]:
 def _sort_key(cell: CellStatistics) -> tuple[str, ...]:
     key, conditions = cell.key, cell.key.conditions
     data = (conditions.tier, conditions.draw_policy or "", conditions.data)
-    return (key.task, *data, key.agent, key.model, key.model_dump_json())
+    executed = "" if conditions.execution else NO_EXECUTION
+    return (key.task, *data, executed, key.agent, key.model, key.model_dump_json())
 
 
 def _key(record: RunRecord) -> CellKey:
