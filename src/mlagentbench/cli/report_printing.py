@@ -106,7 +106,7 @@ def _print_gains(report: GainReport, console: Terminal) -> None:
     """What executing is worth to each agent, and the runs without a pair."""
     for data, group in groupby(report.gains, key=lambda one: one.data):
         gains = list(group)
-        console.heading(f"experimentation gain, {data}")
+        console.heading(f"experimentation gain: {data}")
         console.print(_gain_table(gains))
         for one in gains:
             if one.note:

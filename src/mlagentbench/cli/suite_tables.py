@@ -14,7 +14,6 @@ from mlagentbench.numeric.number_format import (
     rate_text,
     spread_text,
 )
-from mlagentbench.statistics.cell_marks import NO_EXECUTION
 from mlagentbench.statistics.cells import CellStatistics, Mean, Rate
 from mlagentbench.statistics.variants import VariantDifference
 from mlagentbench.terminal import Terminal, text_block, text_line
@@ -45,10 +44,9 @@ def print_tables(
                 console.print(text, style="dim")
 
 
-def _data_set(line: CellStatistics) -> tuple[str, str, str, bool]:
-    """What shares a table; results with and without executions do not."""
+def _data_set(line: CellStatistics) -> tuple[str, str, str]:
     conditions = line.key.conditions
-    return line.key.task, line.data_description, conditions.data, conditions.execution
+    return line.key.task, line.data_description, conditions.data
 
 
 def _print_heading(console: Terminal, lines: Sequence[CellStatistics]) -> None:
@@ -62,8 +60,7 @@ def _print_heading(console: Terminal, lines: Sequence[CellStatistics]) -> None:
         )
     metric = f"{line.metric}, {line.better} is better"
     console.print(line.key.task, style="bold", end="")
-    without = "" if line.key.conditions.execution else f", {NO_EXECUTION}"
-    console.print(f" ({line.data_description}{without}): {metric}", soft_wrap=True)
+    console.print(f" ({line.data_description}): {metric}", soft_wrap=True)
     console.print(measured, soft_wrap=True)
 
 

@@ -51,7 +51,7 @@ from mlagentbench.program_services.services import with_tool_role
 from mlagentbench.rebuild.fresh_data import FRESH_DRAWS
 from mlagentbench.records import REBUILD, Json, Pair, Profile, Record, Tier, reason_of
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES, default_sandbox
-from mlagentbench.statistics.cell_marks import agent_text
+from mlagentbench.statistics.cell_marks import NO_EXECUTION, agent_text, agent_with_model
 from mlagentbench.statistics.primary_pair import find_pair, no_such_pair
 from mlagentbench.statistics.reference_rows import REFERENCE_AGENTS
 from mlagentbench.tasks.draws import PUBLIC, DrawPolicy, draw_of, read_policy
@@ -374,7 +374,7 @@ class SuiteRequest(Record):
         cells = tuple(cells_of(names, choices, model_names))
         return cls(
             cells=cells,
-            settings=chosen.model_copy(update={"primary": _primary(primary, cells)}),
+            settings=chosen.model_copy(update={"primary": _primary(primary, cells, chosen)}),
             runs=runs or (PAPER_RUNS if chosen.protocol == "paper" else 1),
             out=out.absolute(),
             jobs=jobs,
@@ -421,7 +421,7 @@ def cells_of(
                 yield Cell(task=address, info=info, agent=agent, model=model)
 
 
-def _primary(text: str | None, cells: Sequence[Cell]) -> Pair | None:
+def _primary(text: str | None, cells: Sequence[Cell], settings: RunSettings) -> Pair | None:
     """The pair that --primary names; a UsageError if these agents have none such."""
     if text is None:
         return None
@@ -430,6 +430,12 @@ def _primary(text: str | None, cells: Sequence[Cell]) -> Pair | None:
     pair = find_pair(text, rows)
     if pair is None:
         raise UsageError(no_such_pair(text, rows))
+    if settings.no_execution:  # tables have other names for these rows
+        names = {
+            agent_with_model(*row): agent_with_model(f"{row[0]}, {NO_EXECUTION}", row[1])
+            for row in rows
+        }
+        return names[pair[0]], names[pair[1]]
     return pair
 
 

@@ -15,7 +15,7 @@ from mlagentbench.sandbox.sandbox_registry import needs_mark
 from mlagentbench.tasks.draws import table_text
 
 NO_EXECUTION = "no execution"
-"""Marks results of agents that could execute nothing."""
+"""Follows the name of an agent that could execute nothing, and is part of such leaderboards'."""
 
 
 def agent_text(name: str, settings: dict[str, Json]) -> str:
@@ -27,10 +27,19 @@ def agent_text(name: str, settings: dict[str, Json]) -> str:
 
 
 def agent_of(record: RunRecord) -> str:
-    """A run's agent in tables; one that continued another agent's history has its own row."""
+    """A run's agent in tables; one that continued another agent's history has its own row.
+
+    So has one that could execute nothing.
+    """
     facts, taken = record.disclosure, record.branched_from
     name = agent_text(facts.agent, facts.agent_settings)
+    name = name if facts.execution else f"{name}, {NO_EXECUTION}"
     return f"{name}, mixed history" if taken is not None and taken.mixed else name
+
+
+def bare_agent(name: str) -> str:
+    """The agent of a name in tables, without its settings and what follows them."""
+    return name.partition("(")[0].partition(",")[0]
 
 
 def setting_text(value: Json) -> str:
@@ -60,8 +69,6 @@ def cell_marks(summaries: Sequence[RunSummary]) -> tuple[str, ...]:
         marks.append(f"sandbox {facts.sandbox}")
     if facts.feedback != "none":
         marks.append(f"feedback {facts.feedback}")
-    if not facts.execution:
-        marks.append(NO_EXECUTION)
     if facts.rebuild_draws is not None:
         marks.append(fresh_text(facts.rebuild_draws))
         marks += _keys(summaries)

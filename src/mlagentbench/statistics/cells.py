@@ -18,13 +18,7 @@ from mlagentbench.records import (
     RunRecord,
 )
 from mlagentbench.runs.failure_causes import GREYED_ABOVE, cause_of
-from mlagentbench.statistics.cell_marks import (
-    NO_EXECUTION,
-    agent_of,
-    cell_marks,
-    data_description,
-    other_roles,
-)
+from mlagentbench.statistics.cell_marks import agent_of, cell_marks, data_description, other_roles
 from mlagentbench.statistics.drawn_data import (
     CellDraw,
     cluster_of,
@@ -223,8 +217,7 @@ def cell_statistics(summaries: Sequence[RunSummary]) -> list[CellStatistics]:
 def _sort_key(cell: CellStatistics) -> tuple[str, ...]:
     key, conditions = cell.key, cell.key.conditions
     data = (conditions.tier, conditions.draw_policy or "", conditions.data)
-    executed = "" if conditions.execution else NO_EXECUTION
-    return (key.task, *data, executed, key.agent, key.model, key.model_dump_json())
+    return (key.task, *data, key.agent, key.model, key.model_dump_json())
 
 
 def _key(record: RunRecord) -> CellKey:

@@ -25,7 +25,7 @@ from mlagentbench.numeric.intervals import (
 from mlagentbench.numeric.number_format import counted, percent_text
 from mlagentbench.records import Record
 from mlagentbench.runs.failure_causes import GREYED_ABOVE
-from mlagentbench.statistics.cell_marks import NO_EXECUTION, agent_with_model
+from mlagentbench.statistics.cell_marks import NO_EXECUTION, agent_with_model, bare_agent
 from mlagentbench.statistics.cells import CellStatistics, Conditions, Mean, Rate
 from mlagentbench.statistics.curves import ProfilePoint, performance_profile
 from mlagentbench.statistics.drawn_data import CellDraw, draw_names
@@ -226,7 +226,7 @@ def _common(cells: Sequence[CellStatistics]) -> Conditions:
 
 
 def _is_reference_agent(cell: CellStatistics) -> bool:
-    return cell.key.agent.partition("(")[0] in REFERENCE_AGENTS
+    return bare_agent(cell.key.agent) in REFERENCE_AGENTS
 
 
 def _with_reference_agents(
