@@ -101,9 +101,7 @@ class Environment:
         """Whether the agent can execute anything; the actions that do are not offered if not."""
         self.sandbox = sandbox if setup.execution else FilesOnlySandbox(sandbox)
         self.budget = budget = setup.budget
-        self.actions = Actions(
-            setup.actions if setup.execution else without_execution(setup.actions)
-        )
+        self.actions = Actions(_offered(setup))
         self.steps: list[Step] = []
         self.outcome: Outcome | None = None
         self.on_step: list[Callable[[Step], None]] = []
@@ -116,16 +114,8 @@ class Environment:
         self.models = Models(run, self.store, budget, self.steps, self._write, setup.models)
         self.workspace = workspace_of(task, run, data, setup.feedback)
         self.snapshots = Snapshots(self.store, run.work, skip=self.workspace.protected)
-        self.problem = task.problem
-        """The task's problem, how to get feedback if there is any, and how it is rebuilt if so.
-
-        Without executions, also that there are none.
-        """
-        if setup.feedback is not None:
-            self.problem += f"\n{explanation(task, setup.feedback)}"
-        if setup.rehearsal is not None:
-            explained = rebuild_explanation(task, setup.rehearsal, execution=setup.execution)
-            self.problem += f"\n{explained}"
+        self.problem = _problem(setup)
+        """What the agent is told of the task and of its run."""
         self.rebuilt_by = None if setup.rehearsal is None else setup.rehearsal.command
         """The command that makes the submission again; None unless a program is asked for."""
         self._context = ActionContext(
@@ -487,3 +477,20 @@ class Environment:
         from mlagentbench.environment.run_by_hand import open_by_hand
 
         return open_by_hand(task, out, tier, epoch, limits, actions, feedback_calls, models)
+
+
+def _offered(setup: RunSetup) -> Sequence[ActionSpec]:
+    return setup.actions if setup.execution else without_execution(setup.actions)
+
+
+def _problem(setup: RunSetup) -> str:
+    """The task's problem, how to get feedback if there is any, and how it is rebuilt if so.
+
+    Without executions, also that there are none.
+    """
+    parts = [setup.task.problem]
+    if setup.feedback is not None:
+        parts.append(explanation(setup.task, setup.feedback))
+    if setup.rehearsal is not None:
+        parts.append(rebuild_explanation(setup.task, setup.rehearsal, execution=setup.execution))
+    return "\n".join(parts)

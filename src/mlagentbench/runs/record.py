@@ -43,13 +43,8 @@ def disclose(
 ) -> Disclosure:
     """Everything that a result of this run will say about where it came from."""
     return Disclosure(
-        task=task.id,
-        task_version=task.spec.version,
-        metric=task.spec.metric.name,
-        better=task.spec.metric.better,
+        **_task_facts(task),
         **_data_facts(data, draw_policy),
-        profile=task.profile,
-        variant=task.variant,
         agent=agent,
         agent_settings=agent_settings or {},
         model=model,
@@ -77,6 +72,18 @@ def disclose(
         hardware=hardware(),
         packages=packages(),
     )
+
+
+def _task_facts(task: Task) -> dict[str, Any]:
+    """What is disclosed of the task."""
+    return {
+        "task": task.id,
+        "task_version": task.spec.version,
+        "metric": task.spec.metric.name,
+        "better": task.spec.metric.better,
+        "profile": task.profile,
+        "variant": task.variant,
+    }
 
 
 def _data_facts(data: PreparedData, draw_policy: str | None) -> dict[str, Any]:
