@@ -12,7 +12,8 @@ from inspect_ai import eval
 from inspect_ai.agent import react
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from inspect_ai.tool import bash, python
-from number_task import SOLUTION, STARTER, write_number_task
+from number_task import PREPARE, SOLUTION, STARTER, write_number_task
+from task_folders import GENERATED, task_toml
 from typer.testing import CliRunner
 
 from mlagentbench.agents.registry import AGENTS
@@ -72,6 +73,26 @@ def prying() -> Solver:
         await act("Final Answer", final_answer="done")
 
     return as_solver(loop)
+"""
+PROGRAM = """
+import csv, sys
+inputs, outputs = sys.argv[1:]
+with open(f"{outputs}/submission.csv", "w") as out:
+    out.write("id,y\\n")
+    for row in csv.DictReader(open(f"{inputs}/test.csv")):
+        out.write(f"{row['id']},{1 * float(row['x'])}\\n")
+"""
+COLLECT = """
+[collect]
+command = "python predict.py {inputs} {outputs}"
+inputs = "inputs"
+[limits]
+steps = 10
+time = "10m"
+command_time = "2m"
+[resources]
+cpus = 1
+memory = "1GB"
 """
 Run = Callable[..., RunDirectory]
 
@@ -240,6 +261,41 @@ def test_the_baseline_and_nop_are_graded_by_what_they_left(ran: Run) -> None:
     nop = graded(ran("nop"))
     assert not nop.valid and nop.success is False
     assert nop.reason is not None and "reproduce.sh not found in the workspace" in nop.reason
+
+
+def program_task(top: Path) -> Path:
+    """The number task with a program as its submission, which is run on the hidden inputs."""
+    copied = (
+        "    (private / 'inputs').mkdir()\n"
+        "    (private / 'inputs' / 'test.csv').write_text((public / 'test.csv').read_text())\n"
+    )
+    toml = task_toml(
+        "numbers", submission="predict.py", solution="python train.py", requirements=["numpy>=2"],
+        tables=COLLECT + GENERATED,
+    )  # fmt: skip
+    return write_number_task(
+        top,
+        **{
+            "task.toml": toml.replace('kind = "predictions"', 'kind = "program"'),
+            "prepare_py": PREPARE.replace("\n\n\ndef write", f"\n{copied}\n\ndef write"),
+            "trivial_py": f"def predictors(public):\n    return {{'one': {PROGRAM!r}}}\n\n\n"
+            f"def known_good(public):\n    return {PROGRAM!r}\n",
+            "starter": "print('nothing to train')\n",
+            "starter/predict.py": PROGRAM,
+            "solution/predict.py": PROGRAM.replace("1 * float", "3 * float"),
+        },
+    )
+
+
+@pytest.mark.slow
+def test_a_submitted_program_is_graded_as_it_is(ran: Run, tmp_path: Path) -> None:
+    program_task(tmp_path)
+    run = ran("oracle")
+    assert done(run)[-1] == "Final Answer" and "Execute Script" not in done(run)
+    grade = graded(run)
+    assert grade.success and grade.rebuilt is not None and grade.rebuilt.command is None
+    assert not grade.rebuilt.program_only, "it is submitted as a file, and graded as one"
+    assert grade.rebuilt.submitted_score == grade.score and grade.rebuilt.difference is None
 
 
 @pytest.mark.slow
