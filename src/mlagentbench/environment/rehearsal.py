@@ -92,6 +92,7 @@ def rebuild_explanation(task: Task, rehearsal: Rehearsal, *, execution: bool = T
     if rehearsal.command is None:
         text = prompt(f"{name}_program", submission=submission, fresh=rebuild.fresh)
         return f"{text}\n"
+    sources = _written_by_hand(task)
     text = prompt(
         name,
         script=REPRODUCE,
@@ -99,16 +100,22 @@ def rebuild_explanation(task: Task, rehearsal: Rehearsal, *, execution: bool = T
         submission=submission,
         limit=duration(task.spec.limits.command_time),
         fresh=rebuild.fresh,
+        exception=f", except {sources}" if sources else "",
         rules=_rules(task, execution=execution),
         rehearsed="nowhere else" if rehearsal.public is None else "on other data like these",
     )
     return f"{text}\n"
 
 
+def _written_by_hand(task: Task) -> str:
+    """What of the submission's directory is written by hand."""
+    submission = task.spec.submission.path
+    return ", ".join(f"`{submission}/{path}`" for path in task.spec.rebuild.sources)
+
+
 def _rules(task: Task, *, execution: bool) -> str:
     """What a program must keep to that is run in a new directory."""
-    submission = task.spec.submission.path
-    sources = ", ".join(f"`{submission}/{path}`" for path in task.spec.rebuild.sources)
+    submission, sources = task.spec.submission.path, _written_by_hand(task)
     again = "again" if execution else "by the program"
     return prompt(
         "protocols/rebuild_rules",
