@@ -215,6 +215,8 @@ class Rebuilt(Record):
     """Whether the agent left no program that makes its submission, and the command is a guess."""
     asked_for: bool = False
     """Whether --command named it."""
+    program_only: bool = False
+    """Whether only the program was submitted, since its agent could not execute it."""
     given: RebuiltDraw
     fresh: tuple[RebuiltDraw, ...]
     skipped: tuple[SkippedDraw, ...] = ()
@@ -291,14 +293,20 @@ class GradeRecord(BarComparison):
 
     @property
     def as_submitted(self) -> "GradeRecord":
-        """The grade with score and normalised score of the file as it was submitted."""
-        if self.rebuilt is None:
+        """The grade with score and normalised score of the file as it was submitted.
+
+        Where only a program was submitted, they are those of what it makes of the given draw.
+        """
+        rebuilt = self.rebuilt
+        if rebuilt is None:
             return self
-        score = self.rebuilt.submitted_score
+        score, worth = rebuilt.submitted_score, rebuilt.submitted_normalised
+        if rebuilt.program_only:
+            score, worth = rebuilt.given.score, rebuilt.given.normalised
         return self.model_copy(
             update={
                 "score": score,
-                "normalised": self.rebuilt.submitted_normalised,
+                "normalised": worth,
                 "valid": score is not None,
                 **dict.fromkeys(("rung", "rung_note", "ceiling_share")),
             }
@@ -364,6 +372,8 @@ class Disclosure(Record):
     first_limits: dict[str, Json] | None = None
     """The limits that the run was started with, if they were raised later."""
     feedback: str = "none"
+    execution: bool = True
+    """Whether the agent could execute anything; if not, its program was run after it submitted."""
     protocol: str = "standard"
     rebuild_draws: int | None = None
     """The fresh draws that the submission is rebuilt on; None unless the protocol is rebuild."""

@@ -202,3 +202,23 @@ async def test_a_submission_that_is_the_program_is_only_checked(
         await do(environment, "Execute Script", script_name="train.py")
         told = await do(environment, "Validate Submission")
         assert told.text == "submission.csv is a valid submission."
+
+
+def test_without_executions_only_what_can_be_done_is_explained() -> None:
+    for name, left in (("house-price", ""), ("clrs", ", except `submission/model.py`")):
+        task = load_task(name)
+        rehearsal = Rehearsal(command=task.spec.rebuild.command)
+        told = rebuild_explanation(task, rehearsal, execution=False)
+        assert "you cannot execute anything in this run" in told
+        assert f"counts for nothing{left}." in told and "has to be made by the program" in told
+        assert "Validate Submission" not in told and "interactive session" not in told
+        assert "Validate Submission" in rebuild_explanation(task, rehearsal)
+
+
+async def test_without_executions_there_is_nothing_to_rehearse_on(
+    task: Task, data: PreparedData, python_env: PythonEnv
+) -> None:
+    found = await prepare_rehearsal(
+        task, data, python_env, call_task, KEY, feedback=False, execution=False
+    )
+    assert found == Rehearsal(command=COMMAND)

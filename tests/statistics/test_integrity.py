@@ -85,6 +85,7 @@ def test_every_field_of_the_disclosure_changes_a_line() -> None:
         "limits": {"steps": 20},
         "first_limits": {"steps": 10},
         "feedback": "validation:5",
+        "execution": False,
         "protocol": "paper",
         "rebuild_draws": 3,
         "fresh_key": "78" * 32,

@@ -140,6 +140,7 @@ async def open_run(
     models: Mapping[str, str | Model] | None = None,
     actions: Sequence[ActionSpec] = ALL_ACTIONS,
     ask_person: AskPerson | None = None,
+    execution: bool = True,
 ) -> AsyncIterator[Environment]:
     """The one run below `top`, started or continued."""
     task, data = load_folder(top / "small-task"), small_data(top)
@@ -157,6 +158,7 @@ async def open_run(
             rehearsal=rehearsal,
             models=models,
             ask_person=ask_person,
+            execution=execution,
         )
         async with await open_run_of(setup, BubblewrapSandbox) as environment:
             yield environment

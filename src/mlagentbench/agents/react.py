@@ -1,8 +1,8 @@
 """The `react` agent: native tool calls in one conversation whose beginning never changes.
 
 Every result ends with the remaining budget and the best submission so far. If the budget ends
-before the model submits, that one is submitted. Old turns are compacted into a summary before the
-conversation outgrows the model's context.
+before the model submits, that one is submitted; where nothing can be executed, the workspace is.
+Old turns are compacted into a summary before the conversation outgrows the model's context.
 """
 
 from inspect_ai.model import ChatMessageTool, ChatMessageUser
@@ -68,7 +68,8 @@ class ReactAgent:
 
     def __init__(self, environment: Environment, context_tokens: int = CONTEXT_TOKENS) -> None:
         self._run = ResumableRun(environment, "react")
-        self._best = BestSubmission(environment)
+        # Where nothing is executed, no submission exists before the run has ended.
+        self._best = BestSubmission(environment) if environment.can_execute else None
         self._context_tokens = context_tokens
         self._tools = {spec.tool_name: spec for spec in environment.actions.specs.values()}
         self._offered = [_tool_info(spec) for spec in self._tools.values()]
@@ -80,7 +81,8 @@ class ReactAgent:
             await self._carry_out(await self._ask())
 
     def at_end(self, _environment: Environment) -> None:
-        self._best.submit()
+        if self._best is not None:
+            self._best.submit()
 
     # Asking
 
@@ -142,7 +144,8 @@ class ReactAgent:
         spec = self._tools.get(call.function)
         name = call.function if spec is None else spec.name
         step = await self._run.execute(Action(name=name, arguments=call.arguments))
-        await self._best.note(step)
+        if self._best is not None:
+            await self._best.note(step)
         return f"{step.observation.text}\n\n{self._status()}"
 
     def _note_unreadable(self, line: ReplyLine, calls: list[ToolCall]) -> None:
@@ -164,14 +167,15 @@ class ReactAgent:
 
     def _status(self) -> str:
         left = remaining_budget_text(self._run.limits, self._run.used)
-        return f"[Left: {left}. {self._best.status()}]"
+        best = "" if self._best is None else f" {self._best.status()}"
+        return f"[Left: {left}.{best}]"
 
 
 def _opening(run: ResumableRun) -> Conversation:
     environment = run.environment
     spec = environment.task.spec
     system = prompt(
-        "agents/react",
+        "agents/react" if environment.can_execute else "agents/react_no_execution",
         submission=spec.submission.path,
         metric=spec.metric.name,
         better=spec.metric.better,

@@ -43,6 +43,8 @@ class AgentInfo(Record):
     """A package that it needs, which the extra of its name installs."""
     tiers: tuple[Tier, ...] = ("mini", "hard", "full")
     """Where it can run."""
+    needs_execution: str | None = None
+    """What it executes by itself, for which --no-execution refuses it; None if it only acts."""
     in_sandbox: bool = False
     """Whether its programs run in the sandbox and reach their model there."""
     packages: AddedPackages = NOTHING_ADDED
@@ -79,7 +81,12 @@ class AgentInfo(Record):
 
 PAPER_SETTINGS = ("steps_in_context", "max_reply_tokens", "actions")
 PAPER: dict[str, Any] = {"roles": ("edit", "fast"), "actions": "paper", "replies_per_step": 6}
-IN_SANDBOX: dict[str, Any] = {"actions": "none", "package": "openai", "in_sandbox": True}
+IN_SANDBOX: dict[str, Any] = {
+    "actions": "none",
+    "package": "openai",
+    "in_sandbox": True,
+    "needs_execution": "its own program runs in the sandbox",
+}
 AIDE = AddedPackages(
     requirements=(
         *("anthropic", "backoff", "black", "coolname", "dataclasses-json", "funcy", "genson"),
@@ -145,6 +152,7 @@ _ALL = (
         "tree",
         "tree_search.search",
         "searches over complete solutions: drafts, debugs and improves them",
+        needs_execution="it chooses among solutions by running them",
         settings=("drafts", "debug_depth", "policy", "node_share", "final_share", "ensemble"),
     ),
     _agent(

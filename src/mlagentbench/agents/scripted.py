@@ -22,7 +22,7 @@ def baseline() -> Solver:
 
     async def loop(environment: Environment) -> None:
         command = environment.task.spec.commands.starter
-        await _follow(environment, [*_reproduce(environment, command), execute_command(command)])
+        await _follow(environment, _made_by(environment, command))
 
     return as_solver(loop)
 
@@ -72,7 +72,7 @@ def _as_solution(environment: Environment, files: Files) -> list[Action]:
     """Writes files and runs them by the solution's command."""
     writes = [_write(name, contents) for name, contents in files.items()]
     command = environment.task.spec.commands.solution
-    return [*writes, *_reproduce(environment, command), execute_command(command)]
+    return [*writes, *_made_by(environment, command)]
 
 
 async def _follow(environment: Environment, script: list[Action]) -> None:
@@ -81,6 +81,12 @@ async def _follow(environment: Environment, script: list[Action]) -> None:
     done = sum(step.observation.status != "interrupted" for step in own)
     for action in [*script, FINAL_ANSWER][done:]:
         await environment.execute(action)
+
+
+def _made_by(environment: Environment, command: str) -> list[Action]:
+    """Makes the submission by a command, if it can be executed, and leaves its program."""
+    left = _reproduce(environment, command)
+    return [*left, execute_command(command)] if environment.can_execute else left
 
 
 def _reproduce(environment: Environment, command: str) -> list[Action]:

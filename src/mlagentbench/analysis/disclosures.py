@@ -114,6 +114,11 @@ def resources_text(held: GrantedResources | None) -> str:
     return f"{counted(held.cpus, 'core')}, {held.memory / 1e9:.3g} GB{gpus}"
 
 
+def execution_text(execution: bool) -> str:
+    """Whether agents could execute anything."""
+    return "available" if execution else "none"
+
+
 def _resources(facts: Disclosure) -> str:
     asked = "" if facts.gpus is None else f" ({counted(facts.gpus, 'GPU')} asked for)"
     return f"{resources_text(facts.resources)}{asked}"
@@ -219,6 +224,7 @@ FACTS = (
         of_task=True,
     ),
     Fact("feedback", lambda run: run.disclosure.feedback),
+    Fact("execution", lambda run: execution_text(run.disclosure.execution)),
     Fact("protocol", lambda run: run.disclosure.protocol),
     Fact("fresh draws", lambda run: str(run.disclosure.rebuild_draws or "none")),
     Fact("hash of the fresh draws' key", lambda run: run.disclosure.fresh_key or "none"),

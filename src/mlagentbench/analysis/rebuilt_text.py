@@ -52,7 +52,9 @@ def rebuilt_facts(rebuilt: Rebuilt) -> Iterator[tuple[str, str]]:
         yield "transfer gap", f"{gap} (given draw minus fresh draws)"
     if rebuilt.is_better_on_fresh:
         yield "warning", BETTER_ON_FRESH
-    if rebuilt.submitted_normalised is not None:
+    if rebuilt.program_only:
+        yield "submitted", "the program alone: its agent could not execute it"
+    elif rebuilt.submitted_normalised is not None:
         yield "as submitted", fixed(rebuilt.submitted_normalised, 2)
     yield "command", command_text(rebuilt)
     cpu = duration_text(rebuilt.cpu_seconds)

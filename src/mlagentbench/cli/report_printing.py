@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import groupby, islice
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
@@ -24,9 +24,14 @@ from mlagentbench.report import collect_runs
 from mlagentbench.report.report import WrittenReport
 from mlagentbench.report.report_data import Collection
 from mlagentbench.statistics.comparison import Comparison
+from mlagentbench.statistics.experimentation_gain import (
+    ExperimentationGain,
+    GainReport,
+    GainStatistics,
+)
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 from mlagentbench.statistics.reference_rows import FROM_MEASURED
-from mlagentbench.terminal import Terminal, print_json, text_block
+from mlagentbench.terminal import Terminal, print_json, text_block, text_line
 from mlagentbench.untrusted_text import one_line, shown_path
 
 MOST_LEADERBOARDS = 6
@@ -38,6 +43,13 @@ success: runs that reach the bar, mean over tasks; paper: by the paper's rule
 normalised: mean over tasks; 0 = floor, 1 = reference
 ceiling: share of the way from floor to ceiling, mean over tasks that have one
 % of runs: by the highest rung that they reach, mean over tasks
+""".rstrip()
+
+
+GAIN_LEGEND = """
+gain: normalised score with executions minus without, mean over pairs of
+runs that differ in that alone; [95 % interval]: clustered by draw
+successes: with and without executions, of as many pairs
 """.rstrip()
 
 
@@ -86,12 +98,57 @@ def _print_tables(written: WrittenReport, console: Terminal) -> None:
         more = counted(len(leaderboards) - MOST_LEADERBOARDS, "more table")
         console.print(f"{more} in the report")
     console.print(text_block(LEGEND, "dim"))
+    _print_gains(written.data.experimentation, console)
     console.print()
     for line in _counts(written.data.collection):
         console.print(line, soft_wrap=True)
     for folder in dict.fromkeys(file.parent for file in written.exports):
         console.print(f"{folder.name}: {shown_path(folder)}", soft_wrap=True)
     console.print(f"report: {shown_path(written.index)}", soft_wrap=True)
+
+
+def _print_gains(report: GainReport, console: Terminal) -> None:
+    """What executing is worth to each agent, and the runs without a pair."""
+    for data, group in groupby(report.gains, key=lambda one: one.data):
+        gains = list(group)
+        console.heading(f"experimentation gain: {data}")
+        console.print(_gain_table(gains))
+        for one in gains:
+            if one.note:
+                console.print(f"  {one.name}: {one.note}", style="dim")
+    if report.gains:
+        console.print(text_block(GAIN_LEGEND, "dim"))
+    unpaired = report.unpaired
+    if unpaired:
+        console.print()
+        console.print(f"unpaired for the experimentation gain: {counted(len(unpaired), 'run')}")
+        for run in unpaired[:MOST_NAMED]:
+            console.print(f"  {run.path}: {run.reason}", soft_wrap=True)
+        if len(unpaired) > MOST_NAMED:
+            console.print(f"  and {len(unpaired) - MOST_NAMED} more; the report lists them")
+
+
+def _gain_table(gains: Sequence[ExperimentationGain]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("agent", overflow="fold")
+    table.add_column("task", overflow="fold")
+    for name in ("pairs", "with", "without", "gain [95 %]", "successes"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in gains:
+        lines: list[tuple[str, GainStatistics]] = [(task.task, task) for task in one.tasks]
+        if len(lines) > 1:
+            lines.append(("mean over tasks", one))
+        for task, found in lines:
+            table.add_row(text_line(one.name), text_line(task), *_gain_texts(found))
+    return table
+
+
+def _gain_texts(found: GainStatistics) -> Iterator[str]:
+    yield str(found.pairs)
+    yield normalised_text(found.with_execution)
+    yield normalised_text(found.without_execution)
+    yield f"{signed(found.gain, 2)} {interval_text(found.interval)}".rstrip()
+    yield f"{found.successes_with}, {found.successes_without}"
 
 
 def _primary_pairs(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -187,6 +244,7 @@ def _print_json(written: WrittenReport) -> None:
                 [one.model_dump(mode="json") for one in comparisons]
                 for comparisons in data.comparisons
             ],
+            "experimentation": data.experimentation.model_dump(mode="json"),
             "exports": [str(file) for file in written.exports],
         }
     )

@@ -84,6 +84,13 @@ RebuildDrawsOption = Annotated[
         help="Fresh draws of --protocol rebuild (default 3).",
     ),
 ]
+NoExecutionOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-execution",
+        help="Agents execute nothing; the program that they leave is run afterwards.",
+    ),
+]
 PrimaryOption = Annotated[
     str | None,
     typer.Option(
@@ -195,6 +202,7 @@ def run(
     feedback: FeedbackOption = "none",
     protocol: ProtocolOption = None,
     rebuild_draws: RebuildDrawsOption = None,
+    no_execution: NoExecutionOption = False,
     primary: PrimaryOption = None,
     interactive: InteractiveOption = False,
     record: RecordOption = None,

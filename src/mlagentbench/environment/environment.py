@@ -38,7 +38,7 @@ from mlagentbench.environment.actions.action import (
     StepNotes,
     storable,
 )
-from mlagentbench.environment.actions.action_sets import STANDARD_ACTIONS
+from mlagentbench.environment.actions.action_sets import STANDARD_ACTIONS, without_execution
 from mlagentbench.environment.actions.execute import python_repl
 from mlagentbench.environment.actions.repl import Repl
 from mlagentbench.environment.actions.submission import SubmissionCheck
@@ -76,6 +76,7 @@ from mlagentbench.runs.resumption import (
     submitted_by,
 )
 from mlagentbench.sandbox.base import Sandbox
+from mlagentbench.sandbox.files_only import FilesOnlySandbox
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.task import Task
 
@@ -96,9 +97,11 @@ class Environment:
         self.run = run = setup.run
         self.data = data = setup.data
         self.python_env = setup.python_env
-        self.sandbox = sandbox
+        self.can_execute = setup.execution
+        """Whether the agent can execute anything; the actions that do are not offered if not."""
+        self.sandbox = sandbox if setup.execution else FilesOnlySandbox(sandbox)
         self.budget = budget = setup.budget
-        self.actions = Actions(setup.actions)
+        self.actions = Actions(_offered(setup))
         self.steps: list[Step] = []
         self.outcome: Outcome | None = None
         self.on_step: list[Callable[[Step], None]] = []
@@ -111,12 +114,8 @@ class Environment:
         self.models = Models(run, self.store, budget, self.steps, self._write, setup.models)
         self.workspace = workspace_of(task, run, data, setup.feedback)
         self.snapshots = Snapshots(self.store, run.work, skip=self.workspace.protected)
-        self.problem = task.problem
-        """The task's problem, how to get feedback if there is any, and how it is rebuilt if so."""
-        if setup.feedback is not None:
-            self.problem += f"\n{explanation(task, setup.feedback)}"
-        if setup.rehearsal is not None:
-            self.problem += f"\n{rebuild_explanation(task, setup.rehearsal)}"
+        self.problem = _problem(setup)
+        """What the agent is told of the task and of its run."""
         self.rebuilt_by = None if setup.rehearsal is None else setup.rehearsal.command
         """The command that makes the submission again; None unless a program is asked for."""
         self._context = ActionContext(
@@ -140,6 +139,7 @@ class Environment:
             models=self.models,
             steps=self.steps,
             ask_person=setup.ask_person,
+            can_execute=setup.execution,
         )
         self._journal: Journal | None = None
         self._output_log: BinaryIO | None = None
@@ -477,3 +477,20 @@ class Environment:
         from mlagentbench.environment.run_by_hand import open_by_hand
 
         return open_by_hand(task, out, tier, epoch, limits, actions, feedback_calls, models)
+
+
+def _offered(setup: RunSetup) -> Sequence[ActionSpec]:
+    return setup.actions if setup.execution else without_execution(setup.actions)
+
+
+def _problem(setup: RunSetup) -> str:
+    """The task's problem, how to get feedback if there is any, and how it is rebuilt if so.
+
+    Without executions, also that there are none.
+    """
+    parts = [setup.task.problem]
+    if setup.feedback is not None:
+        parts.append(explanation(setup.task, setup.feedback))
+    if setup.rehearsal is not None:
+        parts.append(rebuild_explanation(setup.task, setup.rehearsal, execution=setup.execution))
+    return "\n".join(parts)

@@ -30,6 +30,7 @@ async def open_run(setup: RunSetup, make_sandbox: MakeSandbox) -> RunContext:
         spec = sandbox_spec(
             setup.task, setup.run, setup.data, setup.python_env, setup.seed, setup.feedback
         )
+        spec = spec.model_copy(update={"foreign_commands": setup.execution})
         sandbox = make_sandbox(spec, setup.services)
         environment = Environment(setup, sandbox.contract)
         resources.push_async_callback(sandbox.stop)

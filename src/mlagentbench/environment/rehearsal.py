@@ -54,11 +54,15 @@ async def prepare_rehearsal(
     key: FreshKey | None,
     *,
     feedback: bool,
+    execution: bool = True,
 ) -> Rehearsal:
-    """What runs on these data rehearse with; made once for each data set and key."""
+    """What runs on these data rehearse with; made once for each data set and key.
+
+    Without executions, nothing can be rehearsed.
+    """
     command = task.spec.rebuild.command
-    if command is None:
-        return Rehearsal(command=None)
+    if command is None or not execution:
+        return Rehearsal(command=command)
     can_hold_out = task.defines(hold_out_function(task))
     if key is not None:
         [draw] = fresh_draws(data.draw, 1, first=0, key=key)
@@ -78,20 +82,43 @@ async def prepare_rehearsal(
     return Rehearsal(command=command, public=public)
 
 
-def rebuild_explanation(task: Task, rehearsal: Rehearsal) -> str:
-    """The explanation of rebuilding that follows the problem."""
+def rebuild_explanation(task: Task, rehearsal: Rehearsal, *, execution: bool = True) -> str:
+    """The explanation of rebuilding that follows the problem.
+
+    Without executions, it says so, and that the program is run after the agent has submitted.
+    """
     rebuild, submission = task.spec.rebuild, task.spec.submission.path
+    name = "protocols/rebuild" if execution else "protocols/no_execution"
     if rehearsal.command is None:
-        text = prompt("protocols/rebuild_program", submission=submission, fresh=rebuild.fresh)
+        text = prompt(f"{name}_program", submission=submission, fresh=rebuild.fresh)
         return f"{text}\n"
-    sources = ", ".join(f"`{submission}/{path}`" for path in rebuild.sources)
+    sources = _written_by_hand(task)
     text = prompt(
-        "protocols/rebuild",
+        name,
         script=REPRODUCE,
         command=rehearsal.command,
         submission=submission,
         limit=duration(task.spec.limits.command_time),
         fresh=rebuild.fresh,
+        exception=f", except {sources}" if sources else "",
+        rules=_rules(task, execution=execution),
+        rehearsed="nowhere else" if rehearsal.public is None else "on other data like these",
+    )
+    return f"{text}\n"
+
+
+def _written_by_hand(task: Task) -> str:
+    """What of the submission's directory is written by hand."""
+    submission = task.spec.submission.path
+    return ", ".join(f"`{submission}/{path}`" for path in task.spec.rebuild.sources)
+
+
+def _rules(task: Task, *, execution: bool) -> str:
+    """What a program must keep to that is run in a new directory."""
+    submission, sources = task.spec.submission.path, _written_by_hand(task)
+    again = "again" if execution else "by the program"
+    return prompt(
+        "protocols/rebuild_rules",
         programs=".py, .sh, .c, .cpp, .rs, .js, .r, Makefile and the like",
         program_size=f"{MAX_PROGRAM // 1000} KB",
         settings=", ".join(sorted(SETTINGS)),
@@ -99,12 +126,11 @@ def rebuild_explanation(task: Task, rehearsal: Rehearsal) -> str:
         all_size=f"{MAX_ALL // 1_000_000} MB",
         files=f"{MAX_FILES:,}",
         sources=f" Of `{submission}`, {sources} is one of them, up to {MAX_KEPT // 1000} KB; the "
-        "rest is made again."
+        f"rest is made {again}."
         if sources
         else "",
-        rehearsed="nowhere else" if rehearsal.public is None else "on other data like these",
+        again=again,
     )
-    return f"{text}\n"
 
 
 def _in_place_of_test(held: Path, target: Path, *, keep: bool) -> Path:

@@ -33,6 +33,8 @@ class RunSetup:
     feedback: Feedback | None = None
     rehearsal: Rehearsal | None = None
     """Set under --protocol rebuild."""
+    execution: bool = True
+    """Whether the agent can execute anything; if not, actions that do are not offered."""
     models: "Mapping[str, str | Model] | None" = None
     """The models of roles that Inspect has not bound; outside of Inspect, of all roles."""
     services: ProgramServices | None = None

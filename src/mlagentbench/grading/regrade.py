@@ -1,6 +1,7 @@
 """Grade runs again, also as they were after earlier steps.
 
 Under --protocol rebuild, the last step is rebuilt; earlier steps are graded as they were submitted.
+Of runs without executions, earlier steps have only a program, which is run on the given draw.
 """
 
 import asyncio
@@ -90,10 +91,11 @@ def _grade_steps(
     store = ObjectStore(run.objects)
     is_data = spec.kind in ("predictions", "artefact") and spec.collect is None
     rebuilt = len(history.steps) if record.disclosure.protocol == REBUILD else None
-    known: dict[Entry | None, GradeRecord] = {}
+    has_file = record.disclosure.execution or spec.rebuild.command is None
+    known: dict[Entry | str | None, GradeRecord] = {}
     for number in numbers:
         _, snapshot = snapshot_after(run, history, number)
-        submission = entry_at(store, snapshot, spec.submission.path)
+        submission = entry_at(store, snapshot, spec.submission.path) if has_file else snapshot
         if is_data and submission in known and number != rebuilt:
             announce(f"{run.shown_name}: step {number} has a submission that was just graded")
             yield repeat_grade(run, known[submission], number)
@@ -123,14 +125,23 @@ def selected_steps(run: RunDirectory, text: str) -> list[int]:
 
 
 def changed_steps(run: RunDirectory, start: str, steps: Sequence[Step]) -> list[int]:
-    """The steps that changed what is graded, and the last one."""
+    """The steps that changed what is graded, and the last one.
+
+    A program that makes the submission afterwards may use any file of the workspace.
+    """
     record = read_record(run)
-    path = load_task(record.task_path, record.disclosure.tier).spec.submission.path
+    spec = load_task(record.task_path, record.disclosure.tier).spec
     store = ObjectStore(run.objects)
-    before = _submission_hash(store, start, path)
+
+    def graded(snapshot: str) -> str | None:
+        if record.disclosure.execution or spec.rebuild.command is None:
+            return _submission_hash(store, snapshot, spec.submission.path)
+        return snapshot
+
+    before = graded(start)
     changed = []
     for step in steps:
-        after = _submission_hash(store, step.snapshot, path)
+        after = graded(step.snapshot)
         if after != before:
             changed.append(step.n)
         before = after

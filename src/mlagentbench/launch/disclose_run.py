@@ -9,6 +9,7 @@ from mlagentbench.environment.actions.action_sets import (
     ActionSet,
     choose_actions,
     with_help,
+    without_execution,
     without_help,
 )
 from mlagentbench.launch.request import AgentChoice, RunSettings
@@ -23,7 +24,10 @@ from mlagentbench.tasks.task import Task
 
 
 def actions_of(agent: AgentChoice, settings: RunSettings) -> Sequence[ActionSpec]:
-    """The actions of an agent: those in its settings, the paper's set, or its default set."""
+    """The actions of an agent: those in its settings, the paper's set, or its default set.
+
+    In runs without executions, those of them that execute nothing.
+    """
     info = AGENTS.get(agent.name)
     named = agent.settings.get("actions")
     default: ActionSet = info.actions if info else "standard"
@@ -32,6 +36,8 @@ def actions_of(agent: AgentChoice, settings: RunSettings) -> Sequence[ActionSpec
         chosen = choose_actions(named)
     else:
         chosen = ACTION_SETS["paper" if paper and default != "none" else default]
+    if settings.no_execution:
+        chosen = without_execution(chosen)
     return with_help(chosen) if settings.interactive and chosen else without_help(chosen)
 
 
@@ -62,6 +68,7 @@ def disclose_run(
         tools=SANDBOXES[settings.sandbox].visible_tools(task.spec.resources.tools),
         image=SANDBOXES[settings.sandbox].base_image(settings.image),
         feedback=settings.feedback,
+        execution=not settings.no_execution,
         protocol=settings.protocol,
         rebuild_draws=settings.fresh_draws,
         draw_policy=ready.data.draw if is_secret(settings.draw) else settings.draw,

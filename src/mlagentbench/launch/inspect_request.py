@@ -12,6 +12,7 @@ from mlagentbench.agents.registry import AGENTS
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.inspect_private import sample_log
 from mlagentbench.launch.disclose_run import disclose_run
+from mlagentbench.launch.no_execution import require_no_execution
 from mlagentbench.launch.out_directory import find_output
 from mlagentbench.launch.plans.plan import RunRequest
 from mlagentbench.launch.request import AgentChoice, RunSettings
@@ -31,6 +32,7 @@ async def request_of_inspect(
     """What Inspect's own command asks for in the running sample, and its OUT."""
     log = await _log_being_written()
     task, agent = settings.task(task_path), _agent_of(log)
+    require_no_execution(agent, settings)
     draw = draw_of(settings.draw, epoch)
     ready = await make_ready(
         task,

@@ -51,7 +51,7 @@ from mlagentbench.program_services.services import with_tool_role
 from mlagentbench.rebuild.fresh_data import FRESH_DRAWS
 from mlagentbench.records import REBUILD, Json, Pair, Profile, Record, Tier, reason_of
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES, default_sandbox
-from mlagentbench.statistics.cell_marks import agent_text
+from mlagentbench.statistics.cell_marks import NO_EXECUTION, agent_text, agent_with_model
 from mlagentbench.statistics.primary_pair import find_pair, no_such_pair
 from mlagentbench.statistics.reference_rows import REFERENCE_AGENTS
 from mlagentbench.tasks.draws import PUBLIC, DrawPolicy, draw_of, in_pool, read_policy
@@ -75,6 +75,21 @@ def _feedback(value: str) -> str:
     return value
 
 
+def _no_execution(value: bool, info: ValidationInfo) -> bool:
+    protocol = info.data.get("protocol", REBUILD)
+    if value and protocol != REBUILD:
+        raise ValueError(
+            f"it cannot be combined with --protocol {protocol}, because what the agent leaves is a "
+            f"program that is run afterwards; leave out --protocol, or use --protocol {REBUILD}"
+        )
+    if value and info.data.get("feedback", "none") != "none":
+        raise ValueError(
+            f"it cannot be combined with --feedback {info.data['feedback']}, because predictions "
+            "need an execution; leave out --feedback"
+        )
+    return value
+
+
 def _profile(value: Profile | None, info: ValidationInfo) -> Profile | None:
     return profile_of(info.data["tier"], value) if "tier" in info.data else value
 
@@ -93,6 +108,8 @@ class RunSettings(Record):
     """In the hard tier, "rebuild" unless it is given."""
     rebuild_draws: Annotated[int | None, Field(ge=1)] = None
     """The fresh draws of --protocol rebuild, if not the default number."""
+    no_execution: Annotated[bool, Field(strict=True), AfterValidator(_no_execution)] = False
+    """Whether agents cannot execute anything: the program that they leave is run afterwards."""
     sandbox: Annotated[str, AfterValidator(_sandbox)] = Field(default_factory=default_sandbox)
     image: str | None = None
     """The base image of the sandbox; None for its default, or if it uses none."""
@@ -106,8 +123,11 @@ class RunSettings(Record):
 
     @model_validator(mode="before")
     @classmethod
-    def _protocol_of_tier(cls, values: object) -> object:
-        if isinstance(values, dict) and values.get("tier") == HARD:
+    def _made_again(cls, values: object) -> object:
+        """The protocol is rebuild in the hard tier and without executions, unless it is given."""
+        if not isinstance(values, dict):
+            return values
+        if values.get("tier") == HARD or values.get("no_execution") is True:
             return {"protocol": REBUILD, **values}
         return values
 
@@ -174,7 +194,8 @@ def read_settings(values: Mapping[str, Json], option_of: Callable[[str], str]) -
             known = ", ".join((*RunSettings.model_fields, *limit_settings))
             raise UsageError(f"{option}: unknown setting; settings are: {known}") from error
         value = first["input"] if first["loc"] else asked.get("rebuild_draws")
-        raise UsageError(f"{option} {value}: {reason_of(first)}") from error
+        given = option if value is True else f"{option} {value}"
+        raise UsageError(f"{given}: {reason_of(first)}") from error
     read_policy(settings.draw, settings.tier, option_of("draw"))
     return settings
 
@@ -361,7 +382,7 @@ class SuiteRequest(Record):
         _require_tier(cells, chosen.tier)
         return cls(
             cells=cells,
-            settings=chosen.model_copy(update={"primary": _primary(primary, cells)}),
+            settings=chosen.model_copy(update={"primary": _primary(primary, cells, chosen)}),
             runs=runs or (PAPER_RUNS if chosen.protocol == "paper" else 1),
             out=out.absolute(),
             jobs=jobs,
@@ -419,7 +440,7 @@ def cells_of(
                 yield Cell(task=address, info=info, agent=agent, model=model)
 
 
-def _primary(text: str | None, cells: Sequence[Cell]) -> Pair | None:
+def _primary(text: str | None, cells: Sequence[Cell], settings: RunSettings) -> Pair | None:
     """The pair that --primary names; a UsageError if these agents have none such."""
     if text is None:
         return None
@@ -428,6 +449,12 @@ def _primary(text: str | None, cells: Sequence[Cell]) -> Pair | None:
     pair = find_pair(text, rows)
     if pair is None:
         raise UsageError(no_such_pair(text, rows))
+    if settings.no_execution:  # tables have other names for these rows
+        names = {
+            agent_with_model(*row): agent_with_model(f"{row[0]}, {NO_EXECUTION}", row[1])
+            for row in rows
+        }
+        return names[pair[0]], names[pair[1]]
     return pair
 
 

@@ -243,6 +243,7 @@ def settings_of(run: RunDirectory, record: RunRecord, raised: BudgetLimits) -> R
         feedback=facts.feedback,
         protocol=_protocol_of(facts.protocol),
         rebuild_draws=facts.rebuild_draws,
+        no_execution=not facts.execution,
         sandbox=facts.sandbox,
         image=facts.image,
         gpus=facts.gpus,

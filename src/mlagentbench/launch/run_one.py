@@ -315,7 +315,14 @@ async def _setup(
     rehearsal = None
     if settings.protocol == REBUILD:
         key = key_of_run(run.out, task, read_record(run).disclosure)
-        rehearsal = await prepare_rehearsal(task, *ready, call_task, key, feedback=bool(calls))
+        rehearsal = await prepare_rehearsal(
+            task,
+            *ready,
+            call_task,
+            key,
+            feedback=bool(calls),
+            execution=not settings.no_execution,
+        )
         note_user(rehearsal.data or ready.data, run.path)
     tool = tool_model_name(task, model_names(request.roles), request.model.name)
     budget = Budget(limits, clock=working_clock())
@@ -328,6 +335,7 @@ async def _setup(
         actions=actions_of(request.agent, settings),
         feedback=feedback,
         rehearsal=rehearsal,
+        execution=not settings.no_execution,
         services=run_services(task, tool, ready.data.private, run.asked, budget, run.lease),
         ask_person=_person(settings, live),
     )

@@ -7,6 +7,7 @@ from shutil import disk_usage
 
 from mlagentbench.environment.feedback import require_feedback
 from mlagentbench.errors import UsageError
+from mlagentbench.launch.no_execution import require_no_execution
 from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.plans.plan import plan_suite
 from mlagentbench.launch.plans.plan_state import unfinished
@@ -138,6 +139,7 @@ def check_requirements(request: SuiteRequest, console: Terminal) -> None:
             if (gpus := request.settings.gpus_asked(task)) is not None:
                 gpus.require_here()
     for cell in request.cells:
+        require_no_execution(cell.agent, request.settings)
         cell.agent.info.solver(**cell.agent.settings)
         if cell.info.in_sandbox:
             _check_in_sandbox_agent(cell.info.name, request.settings)

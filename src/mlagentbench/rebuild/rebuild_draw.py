@@ -66,6 +66,11 @@ class Rebuilding:
     again: bool = False
     """Whether draws are rebuilt that were rebuilt before."""
 
+    @property
+    def program_only(self) -> bool:
+        """Whether only a program was submitted, and no file to compare with what it makes."""
+        return self.task.spec.rebuild.command is not None and not self.record.disclosure.execution
+
     async def measure(self, data: PreparedData) -> None:
         """Measure a draw, unless that was done before."""
         async with self._slot(data):
@@ -100,7 +105,7 @@ class Rebuilding:
         else:
             scored = await self._score(data, made.submission)
         difference = None
-        if is_given and made.submission is not None:
+        if is_given and made.submission is not None and not self.program_only:
             difference = self._difference(made.submission, scratch / "submitted")
         return DrawLine(
             step=self.step,

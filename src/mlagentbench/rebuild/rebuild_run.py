@@ -77,17 +77,21 @@ _OPERATOR = re.compile(r"[|&;<>]|\d?>")
 async def grade_step(run: HeldRun, step: int | None, announce: Announce) -> GradeRecord:
     """Grade a held run by its protocol, and append the grade.
 
-    Under --protocol rebuild, the last step is rebuilt; earlier steps are graded as they are.
+    Under --protocol rebuild, the last step is rebuilt; earlier steps are graded as they are. Of
+    runs without executions, these have only a program, which is run on the given draw.
     """
     facts = read_record(run).disclosure
     last = len(read_journal(run.journal).steps)
     if facts.protocol != REBUILD or step not in (None, last):
-        return await grade_run(run, step, announce)
+        return await grade_alone(run, step, announce)
     started = time.monotonic()
     rebuilding = _rebuilding(run, None, announce)
     # The submitted file is compared with the measurements, so they come first.
     await rebuilding.measure(data_of(run, rebuilding.record, rebuilding.task))
-    submitted = await score_run(run, step, announce)
+    if rebuilding.program_only:
+        submitted = GradeRecord(step=rebuilding.step, valid=False)
+    else:
+        submitted = await score_run(run, step, announce)
     rebuilt = await _rebuild(rebuilding, facts.rebuild_draws or FRESH_DRAWS, submitted)
     measured = stored_measurements(
         rebuilding.task, facts.tier, rebuilt.given.data_hash, rebuilding.tool
@@ -104,6 +108,37 @@ async def grade_step(run: HeldRun, step: int | None, announce: Announce) -> Grad
     if made is not None:  # what the grader said of it, and not of the submitted file
         submitted = submitted.model_copy(update={"extra": made.extra, "tool": made.tool})
     grade = grade_of_record(submitted, rebuilt, given, elapsed(started))
+    append_grade(run, grade)
+    return grade
+
+
+async def grade_alone(
+    run: HeldRun, step: int | None = None, announce: Announce = lambda _text: None
+) -> GradeRecord:
+    """Grade a held run on its own data alone, as it was after a step, and append the grade.
+
+    Where only a program was submitted, what it makes of them is graded.
+    """
+    record = read_record(run)
+    task = load_task(record.task_path, record.disclosure.profile)
+    if record.disclosure.execution or task.spec.rebuild.command is None:
+        return await grade_run(run, step, announce)
+    started = time.monotonic()
+    rebuilding = _rebuilding(run, None, announce, step=step)
+    line = await _known_or_new(rebuilding, data_of(run, record, task), is_given=True)
+    one = line.result
+    measured = stored_measurements(task, record.disclosure.tier, one.data_hash, rebuilding.tool)
+    grade = GradeRecord(
+        step=line.step,
+        valid=one.score is not None,
+        score=one.score,
+        reason=one.reason,
+        broken_rule=one.broken_rule,
+        extra=line.extra,
+        tool=line.tool,
+        seconds=elapsed(started),
+        **compare_with_bar(task.spec.metric, measured, one.score).model_dump(),
+    )
     append_grade(run, grade)
     return grade
 
@@ -207,6 +242,7 @@ async def _rebuild(rebuilding: Rebuilding, draws: int, submitted: GradeRecord | 
         submitted,
         proposed=rebuilding.proposed,
         asked_for=rebuilding.asked_for,
+        program_only=rebuilding.program_only,
         skipped=skipped,
     )
     if newest_rebuilt(run.rebuilds) != rebuilt:
@@ -293,7 +329,12 @@ def _append(run: HeldRun, line: RebuildLine) -> None:
 
 
 def _rebuilding(
-    run: HeldRun, command: str | None, announce: Announce, *, again: bool = False
+    run: HeldRun,
+    command: str | None,
+    announce: Announce,
+    *,
+    again: bool = False,
+    step: int | None = None,
 ) -> Rebuilding:
     record = read_record(run)
     if record.origin == "legacy":
@@ -304,7 +345,7 @@ def _rebuilding(
     facts = record.disclosure
     task = load_task(record.task_path, facts.tier, facts.profile)
     history = read_journal(run.journal)
-    step, snapshot = snapshot_after(run, history, None)
+    number, snapshot = snapshot_after(run, history, step)
     store = ObjectStore(run.objects)
     chosen = _chosen_command(task, record, history, store, snapshot, command)
     task_env = require_python_env(task, _envs(record))
@@ -314,14 +355,14 @@ def _rebuilding(
         task=task,
         task_env=task_env,
         run_env=_run_env(record, task, task_env),
-        step=step,
+        step=number,
         snapshot=snapshot,
         command=chosen,
         proposed=command is None and chosen != task.spec.rebuild.command,
         asked_for=command is not None,
         again=again,
         tool=tool_model_name(task, facts.roles, facts.model),
-        key=key_of_run(run.out, task, facts),
+        key=None if record.origin == "replay" else key_of_run(run.out, task, facts),
         announce=announce,
     )
 

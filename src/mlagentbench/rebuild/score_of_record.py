@@ -39,9 +39,14 @@ def rebuilt_of(
     *,
     proposed: bool = False,
     asked_for: bool = False,
+    program_only: bool = False,
     skipped: Sequence[SkippedDraw] = (),
 ) -> Rebuilt:
-    """The summary of all draws, at least one of them fresh."""
+    """The summary of all draws, at least one of them fresh.
+
+    `program_only`: no file was submitted that could have a score of its own.
+    """
+    submitted = None if program_only else submitted
     draws = tuple(line.result for line in fresh)
     worth = counted_scores(given.result, draws)
     mean, bar = statistics.fmean(worth), mean_bar(draws)
@@ -55,6 +60,7 @@ def rebuilt_of(
         command=given.command,
         proposed=proposed,
         asked_for=asked_for,
+        program_only=program_only,
         given=given.result,
         fresh=draws,
         skipped=tuple(skipped),

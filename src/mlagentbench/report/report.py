@@ -24,6 +24,7 @@ from mlagentbench.report.site.build import MANIFEST, build_site
 from mlagentbench.runs.results import SuiteOutcome
 from mlagentbench.statistics.cells import cell_statistics
 from mlagentbench.statistics.comparison import named_pairs
+from mlagentbench.statistics.experimentation_gain import experimentation_gains
 from mlagentbench.statistics.leaderboard import leaderboards
 from mlagentbench.untrusted_text import shown_path, this_command
 
@@ -83,6 +84,7 @@ def report_data(
         cells=tuple(cells),
         leaderboards=tuple(ranked),
         comparisons=cached_comparisons(ranked, named_pairs(primary, ranked), collection.outs),
+        experimentation=experimentation_gains(collection.summaries),
         published=published_rows(),
         generated_at=datetime.now(UTC).isoformat(timespec="seconds"),
         command=command,

@@ -1,6 +1,6 @@
 """What a report is made from: the collected runs and the statistics computed from them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlagentbench.analysis.judge.rubric import JudgeReport
@@ -9,6 +9,7 @@ from mlagentbench.records import Record
 from mlagentbench.report.published_results import PublishedRow
 from mlagentbench.statistics.cells import CellStatistics
 from mlagentbench.statistics.comparison import Comparison
+from mlagentbench.statistics.experimentation_gain import GainReport
 from mlagentbench.statistics.leaderboard import Leaderboard
 
 
@@ -77,5 +78,7 @@ class ReportData:
     published: tuple[PublishedRow, ...]
     generated_at: str
     command: str
+    experimentation: GainReport = field(default_factory=GainReport)
+    """What executing is worth to agents that ran with and without it."""
     logs_bundle: str | None = None
     """Where Inspect's static viewer of the logs is, relative to the report; None without one."""

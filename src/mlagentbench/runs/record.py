@@ -33,6 +33,7 @@ def disclose(
     tools: tuple[str, ...] | None,
     image: str | None = None,
     feedback: str = "none",
+    execution: bool = True,
     protocol: str = "standard",
     rebuild_draws: int | None = None,
     draw_policy: str | None = None,
@@ -42,13 +43,8 @@ def disclose(
 ) -> Disclosure:
     """Everything that a result of this run will say about where it came from."""
     return Disclosure(
-        task=task.id,
-        task_version=task.spec.version,
-        metric=task.spec.metric.name,
-        better=task.spec.metric.better,
+        **_task_facts(task),
         **_data_facts(data, draw_policy),
-        profile=task.profile,
-        variant=task.variant,
         agent=agent,
         agent_settings=agent_settings or {},
         model=model,
@@ -65,6 +61,7 @@ def disclose(
         image_id=python_env.image,
         limits=limits.model_dump(),
         feedback=feedback,
+        execution=execution,
         protocol=protocol,
         rebuild_draws=rebuild_draws,
         interactive=interactive,
@@ -75,6 +72,18 @@ def disclose(
         hardware=hardware(),
         packages=packages(),
     )
+
+
+def _task_facts(task: Task) -> dict[str, Any]:
+    """What is disclosed of the task."""
+    return {
+        "task": task.id,
+        "task_version": task.spec.version,
+        "metric": task.spec.metric.name,
+        "better": task.spec.metric.better,
+        "profile": task.profile,
+        "variant": task.variant,
+    }
 
 
 def _data_facts(data: PreparedData, draw_policy: str | None) -> dict[str, Any]:
@@ -133,6 +142,7 @@ def settings_hash(facts: Disclosure, branched_from: BranchPoint | None = None) -
         *([] if facts.image is None else [f"image {facts.image}"]),
         *([] if facts.rebuild_draws is None else [f"rebuild {facts.rebuild_draws}"]),
         *(["interactive"] if facts.interactive else []),
+        *([] if facts.execution else ["no execution"]),
         *([] if branched_from is None else [branched_from.model_dump()]),
     )
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -66,6 +66,8 @@ class SandboxSpec(Record):
     no other."""
     tools: tuple[ToolName, ...] = ()
     """Compilers and language runtimes that are visible besides Python."""
+    foreign_commands: bool = True
+    """Whether Inspect's tools and agents can run commands in it; actions of a run always can."""
 
     @property
     def slot_variables(self) -> dict[str, str]:

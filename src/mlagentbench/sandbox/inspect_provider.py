@@ -32,6 +32,7 @@ from mlagentbench.sandbox.base import WORKSPACE, CommandResult
 from mlagentbench.sandbox.bwrap.bubblewrap_provider import BUBBLEWRAP
 from mlagentbench.sandbox.docker.docker_provider import DOCKER
 from mlagentbench.sandbox.executor.executor_sandbox import ExecutorSandbox
+from mlagentbench.sandbox.files_only import NOT_ALLOWED, NOT_EXECUTED
 from mlagentbench.sandbox.sandbox_registry import SANDBOXES
 
 _USERS = (None, "agent", "1000")
@@ -84,13 +85,19 @@ class ExecutorSandboxEnvironment(SandboxEnvironment):
         timeout_retry: bool = True,
         concurrency: bool = True,
     ) -> ExecResult[str]:
-        """Run a command; its background processes run until the sample ends."""
+        """Run a command; its background processes run until the sample ends.
+
+        In a run without executions it fails.
+        """
         if user not in _USERS:
             raise SandboxUserUnsupportedError(
                 f"the {self.provider} sandbox runs everything as the user agent, not as {user!r}"
             )
+        sandbox = await self.started()
+        if not sandbox.spec.foreign_commands:
+            return ExecResult(success=False, returncode=NOT_ALLOWED, stdout="", stderr=NOT_EXECUTED)
         try:
-            result = await (await self.started()).run_and_leave(
+            result = await sandbox.run_and_leave(
                 cmd,
                 stdin=input.encode() if isinstance(input, str) else input or b"",
                 cwd=cwd or WORKSPACE,

@@ -45,6 +45,8 @@ class SandboxProvider(ABC):
     """Whether in-sandbox agents can run in it, and reach their model."""
     runs_tasks: bool = False
     """Whether grading and the tasks' own functions run in it; otherwise they run in another."""
+    withholds_commands: bool = False
+    """Whether it can keep Inspect's tools and agents from running commands in it."""
     needs_mark: bool = True
     """Whether results say beside their numbers that they come from this sandbox."""
 

@@ -69,6 +69,16 @@ def require_loopback(name: str, who: str) -> None:
         )
 
 
+def require_withheld_commands(name: str, what: str) -> None:
+    """A UsageError if other agents' tools could run commands in the sandbox of this name."""
+    if not SANDBOXES[name].withholds_commands:
+        able = ", ".join(one.name for one in SANDBOXES.values() if one.withholds_commands)
+        raise UsageError(
+            f"--sandbox {name}: cannot keep an agent from executing, which {what} needs; use one "
+            f"of: {able}"
+        )
+
+
 def needs_mark(name: str) -> bool:
     """Whether results from this sandbox say so; also if it is not known here."""
     return name not in SANDBOXES or SANDBOXES[name].needs_mark

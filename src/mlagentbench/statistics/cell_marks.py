@@ -14,6 +14,9 @@ from mlagentbench.runs.failure_causes import cause_of
 from mlagentbench.sandbox.sandbox_registry import needs_mark
 from mlagentbench.tasks.draws import table_text
 
+NO_EXECUTION = "no execution"
+"""Follows the name of an agent that could execute nothing, and is part of such leaderboards'."""
+
 
 def agent_text(name: str, settings: dict[str, Json]) -> str:
     """An agent with its settings, as on the command line."""
@@ -24,10 +27,19 @@ def agent_text(name: str, settings: dict[str, Json]) -> str:
 
 
 def agent_of(record: RunRecord) -> str:
-    """A run's agent in tables; one that continued another agent's history has its own row."""
+    """A run's agent in tables; one that continued another agent's history has its own row.
+
+    So has one that could execute nothing.
+    """
     facts, taken = record.disclosure, record.branched_from
     name = agent_text(facts.agent, facts.agent_settings)
+    name = name if facts.execution else f"{name}, {NO_EXECUTION}"
     return f"{name}, mixed history" if taken is not None and taken.mixed else name
+
+
+def bare_agent(name: str) -> str:
+    """The agent of a name in tables, without its settings and what follows them."""
+    return name.partition("(")[0].partition(",")[0]
 
 
 def setting_text(value: Json) -> str:

@@ -95,6 +95,7 @@ class Conditions(Record):
     limits: dict[str, Json]
     sandbox: str
     feedback: str
+    execution: bool = True
     variant: str
     protocol: str
     rebuild_draws: int | None = None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from mlagentbench.analysis.disclosures import (
     FACTS,
     Fact,
+    execution_text,
     first_limits_text,
     limits_text,
     short_hash,
@@ -33,6 +34,7 @@ CONDITIONS: dict[str, Callable[[Conditions], str]] = {
     "initial limits": lambda conditions: first_limits_text(conditions.first_limits),
     "sandbox": lambda conditions: conditions.sandbox,
     "feedback": lambda conditions: conditions.feedback,
+    "execution": lambda conditions: execution_text(conditions.execution),
     "variant": lambda conditions: conditions.variant,
     "protocol": lambda conditions: conditions.protocol,
     "fresh draws": lambda conditions: str(conditions.rebuild_draws or "none"),

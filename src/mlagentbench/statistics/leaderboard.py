@@ -1,8 +1,8 @@
 """Leaderboards: agents over many tasks, with two kinds of uncertainty and performance profiles.
 
-Results with different tiers, draws, task versions or data are never on one leaderboard; agents that
-ran on different draws of one range are, with a mark. Results that differ in limits, sandbox,
-feedback or protocol have separate rows, with a mark.
+Results with different tiers, draws, task versions or data are never on one leaderboard, and neither
+are results with and without executions; agents that ran on different draws of one range are, with a
+mark. Results that differ in limits, sandbox, feedback or protocol have separate rows, with a mark.
 """
 
 import json
@@ -26,7 +26,7 @@ from mlagentbench.numeric.intervals import (
 from mlagentbench.numeric.number_format import counted, percent_text
 from mlagentbench.records import Record, Rung
 from mlagentbench.runs.failure_causes import GREYED_ABOVE
-from mlagentbench.statistics.cell_marks import agent_with_model
+from mlagentbench.statistics.cell_marks import NO_EXECUTION, agent_with_model, bare_agent
 from mlagentbench.statistics.cells import CellStatistics, Conditions, Mean, Rate
 from mlagentbench.statistics.curves import ProfilePoint, performance_profile
 from mlagentbench.statistics.drawn_data import CellDraw, draw_names
@@ -163,6 +163,8 @@ def _kind(conditions: Conditions) -> str:
         words.append(table_text(conditions.draw_policy))
     if conditions.variant != "original":
         words.append(conditions.variant)
+    if not conditions.execution:
+        words.append(NO_EXECUTION)
     return ", ".join(words)
 
 
@@ -229,7 +231,7 @@ def _common(cells: Sequence[CellStatistics]) -> Conditions:
 
 
 def _is_reference_agent(cell: CellStatistics) -> bool:
-    return cell.key.agent.partition("(")[0] in REFERENCE_AGENTS
+    return bare_agent(cell.key.agent) in REFERENCE_AGENTS
 
 
 def _with_reference_agents(

@@ -41,7 +41,10 @@ def test_tables_for_machines_have_every_run_and_all_digits(tmp_path: Path) -> No
     generate_runs(out, epochs=2, tasks=1, agents=3)
     written = write_report(ReportRequest(directories=(out,), formats=frozenset(["csv"])))
     tables = {file.stem: read_csv(file) for file in written.exports}
-    assert set(tables) == {"runs", "cells", "agents", "profiles", "findings", "comparisons"}
+    assert set(tables) == {
+        "runs", "cells", "agents", "profiles", "findings", "comparisons",
+        "experimentation_gain", "unpaired_runs",
+    }  # fmt: skip
     summaries = written.data.collection.summaries
     assert [line["path"] for line in tables["runs"]] == [one.result.path for one in summaries]
     scores = [one.result.grade.score for one in summaries if one.result.grade is not None]

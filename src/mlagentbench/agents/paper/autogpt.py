@@ -259,8 +259,10 @@ def _system_prompt(run: ResumableRun, memory_tokens: int) -> str:
         f"{number}. {spec.name}: {spec.description} args: {spec.example()}"
         for number, spec in enumerate(run.environment.actions.specs.values(), start=1)
     )
+    goals = "agents/autogpt_goals"
     return prompt(
         "agents/autogpt",
+        goals=prompt(goals if run.environment.can_execute else f"{goals}_no_execution"),
         problem=run.problem.strip(),
         commands="\n".join(commands),
         words=f"{memory_tokens * CHARACTERS_PER_TOKEN // 6:,}",

@@ -62,7 +62,7 @@ async def act(environment: Environment) -> None:
     agent = create_agent(
         ChatOpenAI(model=model, api_key=SecretStr("none"), use_responses_api=False),
         [_tool(run, spec) for spec in environment.actions.specs.values()],
-        system_prompt=prompt("agents/langchain", submission=environment.task.spec.submission.path),
+        system_prompt=_system_prompt(environment),
     )
     steps = environment.budget.limits.get("steps")
     turns = TURNS_WITHOUT_LIMIT if steps is None else int(steps) + SPARE_TURNS
@@ -74,6 +74,11 @@ async def act(environment: Environment) -> None:
             )
         except GraphRecursionError as error:
             raise RunEnded("steps", f"LangChain's limit of {turns} turns is used up") from error
+
+
+def _system_prompt(environment: Environment) -> str:
+    name = "agents/langchain" if environment.can_execute else "agents/langchain_no_execution"
+    return prompt(name, submission=environment.task.spec.submission.path)
 
 
 def _tool(run: ResumableRun, spec: ActionSpec) -> "BaseTool":

@@ -202,8 +202,10 @@ class ResearchAgent:
         log = await self._relevant_log()
         so_far = [prompt("agents/research_log_part", log=log)] if log else []
         specs = self._environment.actions.specs.values()
+        rules = "agents/research_rules"
         return self._with_format(
             "agents/research",
+            rules=prompt(rules if self._environment.can_execute else f"{rules}_no_execution"),
             problem=self._environment.problem.strip(),
             actions="\n".join(map(_usage, specs)),
             so_far="\n\n".join([*so_far, *steps]) or prompt("agents/research_first_step"),

@@ -157,7 +157,9 @@ def _module(path: str) -> str:
 
 
 def edits_never_run(evidence: RunEvidence) -> Iterator[Finding]:
-    """One finding per edit, with all steps that made it."""
+    """One finding per edit, with all steps that made it; none where nothing could be run."""
+    if not evidence.record.disclosure.execution:
+        return
     edits = EditTracker(evidence)
     for step in evidence.history.steps:
         edits.follow(step)

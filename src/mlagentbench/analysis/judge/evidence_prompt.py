@@ -119,7 +119,10 @@ def _ending(evidence: RunEvidence) -> str:
     outcome, used = evidence.history.outcome, evidence.history.usage
     limits = limits_text(evidence.record.disclosure.limits)
     how = "it did not end" if outcome is None else f"`{outcome.kind}`"
-    return f"{how}, after {used.steps} steps and {used.seconds:.0f} s; its limits were: {limits}."
+    ended = f"{how}, after {used.steps} steps and {used.seconds:.0f} s; its limits were: {limits}."
+    if evidence.record.disclosure.execution:
+        return ended
+    return f"{ended} In this run the agent could not run anything; its program was run afterwards."
 
 
 def _within(texts: dict[int, str], most: int) -> tuple[dict[int, str], tuple[str, ...]]:

@@ -27,6 +27,8 @@ class ListedAgent(Record):
     needs_model: bool
     roles: tuple[str, ...]
     actions: str
+    needs_execution: str | None
+    """Why it is refused with --no-execution; None if it is not."""
     installed: bool
     settings: tuple[Setting, ...]
 
@@ -54,6 +56,8 @@ def print_agent(name: str, *, as_json: bool) -> None:
     _print_summary(console, info)
     if agent.roles:
         console.print(f"roles beside main: {', '.join(agent.roles)}")
+    if agent.needs_execution is not None:
+        console.print(f"not with --no-execution: {agent.needs_execution}")
     for setting in agent.settings:
         console.print(f"    {setting.name}={json.dumps(setting.default)}  {setting.meaning}")
 
@@ -66,6 +70,7 @@ def list_agent(info: AgentInfo) -> ListedAgent:
         needs_model=bool(info.needs_model),
         roles=info.roles,
         actions=info.actions,
+        needs_execution=info.needs_execution,
         installed=_is_installed(info),
         settings=_settings(info),
     )

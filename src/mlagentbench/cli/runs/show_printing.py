@@ -121,6 +121,8 @@ def run_header(summary: RunSummary) -> Iterator[str]:
         point = result.record.branched_from
         edited = "" if point.edited is None else ", whose observation was edited"
         yield f"branched from {point.run} after step {point.step}{edited}"
+    if not facts.execution:
+        yield "no execution: the agent could only list, read, write and edit files"
     outcome = "not ended" if result.outcome is None else result.outcome.kind
     cause = cause_of(result)
     yield f"outcome: {outcome}" + ("" if cause.reason == outcome else f" ({cause.reason})")

@@ -96,6 +96,8 @@ class ActionContext:
     undo: dict[str, list[str]] = field(default_factory=dict)
     """For each edited file, the snapshots before each edit that can be undone."""
     notes: StepNotes = field(default_factory=StepNotes)
+    can_execute: bool = True
+    """Whether the agent can execute anything in this run."""
     patience: float = math.inf
     """The time limit in seconds that the agent sets for a command of this step."""
 
@@ -135,8 +137,9 @@ class ActionContext:
 
     def require_text_size(self, path: str, size: int) -> None:
         if size > MAX_TEXT:
+            hint = "; use a script" if self.can_execute else ""
             raise ActionError(
-                f"{path} has {size:,} bytes, more than the {MAX_TEXT:,} of a text; use a script"
+                f"{path} has {size:,} bytes, more than the {MAX_TEXT:,} of a text{hint}"
             )
 
     async def write(self, path: str, found: str, contents: bytes) -> None:
@@ -210,10 +213,19 @@ class ActionFunction(Protocol):
 class ActionSpec:
     """An action with its name, function, schema and description."""
 
-    def __init__(self, name: str, function: Callable[..., Any], ends_run: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *,
+        ends_run: bool = False,
+        executes: bool = False,
+    ) -> None:
         self.name = name
         self.function: ActionFunction = function
         self.ends_run = ends_run
+        self.executes = executes
+        """Whether it executes what the agent wrote."""
         self.description, self._help = read_docstring(function)
         self.arguments = _arguments_model(name, function, self._help)
 
@@ -264,8 +276,10 @@ class ActionSpec:
         return f"{name}: {message[0].lower()}{message[1:]}"
 
 
-def action(name: str, ends_run: bool = False) -> Callable[[Callable[..., Any]], ActionSpec]:
-    return lambda function: ActionSpec(name, function, ends_run)
+def action(
+    name: str, *, ends_run: bool = False, executes: bool = False
+) -> Callable[[Callable[..., Any]], ActionSpec]:
+    return lambda function: ActionSpec(name, function, ends_run=ends_run, executes=executes)
 
 
 class Actions:

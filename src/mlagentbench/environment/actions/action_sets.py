@@ -98,6 +98,11 @@ def choose_actions(names: Sequence[str]) -> tuple[ActionSpec, ...]:
         raise UsageError(f"actions: {error}") from error
 
 
+def without_execution(specs: Sequence[ActionSpec]) -> tuple[ActionSpec, ...]:
+    """The actions of a run in which nothing can be executed."""
+    return tuple(spec for spec in specs if not spec.executes)
+
+
 def without_help(specs: Sequence[ActionSpec]) -> tuple[ActionSpec, ...]:
     """The actions of a run that is not interactive."""
     return tuple(spec for spec in specs if spec is not request_help)

@@ -28,7 +28,7 @@ _PART = re.compile(
 _ESCAPED = re.compile(r"""\\([\\"])""")
 
 
-@action("Execute Script")
+@action("Execute Script", executes=True)
 async def execute_script(
     at: ActionContext, script_name: str, arguments: str | list[str | int | float] = ""
 ) -> Observation:
@@ -115,7 +115,7 @@ def _observation(at: ActionContext, result: CommandResult) -> Observation:
     return Observation(text=text or "The script ended well, without output.", exit_code=0)
 
 
-@action("Python REPL")
+@action("Python REPL", executes=True)
 async def python_repl(at: ActionContext, command: str) -> Observation:
     """Run Python code in a session that keeps variables and imports between calls.
 

@@ -200,9 +200,10 @@ async def _script(at: ActionContext, name: str) -> Script:
             return Script(name=name, text="", is_new=True)
         raise
     if len(text) > MOST_EDITED:
+        hint = "; change it with a script" if at.can_execute else ""
         raise ActionError(
             f"{name} has {len(text):,} characters, more than the {MOST_EDITED:,} that the edit "
-            "model is shown; change it with a script"
+            f"model is shown{hint}"
         )
     if "\ufffd" in text:
         raise ActionError(f"{name} is not UTF-8 throughout: to edit it would damage it")

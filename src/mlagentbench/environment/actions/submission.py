@@ -104,7 +104,7 @@ class SubmissionCheck:
         return outputs
 
 
-@action("Validate Submission")
+@action("Validate Submission", executes=True)
 async def validate_submission(at: ActionContext) -> str:
     """Check that the submission is there and has the right format.
 

@@ -87,7 +87,9 @@ class PastRuns:
             ),
             "model": lambda run: run.record.disclosure.model == cell.model,
         }
-        of_tier = [run for run in self._runs if run.record.disclosure.tier == settings.tier]
+        kind = (settings.tier, not settings.no_execution)
+        disclosed = ((run, run.record.disclosure) for run in self._runs)
+        of_tier = [run for run, facts in disclosed if (facts.tier, facts.execution) == kind]
         for names, described in (
             (("task", "agent", "model"), "of the same task, agent and model"),
             (("task", "agent"), "of the same task and agent, with other models"),

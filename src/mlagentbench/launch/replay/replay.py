@@ -3,7 +3,7 @@
     read_source       the run, its task, the same data, a virtual environment
     open_run          a fresh workspace in a fresh sandbox, with the run's seed and no limits
     Replayer          step by step; questions of actions to models get their recorded answers
-    grade_run         grades the replay at every step at which the run was graded
+    grade_alone       grades the replay at every step at which the run was graded
     Replay            how both compare, in replay.json of the replay's run directory
 
 A replay is in OUT/replays, or where --out says, and replaces an earlier one of the same run. Its
@@ -22,7 +22,6 @@ from mlagentbench.environment.open_run import open_run
 from mlagentbench.environment.run_setup import RunSetup
 from mlagentbench.errors import RunFailed, UsageError
 from mlagentbench.fs import write_atomically
-from mlagentbench.grading.grade import grade_run
 from mlagentbench.launch.out_directory import create_output
 from mlagentbench.launch.replay.compare import StepComparer
 from mlagentbench.launch.replay.result import (
@@ -37,6 +36,7 @@ from mlagentbench.launch.replay.steps import Replayer, recorded_model
 from mlagentbench.limit_table import BudgetLimits
 from mlagentbench.machine.slots import slot_for
 from mlagentbench.program_services.services import replayed_services
+from mlagentbench.rebuild.rebuild_run import grade_alone
 from mlagentbench.records import Disclosure, GradeRecord, Json, Outcome, RunRecord
 from mlagentbench.runs.directory import HeldRun, RunDirectory
 from mlagentbench.runs.hash_chain import chained, first_hash, payloads
@@ -184,6 +184,7 @@ async def _replay_steps(
             actions=source.actions(),
             feedback=feedback,
             rehearsal=rehearsal,
+            execution=source.record.disclosure.execution,
             services=services,
             models=recorded_model(source, run),
             ask_person=replayer.recorded_answer,
@@ -237,7 +238,7 @@ async def _scores(
             continue
         announce(f"grading step {number}")
         try:
-            now = await grade_run(run, number)
+            now = await grade_alone(run, number)
         except RunFailed as failure:
             compared.append(_not_graded(then, f"grading failed here: {failure.detail}"))
             continue

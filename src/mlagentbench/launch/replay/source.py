@@ -111,7 +111,13 @@ class ReplaySource:
         feedback = facts.feedback != "none"
         key = key_of_run(self.run.out, self.task, facts)
         return await prepare_rehearsal(
-            self.task, self.data, self.python_env, call_task, key, feedback=feedback
+            self.task,
+            self.data,
+            self.python_env,
+            call_task,
+            key,
+            feedback=feedback,
+            execution=facts.execution,
         )
 
     def submitted_step(self) -> int | None:

@@ -58,7 +58,9 @@ RUN_COLUMNS: Columns = (
     ("int", "epoch"),
     ("str", "sandbox isolation"),
     ("bool", "network"),
-    ("str", "feedback protocol created outcome"),
+    ("str", "feedback"),
+    ("bool", "execution"),
+    ("str", "protocol created outcome"),
     ("bool", "counts"),
     ("str", "cause"),
     ("bool", "graded valid"),
@@ -86,7 +88,9 @@ RUN_COLUMNS: Columns = (
 CELL_COLUMNS: Columns = (
     ("str", "task agent model tier profile"),
     ("int", "task_version"),
-    ("str", "data draw_policy draws sandbox feedback variant protocol"),
+    ("str", "data draw_policy draws sandbox feedback"),
+    ("bool", "execution"),
+    ("str", "variant protocol"),
     ("int", "runs counted missing"),
     ("bool", "greyed"),
     ("str", "metric better"),
@@ -157,6 +161,17 @@ COMPARISON_COLUMNS: Columns = (
     ("float", "difference low high p p_holm detectable"),
     ("int", "first_n second_n"),
     ("str", "primary note"),
+)
+GAIN_COLUMNS: Columns = (
+    ("str", "data agent model task"),
+    ("float", "gain low high with_execution without_execution"),
+    ("int", "pairs clusters successes_with successes_without"),
+    ("str", "note"),
+)
+UNPAIRED_COLUMNS: Columns = (
+    ("str", "out path"),
+    ("bool", "execution"),
+    ("str", "reason"),
 )
 PROFILE_COLUMNS: Columns = (
     ("str", "leaderboard agent model"),
@@ -313,6 +328,19 @@ def comparison_rows(data: ReportData) -> Iterator[Row]:
                 yield {**task.model_dump(), **pair, **_counts(task.runs)}
 
 
+def gain_rows(data: ReportData) -> Iterator[Row]:
+    """The experimentation gain of an agent: over all its tasks (`task` is empty), and on each."""
+    for gain in data.experimentation.gains:
+        of_agent = gain.model_dump(include={"data", "agent", "model", "note"})
+        yield {**gain.model_dump(exclude={"tasks"}), "task": ""}
+        yield from ({**task.model_dump(), **of_agent} for task in gain.tasks)
+
+
+def unpaired_rows(data: ReportData) -> Iterator[Row]:
+    """The runs that the experimentation gain does not use."""
+    yield from (run.model_dump() for run in data.experimentation.unpaired)
+
+
 def _run_identity(summary: RunSummary) -> Row:
     """Where a run is, and what its record discloses."""
     record = summary.result.record
@@ -337,4 +365,6 @@ TABLES = (
     ExportTable("profiles", PROFILE_COLUMNS, profile_rows),
     ExportTable("findings", FINDING_COLUMNS, finding_rows),
     ExportTable("comparisons", COMPARISON_COLUMNS, comparison_rows),
+    ExportTable("experimentation_gain", GAIN_COLUMNS, gain_rows),
+    ExportTable("unpaired_runs", UNPAIRED_COLUMNS, unpaired_rows),
 )

@@ -4,7 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mlagentbench.grading.rungs import RUNGS
-from mlagentbench.numeric.number_format import NOTHING, counted, fixed, percent_text
+from mlagentbench.numeric.number_format import (
+    NOTHING,
+    counted,
+    fixed,
+    interval_text,
+    normalised_text,
+    percent_text,
+    signed,
+)
 from mlagentbench.report.measures import Measure, measures_of
 from mlagentbench.report.published_results import (
     CAVEAT,
@@ -16,6 +24,7 @@ from mlagentbench.report.published_results import (
 )
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.statistics.cells import Rate
+from mlagentbench.statistics.experimentation_gain import ExperimentationGain, GainStatistics
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 
 GREYED = "*"
@@ -52,6 +61,9 @@ def grids(data: ReportData) -> Iterator[Grid]:
             yield _grid(leaderboard, measure, f"{measure.key}{suffix}")
         yield _rung_grid(leaderboard, f"rungs{suffix}")
         yield _rungs_by_task(leaderboard, f"rungs-by-task{suffix}")
+    gains = data.experimentation.gains
+    for number, gain in enumerate(gains, start=1):
+        yield _gain(gain, f"experimentation-gain{'' if len(gains) == 1 else f'-{number}'}")
     yield _published(data, "published-success", "Success rate", lambda row: row.success_percent)
     yield _published(
         data, "published-improvement", "Improvement", lambda row: row.improvement_percent
@@ -117,6 +129,36 @@ def _rung_percents(row: AgentStatistics, task: str) -> str:
         if cell.key.task == task and cell.rungs
     ]
     return "; ".join(texts) or NOTHING
+
+
+def _gain(gain: ExperimentationGain, name: str) -> Grid:
+    """What executing is worth to one agent, task by task."""
+
+    def line(label: str, found: GainStatistics, *, is_summary: bool = False) -> GridLine:
+        values = (
+            normalised_text(found.with_execution),
+            normalised_text(found.without_execution),
+            f"{signed(found.gain, 2)} {interval_text(found.interval)}".rstrip(),
+            f"{found.successes_with}, {found.successes_without}",
+            str(found.pairs),
+        )
+        return GridLine(label, values, is_summary)
+
+    lines = [line(one.task, one) for one in gain.tasks]
+    if len(lines) > 1:
+        lines.append(line(OVER_SHOWN, gain, is_summary=True))
+    return Grid(
+        name=name,
+        title=f"Experimentation gain of {gain.name} ({gain.data})",
+        columns=("with execution", "without", "gain", "successes", "pairs"),
+        lines=tuple(lines),
+        notes=(
+            "normalised score with executions minus without, mean of the paired differences; "
+            "[95 % interval] clustered by draw",
+            "successes: with and without executions, each of as many runs as there are pairs",
+            *([gain.note] if gain.note else []),
+        ),
+    )
 
 
 def _value(row: AgentStatistics, task: str, measure: Measure) -> str:

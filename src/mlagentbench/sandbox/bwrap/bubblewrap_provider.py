@@ -80,5 +80,6 @@ BUBBLEWRAP = BubblewrapProvider(
     serves_loopback=True,
     runs_agents=True,
     runs_tasks=True,
+    withholds_commands=True,
     needs_mark=False,
 )

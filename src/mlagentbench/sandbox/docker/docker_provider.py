@@ -82,4 +82,5 @@ DOCKER = DockerProvider(
     serves_loopback=True,
     runs_agents=True,
     runs_tasks=True,
+    withholds_commands=True,
 )

@@ -8,6 +8,7 @@ from mlagentbench.report.site.pages.overview_page import in_order, leaderboard_k
 from mlagentbench.report.site.series import profiles
 from mlagentbench.statistics.cells import CellStatistics
 from mlagentbench.statistics.comparison import Comparison
+from mlagentbench.statistics.experimentation_gain import GainReport
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
 from mlagentbench.statistics.pass_at_k import BestOf
 
@@ -41,6 +42,7 @@ class AgentsLeaderboard:
 @dataclass(frozen=True)
 class AgentsView:
     leaderboards: tuple[AgentsLeaderboard, ...]
+    experimentation: GainReport
 
 
 def agents_view(data: ReportData) -> AgentsView:
@@ -49,7 +51,8 @@ def agents_view(data: ReportData) -> AgentsView:
         tuple(
             _leaderboard(number, leaderboard, comparisons)
             for number, (leaderboard, comparisons) in enumerate(pairs, start=1)
-        )
+        ),
+        data.experimentation,
     )
 
 

@@ -125,7 +125,8 @@ def _parts(
 
 def _column(row: AgentStatistics) -> Column:
     name, _, settings = row.agent.partition("(")
-    below = [settings.removesuffix(")"), "" if row.model == "none" else row.model]
+    settings, _, more = settings.rpartition(")")
+    below = [settings, more.removeprefix(", "), "" if row.model == "none" else row.model]
     if row.is_reference_agent:
         below.append("reference agent" if row.was_run else FROM_MEASURED)
     kind: ColumnKind = "reference-agent" if row.is_reference_agent else "agent"

@@ -18,7 +18,7 @@ from mlagentbench.report.site.charts import (
 from mlagentbench.report.site.pages.heatmap import runs_filter
 from mlagentbench.report.site.rung_chart import RungPicture, RungRow, rung_picture
 from mlagentbench.report.site.series import Curve, mean_score_curves
-from mlagentbench.statistics.cell_marks import agent_with_model
+from mlagentbench.statistics.cell_marks import agent_with_model, bare_agent
 from mlagentbench.statistics.cells import CellStatistics, Conditions
 from mlagentbench.statistics.curves import best_so_far
 from mlagentbench.statistics.drawn_data import CellDraw
@@ -175,7 +175,7 @@ def _ceiling(cell: CellStatistics, measured: Measured | None) -> float | None:
 
 
 def _is_reference_agent(cell: CellStatistics) -> bool:
-    return cell.key.agent.partition("(")[0] in REFERENCE_AGENTS
+    return bare_agent(cell.key.agent) in REFERENCE_AGENTS
 
 
 def _order(cell: CellStatistics) -> tuple[bool, float, str]:
