@@ -37,8 +37,10 @@ from mlagentbench.rebuild.rebuild_draw import Rebuilding, compared, elapsed
 from mlagentbench.rebuild.score_of_record import grade_of_record, rebuilt_of
 from mlagentbench.records import (
     REBUILD,
+    BarComparison,
     GradeRecord,
     Rebuilt,
+    RebuiltDraw,
     Record,
     RunRecord,
     SkippedDraw,
@@ -67,6 +69,7 @@ from mlagentbench.tasks.python_env.env import (
     PythonEnvs,
     require_python_env,
 )
+from mlagentbench.tasks.spec import Measured
 from mlagentbench.tasks.stored_measurements import shipped_measurements, stored_measurements
 from mlagentbench.tasks.task import Task, load_task
 
@@ -96,14 +99,7 @@ async def grade_step(run: HeldRun, step: int | None, announce: Announce) -> Grad
     measured = stored_measurements(
         rebuilding.task, facts.tier, rebuilt.given.data_hash, rebuilding.tool
     )
-    given = compare_with_rungs(
-        rebuilding.task.spec.metric,
-        measured,
-        rebuilt.given.score,
-        public=shipped_measurements(rebuilding.task, facts.tier, rebuilding.tool),
-        score_error=rebuilt.given.score_error,
-        tier=facts.tier,
-    )
+    given = _on_the_rungs(rebuilding, measured, rebuilt.given)
     made = _known(rebuilding, rebuilt.given.draw, rebuilt.given.data_hash)
     if made is not None:  # what the grader said of it, and not of the submitted file
         submitted = submitted.model_copy(update={"extra": made.extra, "tool": made.tool})
@@ -120,14 +116,15 @@ async def grade_alone(
     Where only a program was submitted, what it makes of them is graded.
     """
     record = read_record(run)
-    task = load_task(record.task_path, record.disclosure.profile)
+    facts = record.disclosure
+    task = load_task(record.task_path, facts.tier, facts.profile)
     if record.disclosure.execution or task.spec.rebuild.command is None:
         return await grade_run(run, step, announce)
     started = time.monotonic()
     rebuilding = _rebuilding(run, None, announce, step=step)
     line = await _known_or_new(rebuilding, data_of(run, record, task), is_given=True)
     one = line.result
-    measured = stored_measurements(task, record.disclosure.tier, one.data_hash, rebuilding.tool)
+    measured = stored_measurements(task, facts.tier, one.data_hash, rebuilding.tool)
     grade = GradeRecord(
         step=line.step,
         valid=one.score is not None,
@@ -137,10 +134,25 @@ async def grade_alone(
         extra=line.extra,
         tool=line.tool,
         seconds=elapsed(started),
-        **compare_with_bar(task.spec.metric, measured, one.score).model_dump(),
+        **_on_the_rungs(rebuilding, measured, one).model_dump(),
     )
     append_grade(run, grade)
     return grade
+
+
+def _on_the_rungs(
+    rebuilding: Rebuilding, measured: Measured | None, one: RebuiltDraw
+) -> BarComparison:
+    """The score on a draw, compared with its measurements."""
+    task, tier = rebuilding.task, rebuilding.record.disclosure.tier
+    return compare_with_rungs(
+        task.spec.metric,
+        measured,
+        one.score,
+        public=shipped_measurements(task, tier, rebuilding.tool),
+        score_error=one.score_error,
+        tier=tier,
+    )
 
 
 class RebuiltRun(Record):
