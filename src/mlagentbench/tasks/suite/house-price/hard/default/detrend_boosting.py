@@ -138,7 +138,7 @@ def main() -> None:
     y = np.log(np.maximum(prices, 1000.0))
 
     names = np.unique(hood)
-    part = dict(zip(names, np.random.default_rng(0).permutation(len(names)) % 3))
+    part = dict(zip(names, np.random.default_rng(0).permutation(len(names)) % 3, strict=False))
     fold = np.array([part[h] for h in hood[:n]])
     errors = []
     for k in range(3):

@@ -144,7 +144,7 @@ def main() -> None:
     y = np.log(np.maximum(prices, 1000.0))
     middle = y.mean()
 
-    fold_of = dict(zip(names, np.random.default_rng(0).permutation(len(names)) % 5))
+    fold_of = dict(zip(names, np.random.default_rng(0).permutation(len(names)) % 5, strict=False))
     fold = hood.map(fold_of).to_numpy()[:n]
     parts = []
     for k in range(5):

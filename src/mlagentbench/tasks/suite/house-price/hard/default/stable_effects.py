@@ -120,8 +120,8 @@ def predict(z, t, hood, fit, y, ask):
         gap = (level - centre) - hat @ (level - centre)
         losses[alpha] = np.mean(np.abs(gap / (1 - np.diag(hat))))
     slope = ridge(known, level - centre, min(losses, key=losses.get))
-    by_name = dict(zip(profile.index, profile.to_numpy() @ slope + centre))
-    by_name.update(dict(zip(names, level)))
+    by_name = dict(zip(profile.index, profile.to_numpy() @ slope + centre, strict=False))
+    by_name.update(dict(zip(names, level, strict=False)))
     guess = guess + np.array([by_name[h] for h in hood[ask]])
     return np.clip(guess, y.min() - 0.2, y.max() + 0.4)
 
@@ -139,7 +139,7 @@ def main() -> None:
     y = np.log(np.maximum(prices, 1000.0))
 
     names = np.unique(hood)
-    part = dict(zip(names, np.random.default_rng(1).permutation(len(names)) % 5))
+    part = dict(zip(names, np.random.default_rng(1).permutation(len(names)) % 5, strict=False))
     fold = np.array([part[h] for h in hood[:n]])
     errors = []
     for k in range(5):

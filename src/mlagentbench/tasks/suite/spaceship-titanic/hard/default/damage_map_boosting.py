@@ -106,8 +106,7 @@ def fit_predict(x: np.ndarray, y: np.ndarray, ask: np.ndarray) -> np.ndarray:
         l2_regularization=10.0,
         random_state=0,
     ).fit(x, y)
-    chance = chance + 0.6 * trees.predict_proba(ask)[:, 1]
-    return chance
+    return chance + 0.6 * trees.predict_proba(ask)[:, 1]
 
 
 def main() -> None:
