@@ -101,12 +101,11 @@ def _draw_mechanisms(rng: np.random.Generator, pool: str) -> dict:
 
 
 def _neighbourhoods(mechanisms: dict, rng: np.random.Generator) -> pd.DataFrame:
-    """What is alike in a neighbourhood: standard-normal scores, its level and its trend."""
+    """What is alike in a neighbourhood: scores of deviation 1, its level and its trend."""
     statistics = [("mean", c) for c in SIZES] + [("spread", c) for c in SIZES]
     statistics += [("share", c) for c in CODES]
-    scores = rng.normal(0, 1, (NEIGHBOURHOODS, len(statistics)))
-    scores = (scores - scores.mean(axis=0)) / scores.std(axis=0)
-    places = pd.DataFrame(scores, columns=[" ".join(s) for s in statistics])
+    scores = np.linspace(-1.7, 1.7, NEIGHBOURHOODS)
+    places = pd.DataFrame({" ".join(one): rng.permutation(scores) for one in statistics})
     mini.QUARTERS = NEIGHBOURHOODS
     places.index = mini._quarters(rng).index
     level = sum(
