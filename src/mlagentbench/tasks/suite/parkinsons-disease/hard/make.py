@@ -6,12 +6,12 @@ a kit lot. Train and test share no lot. What was measured is the protein and mor
 
 | mechanism | eval                    | train               | what it does                         |
 |-----------|-------------------------|---------------------|--------------------------------------|
-| handling  | by plate, 1 or 2        | by lot, 1 or 2      | what a sample has of its own moves   |
+| handling  | by plate, 1 or 2        | by site, 1 or 2     | what a sample has of its own moves   |
 |           |                         |                     | its proteins, by a plate's weights   |
 | shift     | always                  | always              | a plate shifts each protein; plates  |
 |           |                         |                     | differ in severity, too              |
-| control   | by lot and protein, or  | one everywhere, or  | of three control materials only one  |
-|           | lot and panel           | by lot              | shifts as the samples do             |
+| control   | by lot and protein, or  | by panel            | of three control materials only one  |
+|           | lot and panel           |                     | shifts as the samples do             |
 | schedule  | turning, or silent      | stable, or silent   | sites invite the ill more often, or  |
 |           |                         |                     | less often; test sites the other way |
 | thaws     | present, or absent      | present, or absent  | a decoy: proteins that tell nothing  |
@@ -59,7 +59,7 @@ MIDDLES = np.array([6.0, 5.0, 17.0, 2.0])
 RATING_PER_SEVERITY = 0.6
 TELLING, STRENGTH = 6, (0.4, 0.5)
 OWN, BLUR = 0.35, 0.35
-PLATE_SHIFT, HANDLING = 1.1, 1.1
+PLATE_SHIFT, HANDLING = 1.5, 1.2
 THAW = 0.5
 CONTROLS, WELLS, CONTROL_BLUR = ["A", "B", "C"], 3, 0.25
 NOT_FOUND = 0.04
@@ -84,9 +84,9 @@ POOLS: dict[str, dict[str, list[Any]]] = {
         "thaws": [False, True],
     },
     "train": {
-        "handling": ["lot"],
+        "handling": ["site"],
         "factors": [1, 2],
-        "control": ["everywhere", "lot"],
+        "control": ["panel"],
         "schedule": ["stable", "silent"],
         "thaws": [False, True],
     },
@@ -210,8 +210,7 @@ def _valid_controls(mechanisms: Mechanisms, rng: np.random.Generator) -> dict[st
     by_protein = np.resize(rng.permutation(3), shape[1])
     panels = rng.permutation(by_protein)
     drawn = {
-        "everywhere": np.full(shape, by_protein[0]),
-        "lot": np.tile(np.resize(rng.permutation(3), shape[0])[:, None], (1, shape[1])),
+        "panel": np.tile(panels, (shape[0], 1)),
         "lot and panel": np.stack([rng.permutation(3)[panels] for _ in lots]),
         "lot and protein": np.stack([rng.permutation(by_protein) for _ in lots]),
     }[mechanisms.control]
@@ -246,11 +245,12 @@ def _laboratory(
     thawing = rng.permutation(quiet)[:8].tolist() if mechanisms.thaws else []
     levels -= THAW * np.outer(visits["thaws"], np.isin(UNIPROT, thawing))
     keys = visits[[VISIT, MONTH, PATIENT]].astype(str).astype(object)
-    samples = _long(keys, levels, rng)
+    samples = _long(keys, levels)
+    samples = samples[rng.random(len(samples)) > NOT_FOUND]
 
+    pool = base + rng.normal(0, 0.8, width)
     tables = []
     for material in CONTROLS:
-        pool = base + rng.normal(0, 0.8, width)
         follows = np.array([[valid[lot][name] == material for name in UNIPROT]
                             for lot in plates["lot"]])  # fmt: skip
         moved = np.where(follows, shifts, rng.normal(0, PLATE_SHIFT, shifts.shape))
@@ -261,7 +261,7 @@ def _laboratory(
         tables.append((keys, read))
     keys = pd.concat([keys for keys, _ in tables], ignore_index=True)
     keys.insert(1, "well", _wells(keys["plate"], rng))
-    return samples, _long(keys, np.vstack([read for _, read in tables]), rng), thawing
+    return samples, _long(keys, np.vstack([read for _, read in tables])), thawing
 
 
 def _wells(plate: pd.Series, rng: np.random.Generator) -> list[str]:
@@ -271,9 +271,9 @@ def _wells(plate: pd.Series, rng: np.random.Generator) -> list[str]:
     return [next(places[name]) for name in plate]
 
 
-def _long(keys: pd.DataFrame, levels: np.ndarray, rng: np.random.Generator) -> pd.DataFrame:
-    """One row a protein that was found, in the official form."""
+def _long(keys: pd.DataFrame, levels: np.ndarray) -> pd.DataFrame:
+    """One row a protein, in the official form."""
     table = keys.loc[keys.index.repeat(len(UNIPROT))].reset_index(drop=True)
     table["UniProt"] = UNIPROT * len(keys)
     table["NPX"] = [f"{value:.6g}" for value in 2 ** levels.ravel()]
-    return table[rng.random(len(table)) > NOT_FOUND]
+    return table

@@ -12,7 +12,7 @@ PENALTIES = np.logspace(-1, 4, 11)
 
 def without_factors(levels: pd.DataFrame, plate: pd.Series) -> pd.DataFrame:
     """The samples without the directions in which those of their plate differ most."""
-    count, parts = count_factors(levels, plate), []
+    count, parts, levels = count_factors(levels, plate), [], levels - levels.mean()
     for _, rows in levels.groupby(plate):
         values, centre = rows.to_numpy(), rows.mean().to_numpy()
         missing = np.isnan(values)
@@ -39,11 +39,10 @@ def corrected(
 ) -> pd.DataFrame:
     """Against the material with the least error on lots that were left out."""
     readings = controls.groupby(level=["control", "plate"]).mean()
-    readings -= readings.groupby(level="control").transform("mean")
     tried = []
     for material in ("A", "B", "C"):
         shifts = readings.loc[material].loc[samples["plate"]].to_numpy()
-        found = without_factors(levels - levels.mean() - shifts, samples["plate"])
+        found = without_factors(levels - shifts, samples["plate"])
         tried.append((held_out_error(found, samples, questions), found))
     return min(tried, key=lambda one: one[0])[1]
 

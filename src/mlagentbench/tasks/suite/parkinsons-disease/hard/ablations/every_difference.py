@@ -12,7 +12,7 @@ PENALTIES = np.logspace(-1, 4, 11)
 
 def without_factors(levels: pd.DataFrame, plate: pd.Series) -> pd.DataFrame:
     """The samples without the directions in which those of their plate differ most."""
-    count, parts = count_factors(levels, plate), []
+    count, parts, levels = count_factors(levels, plate), [], levels - levels.mean()
     for _, rows in levels.groupby(plate):
         values, centre = rows.to_numpy(), rows.mean().to_numpy()
         missing = np.isnan(values)
@@ -37,11 +37,10 @@ def count_factors(levels: pd.DataFrame, plate: pd.Series) -> int:
 def corrected(levels: pd.DataFrame, samples: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFrame:
     """Against each material, side by side, without the factors of each plate."""
     readings = controls.groupby(level=["control", "plate"]).mean()
-    readings -= readings.groupby(level="control").transform("mean")
     parts = []
     for material in ("A", "B", "C"):
         shifts = readings.loc[material].loc[samples["plate"]].to_numpy()
-        found = without_factors(levels - levels.mean() - shifts, samples["plate"])
+        found = without_factors(levels - shifts, samples["plate"])
         parts.append(found.add_suffix(f" against {material}"))
     return pd.concat(parts, axis=1)
 

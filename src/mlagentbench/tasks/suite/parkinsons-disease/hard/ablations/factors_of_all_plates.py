@@ -15,7 +15,6 @@ def against_valid_controls(
 ) -> pd.DataFrame:
     """Each protein against the material that moves, in its lot, as the samples do."""
     readings = controls.groupby(level=["control", "plate"]).mean()
-    readings -= readings.groupby(level="control").transform("mean")
     of_samples = levels.groupby(samples["plate"]).median()
     shifts = of_samples * 0.0
     lots = samples.drop_duplicates("plate").set_index("plate")["lot"]
@@ -26,13 +25,13 @@ def against_valid_controls(
         }
         for protein, best in pd.DataFrame(spread).idxmin(axis=1).items():
             shifts.loc[plates.index, protein] = tables[best][protein]
-    return levels - levels.mean() - shifts.loc[samples["plate"]].to_numpy()
+    return levels - shifts.loc[samples["plate"]].to_numpy()
 
 
 def corrected(levels: pd.DataFrame, samples: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFrame:
     """Against the valid controls, without the ten leading directions within plates."""
     found = against_valid_controls(levels, samples, controls)
-    found = found.fillna(found.groupby(samples["plate"]).transform("mean"))
+    found = found.fillna(found.groupby(samples["plate"]).transform("mean")) - found.mean()
     within = found - found.groupby(samples["plate"]).transform("mean")
     axes = np.linalg.svd(within.to_numpy(), full_matrices=False)[2][:10]
     return found - found.to_numpy() @ axes.T @ axes

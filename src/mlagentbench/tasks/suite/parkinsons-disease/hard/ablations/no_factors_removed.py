@@ -15,7 +15,6 @@ def against_valid_controls(
 ) -> pd.DataFrame:
     """Each protein against the material that moves, in its lot, as the samples do."""
     readings = controls.groupby(level=["control", "plate"]).mean()
-    readings -= readings.groupby(level="control").transform("mean")
     of_samples = levels.groupby(samples["plate"]).median()
     shifts = of_samples * 0.0
     lots = samples.drop_duplicates("plate").set_index("plate")["lot"]
@@ -26,12 +25,13 @@ def against_valid_controls(
         }
         for protein, best in pd.DataFrame(spread).idxmin(axis=1).items():
             shifts.loc[plates.index, protein] = tables[best][protein]
-    return levels - levels.mean() - shifts.loc[samples["plate"]].to_numpy()
+    return levels - shifts.loc[samples["plate"]].to_numpy()
 
 
 def corrected(levels: pd.DataFrame, samples: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFrame:
     """Against the valid controls; gaps become the mean."""
-    return against_valid_controls(levels, samples, controls).fillna(0.0)
+    found = against_valid_controls(levels, samples, controls)
+    return found.fillna(found.mean())
 
 
 def questions_of(clinical: pd.DataFrame) -> pd.DataFrame:

@@ -12,7 +12,7 @@ PENALTIES = np.logspace(-1, 4, 11)
 
 def without_factors(levels: pd.DataFrame, plate: pd.Series) -> pd.DataFrame:
     """The samples without the directions in which those of their plate differ most."""
-    count, parts = count_factors(levels, plate), []
+    count, parts, levels = count_factors(levels, plate), [], levels - levels.mean()
     for _, rows in levels.groupby(plate):
         values, centre = rows.to_numpy(), rows.mean().to_numpy()
         missing = np.isnan(values)

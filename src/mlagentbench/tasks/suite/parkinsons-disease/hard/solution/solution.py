@@ -46,14 +46,18 @@ def corrected(
 ) -> pd.DataFrame:
     """The samples, against the valid controls of their plate, and without the plate's factors."""
     readings = controls.groupby(level=["control", "plate"]).mean()
-    readings -= readings.groupby(level="control").transform("mean")
-    parts = []
-    for (lot, plate), rows in levels.groupby([samples["lot"], samples["plate"]]):
-        valid = findings["valid_control"][lot]
-        shift = np.array([readings.loc[(valid[name], plate), name] for name in levels.columns])
-        values = without_factors((rows - shift - levels.mean()).to_numpy(), findings["factors"])
-        parts.append(pd.DataFrame(values, rows.index, levels.columns))
-    return pd.concat(parts).loc[levels.index]
+    plates = samples.drop_duplicates("plate").set_index("plate")["lot"]
+    shifts = pd.DataFrame(index=plates.index, columns=levels.columns, dtype=float)
+    for plate, lot in plates.items():
+        for protein, material in findings["valid_control"][lot].items():
+            shifts.loc[plate, protein] = readings.loc[(material, plate), protein]
+    compared = levels - shifts.loc[samples["plate"]].to_numpy()
+    compared -= compared.mean()
+    parts = [
+        pd.DataFrame(without_factors(rows.to_numpy(), findings["factors"]), rows.index)
+        for _, rows in compared.groupby(samples["plate"])
+    ]
+    return pd.concat(parts).set_axis(levels.columns, axis=1).loc[levels.index]
 
 
 def without_factors(values: np.ndarray, count: int) -> np.ndarray:
