@@ -6,11 +6,12 @@ raters. A rater has a mean and a scale of their own, and, as the draw decides:
 
 | mechanism | eval                        | train              | what it does                     |
 |-----------|-----------------------------|--------------------|----------------------------------|
+| unit      | the form, or the term       | none               | a rater's order and signs differ |
+|           |                             |                    | by it; the other is a decoy      |
 | order     | three swaps, or two cycles, | a rotation, for    | a rater's columns hold the other |
 |           | for seven of eight          | seven of eight     | skills' ratings                  |
 | sign      | two or three columns each   | three columns each | 1 is best in some columns        |
 | careless  | none, or one rater          | two raters         | rates how long the essay is      |
-| minutes   | present, or absent          | present            | a decoy: longer for one's topics |
 
 The ceiling knows the skills, not the panel's ratings themselves.
 """
@@ -23,8 +24,9 @@ import pandas as pd
 from mini import RATING_PER_SKILL, TARGETS, Writer, draw_wording
 from prepare import ID, TEXT, _new_ids, _sample, _write, _write_answers
 
-TRAIN, PANEL, TEST = 1200, 24, 600
+TRAIN, PANEL, TEST = 1280, 24, 600
 RATERS = [f"R{number}" for number in range(1, 9)]
+UNITS = {"form": ["a", "b"], "term": ["autumn", "spring"]}
 PANEL_NAME = "panel"
 SHARED = 0.2
 """How much of a skill's variance is a general one, common to all six."""
@@ -46,29 +48,28 @@ def make(public: Path, private: Path, rng: np.random.Generator, pool: str) -> No
     truth = (MEAN + RATING_PER_SKILL * skills).clip(1, 5)
     panel = _on_the_grid(truth + rng.normal(0, PANEL_NOISE, truth.shape))
 
-    raters = _raters(pool, rng)
-    asked = rng.integers(2) == 1 or pool == "train"
+    unit = rng.permutation(list(UNITS))[0].item() if pool == "eval" else None
+    raters = _raters(pool, unit, rng)
     essays = pd.DataFrame({ID: _new_ids(count, rng), TEXT: texts})
-    main = np.resize(rng.permutation(len(RATERS)), (2, topics.max() + 1))
-    readings = np.concatenate([np.arange(TRAIN + PANEL)] + [
-        np.arange(TRAIN, TRAIN + PANEL)] * (READINGS_OF_A_PANEL_ESSAY - 1))  # fmt: skip
-    rows = []
+    main = np.resize(rng.permutation(RATERS), (2, topics.max() + 1))
+    readings = [*range(TRAIN), *np.repeat(range(TRAIN, TRAIN + PANEL), READINGS_OF_A_PANEL_ESSAY)]
+    rows = [(essay, PANEL_NAME) for essay in range(TRAIN, TRAIN + PANEL)]
     for essay in readings:
-        chosen = main[rng.integers(2), topics[essay]]
-        if rng.random() > MAIN_RATERS or essay >= TRAIN:
-            chosen = rng.integers(len(RATERS))
-        rating = _rating(raters[RATERS[chosen]], skills[essay], lengths[essay], rng)
-        at_home = asked and chosen in main[:, topics[essay]]
-        minutes = max(3, round(rng.normal(11 if at_home else 8, 2)))
-        rows.append((essay, RATERS[chosen], minutes, rating))
-    rows += [
-        (essay, PANEL_NAME, max(5, round(rng.normal(25, 4))), panel[essay])
-        for essay in range(TRAIN, TRAIN + PANEL)
-    ]
+        anyone = essay >= TRAIN or rng.random() > MAIN_RATERS
+        rows.append((essay, rng.choice(RATERS if anyone else main[:, topics[essay]])))
     rows = [rows[place] for place in rng.permutation(len(rows))]
-    train = essays.iloc[[row[0] for row in rows]].reset_index(drop=True)
-    train["rater"], train["minutes"] = [row[1] for row in rows], [row[2] for row in rows]
-    train[TARGETS] = np.stack([row[3] for row in rows])
+    train = essays.iloc[[essay for essay, _ in rows]].reset_index(drop=True)
+    train["rater"] = [rater for _, rater in rows]
+    for name, values in UNITS.items():
+        train[name] = rng.choice(values, len(train))
+    ratings = []
+    for row, (essay, rater) in enumerate(rows):
+        if rater == PANEL_NAME:
+            ratings.append(panel[essay])
+        else:
+            way = raters[rater + (f" {train[unit][row]}" if unit else "")]
+            ratings.append(_rating(way, skills[essay], lengths[essay], rng))
+    train[TARGETS] = np.stack(ratings)
 
     tested = essays[TRAIN + PANEL :].reset_index(drop=True)
     test = tested.join(pd.DataFrame(panel[TRAIN + PANEL :], columns=TARGETS))
@@ -78,7 +79,7 @@ def make(public: Path, private: Path, rng: np.random.Generator, pool: str) -> No
     _write_answers(test, train, private)
     known = pd.DataFrame(truth[TRAIN + PANEL :].round(3), columns=TARGETS)
     _write(tested[[ID]].join(known), private / "ceiling.csv")
-    facts = {"raters": raters, "minutes_tell_the_main_rater": bool(asked)}
+    facts = {"unit": unit, "raters": raters}
     (private / "mechanisms.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
 
@@ -94,23 +95,28 @@ def _essays(skills: np.ndarray, rng: np.random.Generator) -> tuple[list[str], np
     return texts, np.array(topics)
 
 
-def _raters(pool: str, rng: np.random.Generator) -> dict[str, dict]:
-    """How each rater rates: which skill each column holds, its sign, the means and the scale."""
+def _raters(pool: str, unit: str | None, rng: np.random.Generator) -> dict[str, dict]:
+    """How each rater rates: which skill each column holds, its sign, the means and the scale.
+
+    A rater who rates differently from unit to unit is there once for each.
+    """
     careless = rng.permutation(RATERS)[: 2 if pool == "train" else rng.integers(2)]
-    orderly = rng.permutation(RATERS)[0]
     biases = BIAS * rng.permutation(np.linspace(-1, 1, len(RATERS)))
     found = {}
     for rater, bias in zip(RATERS, biases, strict=True):
-        reversed_columns = rng.permutation(TARGETS)[: 3 if pool == "train" else rng.integers(2, 4)]
-        found[rater] = {
+        habits = {
             "careless": bool(rater in careless),
-            "holds": dict(
-                zip(TARGETS, list(TARGETS) if rater == orderly else _order(pool, rng), strict=True)
-            ),
-            "sign": {name: -1 if name in reversed_columns else 1 for name in TARGETS},
             "bias": (bias + rng.normal(0, 0.15, len(TARGETS))).round(3).tolist(),
             "scale": round(rng.uniform(*SCALE), 3),
         }
+        for name in [f"{rater} {value}" for value in UNITS[unit]] if unit else [rater]:
+            turned = rng.permutation(TARGETS)[: 3 if pool == "train" else rng.integers(2, 4)]
+            found[name] = habits | {
+                "holds": dict(zip(TARGETS, _order(pool, rng), strict=True)),
+                "sign": {target: -1 if target in turned else 1 for target in TARGETS},
+            }
+    for name in rng.permutation(list(found))[: len(found) // len(RATERS)]:
+        found[name]["holds"] = dict(zip(TARGETS, TARGETS, strict=True))
     return found
 
 

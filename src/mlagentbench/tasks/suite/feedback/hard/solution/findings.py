@@ -16,20 +16,42 @@ ROUNDS = 12
 FOLDS = 5
 PANEL_WEIGHT = 3.0
 TOO_LOOSE = 0.5
-"""A rater who follows the skills by less than this share of what is usual is left out."""
+"""Who follows the skills by less than this share of what is usual is left out."""
+UNITS = [None, "form", "term"]
+"""What a rater's habits may depend on."""
 
 
 def find(x: np.ndarray, train: pd.DataFrame, targets: list[str]) -> dict[str, Any]:
-    """Look at the readings (`train`) of essays whose features are in the rows of `x`."""
-    skills = first_guess(x, train, targets)
-    found: dict[str, Any] = {}
+    """Look at the readings (`train`) of essays whose features are in the rows of `x`.
+
+    Habits are looked for in raters as a whole and in parts of their readings; that which makes
+    the readings agree best with models that did not see them is returned.
+    """
+    tried = [(*settle(x, train, targets, unit), unit) for unit in UNITS]
+    _, habits, unit = max(tried, key=lambda one: one[0])
+    return {"unit": unit, "habits": habits}
+
+
+def settle(
+    x: np.ndarray, train: pd.DataFrame, targets: list[str], unit: str | None
+) -> tuple[float, dict[str, Any]]:
+    """The habits in which the rounds end, and how closely the readings follow the skills then."""
+    who, skills = groups(train, unit), first_guess(x, train, targets)
+    habits: dict[str, Any] = {}
     for _ in range(ROUNDS):
-        before, found = found, match(skills, train, targets)
-        if found == before:
+        before, (closeness, habits) = habits, match(skills, train[targets].to_numpy(), who, targets)
+        if habits == before:
             break
-        wanted, weights = aligned(train, targets, found)
+        wanted, weights = aligned(train, targets, {"unit": unit, "habits": habits})
         skills = unseen(x, wanted, weights, train["text_id"])
-    return found
+    return closeness, habits
+
+
+def groups(train: pd.DataFrame, unit: str | None) -> pd.Series:
+    """Whose habits a reading shows: the rater's, or the rater's in one unit."""
+    if unit is None:
+        return train["rater"]
+    return train["rater"].where(train["rater"] == "panel", train["rater"] + " " + train[unit])
 
 
 def first_guess(x: np.ndarray, train: pd.DataFrame, targets: list[str]) -> np.ndarray:
@@ -38,25 +60,26 @@ def first_guess(x: np.ndarray, train: pd.DataFrame, targets: list[str]) -> np.nd
     return Ridge(30.0).fit(x[panel], train.loc[panel, targets]).predict(x)
 
 
-def match(skills: np.ndarray, train: pd.DataFrame, targets: list[str]) -> dict[str, Any]:
-    """For each rater the skill and the sign of each column; none for those who follow no skill."""
+def match(
+    skills: np.ndarray, ratings: np.ndarray, who: pd.Series, targets: list[str]
+) -> tuple[float, dict[str, Any]]:
+    """For each group the skill and the sign of each column; none for those who follow no skill."""
     found, closeness = {}, {}
-    for rater, rows in train.groupby("rater").indices.items():
-        if rater == "panel":
+    for name, rows in who.groupby(who).indices.items():
+        if name == "panel":
             continue
-        ratings = train[targets].to_numpy()[rows]
-        both = np.corrcoef(ratings.T, partial(skills[rows]).T)
+        both = np.corrcoef(ratings[rows].T, partial(skills[rows]).T)
         between = both[: len(targets), len(targets) :]
         columns, held = linear_sum_assignment(-np.abs(between))
-        found[rater] = {
+        found[name] = {
             targets[column]: [targets[skill], int(np.sign(between[column, skill]))]
             for column, skill in zip(columns, held, strict=True)
         }
-        closeness[rater] = np.abs(between[columns, held]).mean()
-    usual = np.median(list(closeness.values()))
-    return {
-        rater: columns if closeness[rater] > TOO_LOOSE * usual else None
-        for rater, columns in found.items()
+        closeness[name] = np.abs(between[columns, held]).mean()
+    usual = float(np.median(list(closeness.values())))
+    return usual, {
+        name: columns if closeness[name] > TOO_LOOSE * usual else None
+        for name, columns in found.items()
     }
 
 
@@ -72,12 +95,13 @@ def partial(skills: np.ndarray) -> np.ndarray:
 
 
 def aligned(
-    train: pd.DataFrame, targets: list[str], found: dict[str, Any]
+    train: pd.DataFrame, targets: list[str], findings: dict[str, Any]
 ) -> tuple[np.ndarray, np.ndarray]:
     """All readings on one scale, in the right columns and directions, and their weights."""
     wanted, weights = np.zeros((len(train), len(targets))), np.zeros(len(train))
-    for rater, rows in train.groupby("rater").indices.items():
-        columns = {t: [t, 1] for t in targets} if rater == "panel" else found[rater]
+    for name, rows in train.groupby(groups(train, findings["unit"])).indices.items():
+        as_is = {target: [target, 1] for target in targets}
+        columns = as_is if name == "panel" else findings["habits"].get(name)
         if columns is None:
             continue
         ratings = train[targets].to_numpy()[rows]
@@ -85,7 +109,7 @@ def aligned(
         for place, target in enumerate(targets):
             skill, sign = columns[target]
             wanted[rows, targets.index(skill)] = sign * ratings[:, place]
-        weights[rows] = PANEL_WEIGHT if rater == "panel" else 1.0
+        weights[rows] = PANEL_WEIGHT if name == "panel" else 1.0
     return wanted, weights
 
 
