@@ -1,6 +1,6 @@
 """Writes essays with six skills each, and lets eight raters rate them, each in a way of their own.
 
-Most training essays have one reading by one rater. 24 were also rated by a panel, as all of the
+Most training essays have one reading by one rater. 16 were also rated by a panel, as all of the
 test essays were: the panel's ratings are the skills, slightly blurred. Each topic has two main
 raters. A rater has a mean and a scale of their own, and, as the draw decides:
 
@@ -24,7 +24,7 @@ import pandas as pd
 from mini import RATING_PER_SKILL, TARGETS, Writer, draw_wording
 from prepare import ID, TEXT, _new_ids, _sample, _write, _write_answers
 
-TRAIN, PANEL, TEST = 1280, 24, 600
+TRAIN, PANEL, TEST = 1280, 16, 600
 RATERS = [f"R{number}" for number in range(1, 9)]
 UNITS = {"form": ["a", "b"], "term": ["autumn", "spring"]}
 PANEL_NAME = "panel"

@@ -70,15 +70,22 @@ def mcrmse(actual: np.ndarray, predicted: np.ndarray) -> float:
 
 
 class Scale:
-    """For each column the line from the model's answers to the panel's ratings."""
+    """From the model's answers to the panel's ratings: one slope, and a level for each column.
+
+    The panel's essays are few: levels are drawn to their mean as far as chance explains them.
+    """
 
     def fit(self, answers: np.ndarray, ratings: np.ndarray) -> "Scale":
-        self.lines = [np.polyfit(a, r, 1) for a, r in zip(answers.T, ratings.T, strict=True)]
+        centred = answers - answers.mean(axis=0)
+        self.slope = (centred * ratings).sum() / (centred**2).sum()
+        rest = ratings - self.slope * answers
+        levels, chance = rest.mean(axis=0), rest.var(axis=0).mean() / len(rest)
+        kept = max(0.0, 1 - chance / levels.var(ddof=1))
+        self.levels = levels.mean() + kept * (levels - levels.mean())
         return self
 
     def predict(self, answers: np.ndarray) -> np.ndarray:
-        columns = zip(answers.T, self.lines, strict=True)
-        return np.stack([np.polyval(line, a) for a, line in columns], axis=1).clip(1, 5)
+        return (self.slope * answers + self.levels).clip(1, 5)
 
 
 def fitted(x: np.ndarray, wanted: np.ndarray, weights: np.ndarray, penalty: float) -> list[Ridge]:
