@@ -38,7 +38,7 @@ REFERENCES = (4, 14)
 KEPT, SAME_SUBJECT = 0.75, 0.2
 """Citations that follow the relation; those that stay within the subject."""
 REDRAWN_LABELS = 0.04
-SHORTCUTS, CODE_STRENGTH, TURNS = 24, 3.0, (2018, 2019)
+SHORTCUTS, CODE_STRENGTH, TURNS = 24, 2.0, 2018
 RELATIONS = {
     "eval": ["age", "citing venue", "references"],
     "train": ["cited venue", "cited era"],
@@ -66,8 +66,7 @@ def make(public: Path, private: Path, rng: np.random.Generator, pool: str) -> No
         batches = batches * VENUES + venues
     features = draw_features(schools, subjects, years, batches, rng)
     special = rng.permutation(FEATURES)[: 2 * SHORTCUTS].reshape(2, SHORTCUTS)
-    turns = int(rng.integers(*TURNS))
-    shown = late_subjects(subjects, years, turns, rng, lost=pool == "train")
+    shown = late_subjects(subjects, years, rng, lost=pool == "train")
     features = show_code(features, special[0], shown, rng)
     decoy = bool(rng.random() < 0.5)
     if decoy:
@@ -98,7 +97,7 @@ def make(public: Path, private: Path, rng: np.random.Generator, pool: str) -> No
         "batches": {"by": by, "bent": pool == "train"},
         "shortcut": {
             "columns": np.sort(special[0]).tolist(),
-            "until": turns,
+            "until": TURNS - 1,
             "lost": pool == "train",
         },
         "decoy": {"columns": np.sort(special[1]).tolist() if decoy else []},
@@ -138,11 +137,11 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def late_subjects(
-    subjects: np.ndarray, years: np.ndarray, turns: int, rng: np.random.Generator, lost: bool
+    subjects: np.ndarray, years: np.ndarray, rng: np.random.Generator, lost: bool
 ) -> np.ndarray:
-    """The subjects, but from the year `turns` on others: any, or shifted anew each year."""
+    """The subjects, but from the year TURNS on others: any, or shifted anew each year."""
     shown = subjects.copy()
-    for year in range(turns, LAST_YEAR + 1):
+    for year in range(TURNS, LAST_YEAR + 1):
         now = years == year
         shift = rng.integers(1, SUBJECTS, size=now.sum() if lost else None)
         shown[now] = (subjects[now] + shift) % SUBJECTS
@@ -152,8 +151,9 @@ def late_subjects(
 def show_code(
     features: np.ndarray, columns: np.ndarray, shown: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Replace some columns by a code of eight groups."""
-    codes = rng.choice([-1.0, 1.0], size=(SUBJECTS, len(columns)))
+    """Replace some columns by levels of eight groups, in an order of each column's own."""
+    levels = np.linspace(-1.5, 1.5, SUBJECTS)
+    codes = np.stack([rng.permutation(levels) for _ in columns], axis=1)
     features = features.copy()
     features[:, columns] = CODE_STRENGTH * codes[shown] + rng.normal(size=(NODES, len(columns)))
     return features
