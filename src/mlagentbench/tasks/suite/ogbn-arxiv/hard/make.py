@@ -33,12 +33,14 @@ GROWTH = 1.05
 """Each year has so many times the papers of the year before."""
 SUBJECT_SPREAD, SCHOOL_SPREAD, DRIFT, NOISE = 0.9, 0.15, 0.05, 0.5
 """Of subjects and schools among the topics, of a subject in a year; of single features."""
-MOVE, BATCH_SCALE, BENDING = 4.0, 0.7, (0.5, 2.0)
+MOVE, BATCH_SCALE, BENDING = 5.0, 0.7, (0.5, 2.0)
+"""How far batches move topics; how they scale features, and by which powers they bend them."""
 REFERENCES = (4, 14)
-KEPT, SAME_SUBJECT = 0.75, 0.2
+KEPT, SAME_SUBJECT = 0.75, 0.1
 """Citations that follow the relation; those that stay within the subject."""
 REDRAWN_LABELS = 0.04
 SHORTCUTS, CODE_STRENGTH, TURNS = 24, 2.0, 2018
+"""Columns of the shortcut, and of the decoy; how strong they are; when the shortcut ends."""
 RELATIONS = {
     "eval": ["age", "citing venue", "references"],
     "train": ["cited venue", "cited era"],
@@ -67,10 +69,11 @@ def make(public: Path, private: Path, rng: np.random.Generator, pool: str) -> No
     features = draw_features(schools, subjects, years, batches, rng)
     special = rng.permutation(FEATURES)[: 2 * SHORTCUTS].reshape(2, SHORTCUTS)
     shown = late_subjects(subjects, years, rng, lost=pool == "train")
-    features = show_code(features, special[0], shown, rng)
+    features = show_code(features, special[0], shown, batches, rng)
     decoy = bool(rng.random() < 0.5)
     if decoy:
-        features = show_code(features, special[1], rng.integers(SUBJECTS, size=NODES), rng)
+        groups = rng.integers(SUBJECTS, size=NODES)
+        features = show_code(features, special[1], groups, batches, rng)
     features = veil(features, batches, rng, bent=pool == "train")
 
     relation = str(rng.choice(RELATIONS[pool]))
@@ -149,13 +152,19 @@ def late_subjects(
 
 
 def show_code(
-    features: np.ndarray, columns: np.ndarray, shown: np.ndarray, rng: np.random.Generator
+    features: np.ndarray,
+    columns: np.ndarray,
+    shown: np.ndarray,
+    batches: np.ndarray,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Replace some columns by levels of eight groups, in an order of each column's own."""
     levels = np.linspace(-1.5, 1.5, SUBJECTS)
     codes = np.stack([rng.permutation(levels) for _ in columns], axis=1)
+    moves = rng.normal(scale=MOVE, size=(batches.max() + 1, len(columns)))
+    noise = rng.normal(size=(NODES, len(columns)))
     features = features.copy()
-    features[:, columns] = CODE_STRENGTH * codes[shown] + rng.normal(size=(NODES, len(columns)))
+    features[:, columns] = CODE_STRENGTH * codes[shown] + moves[batches] + noise
     return features
 
 
