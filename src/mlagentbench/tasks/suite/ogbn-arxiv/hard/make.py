@@ -39,8 +39,9 @@ REFERENCES = (4, 14)
 KEPT, SAME_SUBJECT = 0.75, 0.1
 """Citations that follow the relation; those that stay within the subject."""
 REDRAWN_LABELS = 0.04
-SHORTCUTS, CODE_STRENGTH, TURNS = 24, 2.0, 2018
-"""Columns of the shortcut, and of the decoy; how strong they are; when the shortcut ends."""
+SHORTCUTS, CODE_STRENGTH, MOST_ALIKE, TURNS = 24, 2.0, 0.3, 2018
+"""Columns of the shortcut, and of the decoy; how strong they are; how much a shifted one may
+resemble itself; the first year in which the shortcut misleads."""
 RELATIONS = {
     "eval": ["age", "citing venue", "references"],
     "train": ["cited venue", "cited era"],
@@ -159,13 +160,21 @@ def show_code(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Replace some columns by levels of eight groups, in an order of each column's own."""
-    levels = np.linspace(-1.5, 1.5, SUBJECTS)
-    codes = np.stack([rng.permutation(levels) for _ in columns], axis=1)
+    codes = np.stack([draw_levels(rng) for _ in columns], axis=1)
     moves = rng.normal(scale=MOVE, size=(batches.max() + 1, len(columns)))
     noise = rng.normal(size=(NODES, len(columns)))
     features = features.copy()
     features[:, columns] = CODE_STRENGTH * codes[shown] + moves[batches] + noise
     return features
+
+
+def draw_levels(rng: np.random.Generator) -> np.ndarray:
+    """A level for each group, and a quite different one when groups are shifted."""
+    while True:
+        levels = rng.permutation(np.linspace(-1.5, 1.5, SUBJECTS))
+        alike = max(levels @ np.roll(levels, shift) for shift in range(1, SUBJECTS))
+        if alike <= MOST_ALIKE * (levels @ levels):
+            return levels
 
 
 def veil(
