@@ -2,8 +2,8 @@
 
 A review speaks of aspects of a film, one sentence each, and most sentences say what the reviewer
 thinks on the whole. What a sentence says is the polarity of its last word, turned round if a part
-of the sentence says so. Test reviews are of a genre that has a dozen labels and many reviews
-without: what must be known of its words shows in which of them go together.
+of the sentence says so. Test reviews are of a genre with six labelled reviews and many without
+labels: what must be known of its words shows in which of them go together.
 
 | mechanism | what it does | in evaluation | in training |
 |---|---|---|---|

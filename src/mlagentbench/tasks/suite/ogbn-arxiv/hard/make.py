@@ -143,11 +143,12 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def late_subjects(
     subjects: np.ndarray, years: np.ndarray, rng: np.random.Generator, lost: bool
 ) -> np.ndarray:
-    """The subjects, but from the year TURNS on others: any, or shifted anew each year."""
+    """The subjects, but from the year TURNS on others: any, or shifted differently each year."""
     shown = subjects.copy()
+    shifts = 1 + rng.permutation(SUBJECTS - 1)
     for year in range(TURNS, LAST_YEAR + 1):
         now = years == year
-        shift = rng.integers(1, SUBJECTS, size=now.sum() if lost else None)
+        shift = rng.integers(1, SUBJECTS, size=now.sum()) if lost else shifts[year - TURNS]
         shown[now] = (subjects[now] + shift) % SUBJECTS
     return shown
 
