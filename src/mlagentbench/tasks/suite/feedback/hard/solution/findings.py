@@ -43,7 +43,7 @@ def settle(
         if habits == before:
             break
         wanted, weights = aligned(train, targets, {"unit": unit, "habits": habits})
-        skills = unseen(x, wanted, weights, train["text_id"])
+        skills = anchored(unseen(x, wanted, weights, train["text_id"]), train, targets)
     return closeness, habits
 
 
@@ -58,6 +58,15 @@ def first_guess(x: np.ndarray, train: pd.DataFrame, targets: list[str]) -> np.nd
     """The skills as a model of the panel's essays sees them."""
     panel = (train["rater"] == "panel").to_numpy()
     return Ridge(30.0).fit(x[panel], train.loc[panel, targets]).predict(x)
+
+
+def anchored(skills: np.ndarray, train: pd.DataFrame, targets: list[str]) -> np.ndarray:
+    """The skills in the order and directions that go best with the panel's ratings."""
+    panel = (train["rater"] == "panel").to_numpy()
+    both = np.corrcoef(train.loc[panel, targets].to_numpy().T, skills[panel].T)
+    between = both[: len(targets), len(targets) :]
+    columns, held = linear_sum_assignment(-np.abs(between))
+    return skills[:, held] * np.sign(between[columns, held])
 
 
 def match(
