@@ -11,7 +11,13 @@ from mlagentbench.cli.agents.agents_printing import list_agent
 from mlagentbench.errors import UsageError
 
 DOCS = Path(__file__).parents[3] / "docs" / "agents"
-PAGES = {"act": "research", "react-text": "research", "nop": "baseline", "oracle": "baseline"}
+PAGES = {
+    "act": "research",
+    "react-text": "research",
+    "nop": "baseline",
+    "default": "baseline",
+    "oracle": "baseline",
+}
 """Agents that share another's page."""
 
 
