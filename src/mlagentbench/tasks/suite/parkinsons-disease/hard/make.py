@@ -1,4 +1,4 @@
-"""Invents people at eleven sites, their visits and ratings, and a laboratory that blurs proteins.
+"""Invents people at thirteen sites, their visits and ratings, and a laboratory that blurs proteins.
 
 A severity goes up with the years and decides the four ratings; six of thirty proteins follow it.
 Every visit has one sample; the samples of 19 people share a plate, three plates a site, some sites
@@ -6,12 +6,12 @@ a kit lot. Train and test share no lot. What was measured is the protein and mor
 
 | mechanism | eval                    | train               | what it does                         |
 |-----------|-------------------------|---------------------|--------------------------------------|
-| handling  | by plate, 1 or 2        | by site, 1 or 2     | what a sample has of its own moves   |
+| handling  | one or two factors      | three factors       | what a sample has of its own moves   |
 |           |                         |                     | its proteins, by a plate's weights   |
 | shift     | always                  | always              | a plate shifts each protein; plates  |
 |           |                         |                     | differ in severity, too              |
-| control   | by lot and protein, or  | by panel            | of three control materials only one  |
-|           | lot and panel           |                     | shifts as the samples do             |
+| control   | by lot and protein, or  | by lot and group    | of three control materials only one  |
+|           | by lot and panel        |                     | shifts as the samples do             |
 | schedule  | turning, or silent      | stable, or silent   | sites invite the ill more often, or  |
 |           |                         |                     | less often; test sites the other way |
 | thaws     | present, or absent      | present, or absent  | a decoy: proteins that tell nothing  |
@@ -49,7 +49,7 @@ UNIPROT = [
     "P08253", "P10451", "P10645", "P12109", "P16870", "P19652", "P23083", "P36955", "P61278",
     "Q08380", "Q12841", "Q92823",
 ]  # fmt: skip
-TRAIN_SITES, TEST_SITES, PLATES_OF_A_SITE, PEOPLE_OF_A_PLATE = [2, 2, 2, 2], [3], 3, 19
+TRAIN_SITES, TEST_SITES, PLATES_OF_A_SITE, PEOPLE_OF_A_PLATE = [2, 2, 2, 2], [5], 3, 19
 """The sites of each lot."""
 OFTEN, SELDOM = [0, 6, 12, 18, 24], [0, 12, 24]
 MISSED = 0.1
@@ -68,7 +68,6 @@ NOT_FOUND = 0.04
 class Mechanisms(NamedTuple):
     """What a draw has."""
 
-    handling: str
     factors: int
     control: str
     schedule: str
@@ -77,16 +76,14 @@ class Mechanisms(NamedTuple):
 
 POOLS: dict[str, dict[str, list[Any]]] = {
     "eval": {
-        "handling": ["plate"],
         "factors": [1, 2],
         "control": ["lot and protein", "lot and panel"],
         "schedule": ["turning", "silent"],
         "thaws": [False, True],
     },
     "train": {
-        "handling": ["site"],
-        "factors": [1, 2],
-        "control": ["panel"],
+        "factors": [3],
+        "control": ["lot and group"],
         "schedule": ["stable", "silent"],
         "thaws": [False, True],
     },
@@ -210,7 +207,7 @@ def _valid_controls(mechanisms: Mechanisms, rng: np.random.Generator) -> dict[st
     by_protein = np.resize(rng.permutation(3), shape[1])
     panels = rng.permutation(by_protein)
     drawn = {
-        "panel": np.tile(panels, (shape[0], 1)),
+        "lot and group": (panels[: len(lots), None] + (panels == 0)) % 3,
         "lot and panel": np.stack([rng.permutation(3)[panels] for _ in lots]),
         "lot and protein": np.stack([rng.permutation(by_protein) for _ in lots]),
     }[mechanisms.control]
@@ -230,9 +227,8 @@ def _laboratory(
     n, n_plates, width = len(visits), len(plates), len(UNIPROT)
     slopes = np.array([telling.get(name, 0.0) for name in UNIPROT])
     base = rng.uniform(12, 19, width)
-    shared = plates[mechanisms.handling].to_numpy()
-    drawn = {key: rng.normal(size=(mechanisms.factors, width)) for key in np.unique(shared)}
-    weights = HANDLING / mechanisms.factors**0.5 * np.stack([drawn[key] for key in shared])
+    weights = rng.normal(size=(n_plates, mechanisms.factors, width))
+    weights *= HANDLING / mechanisms.factors**0.5
     shifts = rng.normal(0, PLATE_SHIFT, (n_plates, width))
 
     plate = visits["plate"].map({name: row for row, name in enumerate(plates["plate"])}).to_numpy()
