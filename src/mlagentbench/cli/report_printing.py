@@ -33,7 +33,7 @@ from mlagentbench.statistics.experimentation_gain import (
 )
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard, SuiteMean
 from mlagentbench.statistics.reference_rows import FROM_MEASURED
-from mlagentbench.statistics.tiers.mini_and_hard import MiniAndHard
+from mlagentbench.statistics.tiers.mini_and_hard import MiniAndHard, notes_of
 from mlagentbench.statistics.tiers.rank_agreement import RankAgreement
 from mlagentbench.terminal import Terminal, print_json, text_block, text_line
 from mlagentbench.untrusted_text import one_line, shown_path
@@ -133,26 +133,23 @@ def _print_tiers(agents: Sequence[MiniAndHard], console: Terminal) -> None:
     rungs = _rung_table()
     for one in agents:
         for found in one.tiers:
-            name = text_line(f"{one.name}, {found.tier}")
+            name = _name_block(f"{found.tier}: {one.agent}", one.model)
             rungs.add_row(name, *_shares(found.rungs), style="dim" if found.greyed else None)
     console.print(rungs)
-    for one in agents:
-        for note in (f"tasks: {', '.join(one.tasks)}", *one.notes):
-            console.print(f"  {one.name}: {note}", style="dim")
+    for note in notes_of(agents):
+        console.print(f"  {note}", style="dim")
     console.print(text_block(TIERS_LEGEND.rstrip(), "dim"))
 
 
 def _tier_table(agents: Sequence[MiniAndHard]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("agent", overflow="fold")
-    table.add_column("data", overflow="fold")
     for name in ("tasks", "counted", "success %", "normalised", "ceiling %"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in agents:
         for found in one.tiers:
             table.add_row(
-                text_line(one.name),
-                text_line(found.data),
+                _name_block(f"{found.tier}: {one.agent}", one.model),
                 str(len(one.tasks)),
                 f"{found.counted}/{found.runs}",
                 _percent(found.success),
@@ -276,10 +273,13 @@ def _shares(rungs: Mapping[Rung, float]) -> Iterator[str]:
 
 
 def _who(row: AgentStatistics) -> Text:
-    names = [row.agent] if row.model == "none" else [row.agent, f"  {row.model}"]
-    if not row.was_run:
-        names.append(f"  {FROM_MEASURED}")
-    return text_block("\n".join(map(one_line, names)))
+    return _name_block(row.agent, row.model, () if row.was_run else (FROM_MEASURED,))
+
+
+def _name_block(agent: str, model: str, more: Sequence[str] = ()) -> Text:
+    """An agent, and below it its model and what else there is to say."""
+    below = more if model == "none" else (model, *more)
+    return text_block("\n".join(map(one_line, (agent, *(f"  {text}" for text in below)))))
 
 
 def _statistics(row: AgentStatistics) -> Iterator[str]:

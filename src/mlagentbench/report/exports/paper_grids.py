@@ -27,7 +27,7 @@ from mlagentbench.report.report_data import ReportData
 from mlagentbench.statistics.cells import Rate
 from mlagentbench.statistics.experimentation_gain import ExperimentationGain, GainStatistics
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard, SuiteMean
-from mlagentbench.statistics.tiers.mini_and_hard import MiniAndHard
+from mlagentbench.statistics.tiers.mini_and_hard import MiniAndHard, notes_of
 from mlagentbench.statistics.tiers.rank_agreement import RankAgreement
 
 GREYED = "*"
@@ -157,7 +157,7 @@ def _mini_and_hard(agents: Sequence[MiniAndHard], name: str) -> Grid:
         ),
         notes=(
             "mean over tasks; [95 % interval]: the variation over other runs on these tasks",
-            *_tier_notes(agents),
+            *notes_of(agents),
         ),
         head="measure",
     )
@@ -176,7 +176,7 @@ def _mini_and_hard_rungs(agents: Sequence[MiniAndHard], name: str) -> Grid:
         ),
         notes=(
             "mean over tasks; each rung implies those below it; a column adds up to 100",
-            *_tier_notes(agents),
+            *notes_of(agents),
         ),
         head="rung",
     )
@@ -184,12 +184,6 @@ def _mini_and_hard_rungs(agents: Sequence[MiniAndHard], name: str) -> Grid:
 
 def _tier_columns(agents: Sequence[MiniAndHard]) -> tuple[str, ...]:
     return tuple(f"{one.name}, {found.tier}" for one in agents for found in one.tiers)
-
-
-def _tier_notes(agents: Sequence[MiniAndHard]) -> Iterator[str]:
-    for one in agents:
-        parts = (one.mini.data, one.hard.data, f"tasks: {', '.join(one.tasks)}", *one.notes)
-        yield f"{one.name}: {'; '.join(parts)}"
 
 
 def _percent(mean: SuiteMean) -> str:

@@ -5,6 +5,7 @@ is shown beside the row of the same agent in mini that is most like it: the same
 fewest other differences, then the most common tasks.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from mlagentbench.records import Record, Rung, Tier
@@ -32,7 +33,7 @@ class TierStatistics(Record):
 
     tier: Tier
     data: str
-    """Such as "hard, draws 100..107"."""
+    """Such as "draws 100..107"."""
     runs: int
     counted: int
     missing: int
@@ -55,7 +56,7 @@ class MiniAndHard(Record):
     mini: TierStatistics
     hard: TierStatistics
     notes: tuple[str, ...]
-    """What differs besides the tier."""
+    """What differs besides the tier, and which tasks have a ceiling if not all do."""
 
     @property
     def name(self) -> str:
@@ -78,6 +79,21 @@ def mini_and_hard(leaderboards: Sequence[Leaderboard]) -> tuple[MiniAndHard, ...
     return tuple(sorted(found, key=_rank))
 
 
+def notes_of(agents: Sequence[MiniAndHard]) -> tuple[str, ...]:
+    """What every table of these agents says beside them; what is true of all is said once."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for one in agents:
+        tasks = f"common tasks: {', '.join(one.tasks)}"
+        data = f"data: mini, {one.mini.data}; hard, {one.hard.data}"
+        for note in (tasks, data, *one.notes):
+            found[note].append(one.name)
+    every = len(agents)
+    return tuple(
+        note if len(names) == every else f"{', '.join(names)}: {note}"
+        for note, names in found.items()
+    )
+
+
 def _unlikeness(pairs: Sequence[CellPair]) -> tuple[bool, int, int]:
     differing = {name for pair in pairs for name in pair.differing}
     return not all(pair.same_draws for pair in pairs), len(differing), -len(pairs)
@@ -95,6 +111,10 @@ def _side_by_side(row: AgentStatistics, pairs: Sequence[CellPair]) -> MiniAndHar
         _tier([pair.cells[place] for pair in pairs], [pair.cells[place] for pair in with_ceiling])
         for place in (0, 1)
     )
+    notes = differences_between(pairs, ("mini", "hard"))
+    if 0 < len(with_ceiling) < len(pairs):
+        known = ", ".join(pair.task for pair in with_ceiling)
+        notes = (*notes, f"ceiling known in both tiers: {known}")
     return MiniAndHard(
         agent=row.agent,
         model=row.model,
@@ -102,7 +122,7 @@ def _side_by_side(row: AgentStatistics, pairs: Sequence[CellPair]) -> MiniAndHar
         tasks=tuple(pair.task for pair in pairs),
         mini=mini,
         hard=hard,
-        notes=differences_between(pairs, ("mini", "hard")),
+        notes=notes,
     )
 
 
@@ -110,9 +130,10 @@ def _tier(
     cells: Sequence[CellStatistics], with_ceiling: Sequence[CellStatistics]
 ) -> TierStatistics:
     runs, missing = sum(cell.runs for cell in cells), sum(cell.missing for cell in cells)
+    tier = cells[0].key.conditions.tier
     return TierStatistics(
-        tier=cells[0].key.conditions.tier,
-        data=cells[0].data_description,
+        tier=tier,
+        data=cells[0].data_description.removeprefix(f"{tier}, "),
         runs=runs,
         counted=sum(cell.counted for cell in cells),
         missing=missing,

@@ -12,7 +12,7 @@ from mlagentbench.report.site.pages.heatmap import HeatTable, heat_tables
 from mlagentbench.report.site.rung_chart import RungPicture, RungRow, rung_picture
 from mlagentbench.statistics.integrity import TableDisclosure, table_disclosure
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
-from mlagentbench.statistics.tiers.mini_and_hard import MiniAndHard
+from mlagentbench.statistics.tiers.mini_and_hard import MiniAndHard, notes_of
 from mlagentbench.statistics.tiers.rank_agreement import AgreementReport
 
 TEMPLATE = "overview.html"
@@ -40,6 +40,7 @@ class OverviewView:
     flagged: int
     leaderboards: tuple[LeaderboardView, ...]
     mini_and_hard: tuple[MiniAndHard, ...]
+    tier_notes: tuple[str, ...]
     tier_rungs: RungPicture | None
     """How far up the runs of these agents got, mini above hard."""
     rank_agreement: AgreementReport
@@ -67,13 +68,14 @@ def overview_view(data: ReportData) -> OverviewView:
             for number, leaderboard in enumerate(data.leaderboards, start=1)
         ),
         mini_and_hard=data.mini_and_hard,
+        tier_notes=notes_of(data.mini_and_hard),
         tier_rungs=rung_picture(
             [
                 RungRow(f"{found.tier}: {one.name}", found.rungs)
                 for one in data.mini_and_hard
                 for found in one.tiers
             ],
-            "share of the agent's runs in the tier, mean over common tasks",
+            "share of runs, mean over common tasks",
         ),
         rank_agreement=data.rank_agreement,
         unreadable=data.collection.unreadable,
