@@ -72,7 +72,7 @@ MINI_AND_HARD = [
     *runs("hard", REACT, [0.2, 0.4], task=1),
     *runs("mini", TINY, [0.1, 0.2]),
 ]
-"""Success 75 % and 25 %, normalised 0.65 and 0.30 of the first agent; the second is only in mini."""
+"""Success 75 % and 25 %, normalised 0.65 and 0.30 of the first agent; the other is only in mini."""
 BY_TIER: Sequence[tuple[Tier, int, Sequence[float]]] = (
     ("hard", 0, (0.2, 0.5, 0.1)),
     ("full", 0, (0.9, 0.6, 0.3)),
@@ -120,8 +120,8 @@ def test_mini_and_hard_are_in_the_text_and_in_json(
         next(line for line in shown if line.startswith(f"{tier}: react "))
         for tier in ("mini", "hard")
     )
-    assert of_mini.startswith("mini: react 2 4/4 75 [")
-    assert of_hard.startswith("hard: react 2 4/4 25 [")
+    assert of_mini.startswith("mini: react 4/4 75 [")
+    assert of_hard.startswith("hard: react 4/4 25 [")
     assert " 0.65 [" in of_mini and " 0.30 [" in of_hard
     assert "mini: react 0 0 25 75 0 0" in shown and "hard: react 0 0 75 25 0 0" in shown
     assert {"common tasks: cifar10, house-price", "fresh draws: mini none; hard 3"} < set(shown)

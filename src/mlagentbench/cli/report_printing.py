@@ -144,13 +144,12 @@ def _print_tiers(agents: Sequence[MiniAndHard], console: Terminal) -> None:
 def _tier_table(agents: Sequence[MiniAndHard]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("agent", overflow="fold")
-    for name in ("tasks", "counted", "success %", "normalised", "ceiling %"):
+    for name in ("counted", "success %", "normalised", "ceiling %"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in agents:
         for found in one.tiers:
             table.add_row(
                 _name_block(f"{found.tier}: {one.agent}", one.model),
-                str(len(one.tasks)),
                 f"{found.counted}/{found.runs}",
                 _percent(found.success),
                 f"{normalised_text(found.normalised.mean)} "
