@@ -2,11 +2,13 @@
 
 import csv
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import sync_playwright
 from pyarrow import parquet
 from report_records import AGENTS, TASKS, MadeAgent, made_summary, write_run
 
@@ -20,6 +22,9 @@ from mlagentbench.report.report_data import CollectedRun, Collection
 from mlagentbench.report.site.build import build_site
 
 BASELINE, RESEARCH, REACT, TINY = AGENTS[1], AGENTS[3], *AGENTS[5:]
+CHROMIUM = shutil.which("chromium")
+WIDTHS = (Path(__file__).parents[1] / "support" / "page_widths.js").read_text()
+OPEN_ALL = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
 FORMATS = ("csv", "parquet", "markdown", "latex")
 DRAWN = {"draw": "9f86d081", "draw_policy": "9f86d081"}
 FACTS: Mapping[Tier, Mapping[str, Any]] = {
@@ -221,3 +226,21 @@ def test_nothing_is_shown_without_both_tiers(
         assert "ank agreement" not in shown and "ini and hard" not in shown
     assert table(tmp_path, "mini_and_hard") == table(tmp_path, "rank_agreement") == []
     assert not list((tmp_path / "site" / "tables").glob("mini-and-hard*"))
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is missing; install it: make chromium")
+def test_nothing_of_several_tiers_is_cut_off(tmp_path: Path) -> None:
+    written(tmp_path, [*MINI_AND_HARD, *HARD_AND_FULL])
+    with sync_playwright() as playwright:
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        page = browser.new_page()
+        page.goto(f"file://{tmp_path}/site/index.html")
+        page.evaluate(OPEN_ALL)
+        assert page.locator("#mini-and-hard, #rank-agreement").count() == 2
+        for width, printed in ((1300, False), (400, False), (717, True)):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(media="print" if printed else "screen")
+            assert page.evaluate(WIDTHS, printed) == []
+        browser.close()

@@ -34,7 +34,9 @@ def runs(
     for task, values in scores.items():
         for epoch, score in enumerate(values, start=1):
             draw = draw_of(POLICY, epoch)
-            ceiling = {} if task == "c" else {"ceiling": -6.0, "ceiling_share": (score or 0) / 2}
+            ceiling: dict[str, Any] = (
+                {} if task == "c" else {"ceiling": -6.0, "ceiling_share": (score or 0) / 2}
+            )
             known = {"task": task, "draw": draw, "data_hash": f"{tier['tier']} {draw}"}
             found.append(run(epoch, graded(score, **ceiling), **{**tier, **known, **facts}))
     return found

@@ -108,7 +108,7 @@ def test_a_task_on_which_all_are_tied_has_no_tau_and_is_not_in_the_mean() -> Non
     [agreement] = found.agreements
     tied, other = agreement.tasks
     assert tied.tau is None and "tied" in tied.note and other.note == ""
-    assert (agreement.tau, agreement.tasks_with_tau) == (pytest.approx(1), 1)
+    assert agreement.tau == pytest.approx(1) and agreement.tasks_with_tau == 1
     [none] = report(
         runs(HARD, "a", {agent: [None] for agent in agents}),
         runs(FULL, "a", {agent: [0.5] for agent in agents}),
@@ -117,10 +117,23 @@ def test_a_task_on_which_all_are_tied_has_no_tau_and_is_not_in_the_mean() -> Non
 
 
 def test_reference_agents_have_no_rank() -> None:
-    agents = {"one": [0.5], "two": [0.6], "baseline": [0.0], "oracle": [1.0], "nop": [None]}
+    agents: dict[str, list[float | None]] = {
+        "one": [0.5], "two": [0.6], "baseline": [0.0], "oracle": [1.0], "nop": [None],
+    }  # fmt: skip
     found = report(runs(HARD, "a", agents), runs(FULL, "a", agents))
     assert found.agreements == ()
     assert found.lacking.endswith("besides reference agents; a has 2.")
+
+
+def test_agents_that_differ_in_their_roles_are_different_agents() -> None:
+    roles = {"roles": {"edit": "openai/large"}}
+    scores = {"one": [0.1], "two": [0.5]}
+    found = report(
+        runs(HARD, "a", scores), runs(HARD, "a", {"one": [0.9]}, **roles),
+        runs(FULL, "a", scores), runs(FULL, "a", {"one": [0.9]}, **roles),
+    )  # fmt: skip
+    [agreement] = found.agreements
+    assert agreement.agents == 3 and agreement.tau == pytest.approx(1)
 
 
 def test_what_is_missing_is_said_only_if_there_are_runs_in_both_tiers() -> None:

@@ -377,11 +377,11 @@ def mini_and_hard_rows(data: ReportData) -> Iterator[Row]:
 def agreement_rows(data: ReportData) -> Iterator[Row]:
     """The rank agreement of hard and full: over all tasks (`task` is empty), and on each."""
     for one in data.rank_agreement.agreements:
-        boards: Row = {"hard": one.hard, "full": one.full}
+        names: Row = {"hard": one.hard, "full": one.full}
         counts: Row = {"agents": one.agents, "tasks": one.tasks_with_tau}
-        yield {**boards, **counts, "task": "", "tau": one.tau, "note": one.caution}
+        yield {**names, **counts, "task": "", "tau": one.tau, "note": one.caution}
         for task in one.tasks:
-            yield {**task.model_dump(), **boards, "agents": len(task.agents), "tasks": 1}
+            yield {**task.model_dump(), **names, "agents": len(task.agents), "tasks": 1}
 
 
 def _run_identity(summary: RunSummary) -> Row:

@@ -22,9 +22,9 @@ from mlagentbench.statistics.leaderboard import (
 )
 from mlagentbench.statistics.tiers.paired_cells import (
     CellPair,
-    boards_of,
     common_cells,
     differences_between,
+    leaderboards_of,
 )
 
 
@@ -70,9 +70,9 @@ class MiniAndHard(Record):
 
 def mini_and_hard(leaderboards: Sequence[Leaderboard]) -> tuple[MiniAndHard, ...]:
     """All agents with counted runs of one task in both tiers, best in hard first."""
-    mini = [row for one in boards_of(leaderboards, "mini") for row in one.rows]
+    mini = [row for one in leaderboards_of(leaderboards, "mini") for row in one.rows]
     found = []
-    for row in (row for one in boards_of(leaderboards, "hard") for row in one.rows):
+    for row in (row for one in leaderboards_of(leaderboards, "hard") for row in one.rows):
         pairs = [common for other in mini if (common := common_cells(other, row))]
         if pairs:
             found.append(_side_by_side(row, min(pairs, key=_unlikeness)))

@@ -41,7 +41,7 @@ class CellPair(Record):
         return {name: both for name, both in texts.items() if both[0] != both[1]}
 
 
-def boards_of(leaderboards: Iterable[Leaderboard], tier: Tier) -> list[Leaderboard]:
+def leaderboards_of(leaderboards: Iterable[Leaderboard], tier: Tier) -> list[Leaderboard]:
     return [one for one in leaderboards if one.conditions and one.conditions[0].tier == tier]
 
 

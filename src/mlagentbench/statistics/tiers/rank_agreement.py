@@ -7,7 +7,7 @@ interval: a few agents on a few tasks give none that covers what it promises.
 
 import math
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from mlagentbench.numeric.number_format import counted
@@ -15,7 +15,12 @@ from mlagentbench.records import Record
 from mlagentbench.statistics.cell_marks import agent_with_model
 from mlagentbench.statistics.cells import CellStatistics
 from mlagentbench.statistics.leaderboard import Leaderboard
-from mlagentbench.statistics.tiers.paired_cells import CellPair, agent_key, boards_of, is_known
+from mlagentbench.statistics.tiers.paired_cells import (
+    CellPair,
+    agent_key,
+    is_known,
+    leaderboards_of,
+)
 
 FEWEST_AGENTS = 3
 EQUAL_PLACES = 9
@@ -49,7 +54,11 @@ class RankAgreement(Record):
     @property
     def agents(self) -> int:
         """How many different agents there are, on all tasks together."""
-        return len({name for task in self.tasks for name in task.agents})
+        # Agents that differ only in the models of their roles have one name.
+        most: Counter[str] = Counter()
+        for task in self.tasks:
+            most |= Counter(task.agents)
+        return most.total()
 
     @property
     def tasks_with_tau(self) -> int:
@@ -77,7 +86,7 @@ class AgreementReport(Record):
 
 def rank_agreement(leaderboards: Sequence[Leaderboard]) -> AgreementReport:
     """The agreement of all pairs of a hard and a full leaderboard with enough agents."""
-    hard, full = (boards_of(leaderboards, "hard"), boards_of(leaderboards, "full"))
+    hard, full = (leaderboards_of(leaderboards, "hard"), leaderboards_of(leaderboards, "full"))
     if not hard or not full:
         return AgreementReport()
     every = [_agreement(first, second) for first in hard for second in full]
