@@ -1,6 +1,6 @@
 """What `mlagentbench report` prints: the agents over all tasks, what is missing, where to look."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby, islice
 
@@ -12,6 +12,7 @@ from mlagentbench.grading.rungs import RUNGS
 from mlagentbench.numeric.number_format import (
     NOTHING,
     counted,
+    fixed,
     interval_text,
     normalised_text,
     p_text,
@@ -20,6 +21,7 @@ from mlagentbench.numeric.number_format import (
     signed,
     tokens_text,
 )
+from mlagentbench.records import Rung
 from mlagentbench.report import collect_runs
 from mlagentbench.report.report import WrittenReport
 from mlagentbench.report.report_data import Collection
@@ -29,8 +31,10 @@ from mlagentbench.statistics.experimentation_gain import (
     GainReport,
     GainStatistics,
 )
-from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
+from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard, SuiteMean
 from mlagentbench.statistics.reference_rows import FROM_MEASURED
+from mlagentbench.statistics.tiers.mini_and_hard import MiniAndHard, notes_of
+from mlagentbench.statistics.tiers.rank_agreement import RankAgreement
 from mlagentbench.terminal import Terminal, print_json, text_block, text_line
 from mlagentbench.untrusted_text import one_line, shown_path
 
@@ -51,6 +55,15 @@ gain: normalised score with executions minus without, mean over pairs of
 runs that differ in that alone; [95 % interval]: clustered by draw
 successes: with and without executions, of as many pairs
 """.rstrip()
+
+
+TIERS_LEGEND = """
+mini and hard: of each agent, over the tasks with counted runs in both tiers
+"""
+AGREEMENT_LEGEND = """
+tau-b: of the agents' mean normalised scores in hard and in full, without
+reference agents; 1 = the same order, 0 = unrelated, -1 = reversed
+"""
 
 
 @contextmanager
@@ -98,6 +111,9 @@ def _print_tables(written: WrittenReport, console: Terminal) -> None:
         more = counted(len(leaderboards) - MOST_LEADERBOARDS, "more table")
         console.print(f"{more} in the report")
     console.print(text_block(LEGEND, "dim"))
+    _print_tiers(written.data.mini_and_hard, console)
+    for agreement in written.data.rank_agreement.agreements:
+        _print_agreement(agreement, console)
     _print_gains(written.data.experimentation, console)
     console.print()
     for line in _counts(written.data.collection):
@@ -105,6 +121,63 @@ def _print_tables(written: WrittenReport, console: Terminal) -> None:
     for folder in dict.fromkeys(file.parent for file in written.exports):
         console.print(f"{folder.name}: {shown_path(folder)}", soft_wrap=True)
     console.print(f"report: {shown_path(written.index)}", soft_wrap=True)
+
+
+def _print_tiers(agents: Sequence[MiniAndHard], console: Terminal) -> None:
+    """What agents reach in mini and in hard, one above the other."""
+    if not agents:
+        return
+    console.heading("mini and hard")
+    console.print(_tier_table(agents))
+    console.print()
+    rungs = _rung_table()
+    for one in agents:
+        for found in one.tiers:
+            name = _name_block(f"{found.tier}: {one.agent}", one.model)
+            rungs.add_row(name, *_shares(found.rungs), style="dim" if found.greyed else None)
+    console.print(rungs)
+    for note in notes_of(agents):
+        console.print(f"  {note}", style="dim")
+    console.print(text_block(TIERS_LEGEND.rstrip(), "dim"))
+
+
+def _tier_table(agents: Sequence[MiniAndHard]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("agent", overflow="fold")
+    for name in ("counted", "success %", "normalised", "ceiling %"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in agents:
+        for found in one.tiers:
+            table.add_row(
+                _name_block(f"{found.tier}: {one.agent}", one.model),
+                f"{found.counted}/{found.runs}",
+                _percent(found.success),
+                f"{normalised_text(found.normalised.mean)} "
+                f"{interval_text(found.normalised.on_these_tasks)}".rstrip(),
+                _percent(found.ceiling_share),
+                style="dim" if found.greyed else None,
+            )
+    return table
+
+
+def _print_agreement(found: RankAgreement, console: Terminal) -> None:
+    """Whether hard and full rank agents alike, task by task."""
+    console.heading(f"rank agreement: {found.hard}; {found.full}")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("task", overflow="fold")
+    for name in ("agents", "tau-b"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for task in found.tasks:
+        table.add_row(text_line(task.task), str(len(task.agents)), fixed(task.tau, 2))
+    if len(found.tasks) > 1:
+        mean = f"mean over {counted(found.tasks_with_tau, 'task')}"
+        table.add_row(mean, str(found.agents), fixed(found.tau, 2))
+    console.print(table)
+    for task in found.tasks:
+        if task.note:
+            console.print(f"  {task.task}: {task.note}", style="dim")
+    console.print(text_block(AGREEMENT_LEGEND.rstrip(), "dim"))
+    console.print(found.caution, style="dim")
 
 
 def _print_gains(report: GainReport, console: Terminal) -> None:
@@ -178,33 +251,48 @@ def _table(leaderboard: Leaderboard) -> Table:
 
 def _rungs(leaderboard: Leaderboard) -> Table:
     """How far up the runs of each agent got, in percent of them."""
+    table = _rung_table()
+    for row in leaderboard.rows:
+        table.add_row(_who(row), *_shares(row.rungs), style="dim" if row.greyed else None)
+    return table
+
+
+def _rung_table() -> Table:
+    """A column for each rung, and no rows yet."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("% of runs", overflow="fold")
     for rung in RUNGS:
         lines = " ".join(rung.split()[:-1]), rung.split()[-1]
         table.add_column(text_block("\n".join(lines).lstrip()), justify="right", no_wrap=True)
-    for row in leaderboard.rows:
-        shares = (percent_text(row.rungs.get(rung), 0) for rung in RUNGS)
-        table.add_row(_who(row), *shares, style="dim" if row.greyed else None)
     return table
 
 
+def _shares(rungs: Mapping[Rung, float]) -> Iterator[str]:
+    return (percent_text(rungs.get(rung), 0) for rung in RUNGS)
+
+
 def _who(row: AgentStatistics) -> Text:
-    names = [row.agent] if row.model == "none" else [row.agent, f"  {row.model}"]
-    if not row.was_run:
-        names.append(f"  {FROM_MEASURED}")
-    return text_block("\n".join(map(one_line, names)))
+    return _name_block(row.agent, row.model, () if row.was_run else (FROM_MEASURED,))
+
+
+def _name_block(agent: str, model: str, more: Sequence[str] = ()) -> Text:
+    """An agent, and below it its model and what else there is to say."""
+    below = more if model == "none" else (model, *more)
+    return text_block("\n".join(map(one_line, (agent, *(f"  {text}" for text in below)))))
 
 
 def _statistics(row: AgentStatistics) -> Iterator[str]:
-    success = row.success
     yield f"{row.runs - row.missing}/{row.runs}" if row.was_run else NOTHING
-    yield f"{percent_text(success.mean, 0)} {percent_interval_text(success.on_these_tasks, 0)}"
+    yield _percent(row.success)
     yield percent_text(row.paper_success.mean, 0)
     yield normalised_text(row.normalised.mean)
-    share = row.ceiling_share
-    yield f"{percent_text(share.mean, 0)} {percent_interval_text(share.on_these_tasks, 0)}".rstrip()
+    yield _percent(row.ceiling_share)
     yield tokens_text(row.tokens)
+
+
+def _percent(mean: SuiteMean) -> str:
+    interval = percent_interval_text(mean.on_these_tasks, 0)
+    return f"{percent_text(mean.mean, 0)} {interval}".rstrip()
 
 
 def _counts(collection: Collection) -> Iterator[str]:
@@ -244,6 +332,8 @@ def _print_json(written: WrittenReport) -> None:
                 [one.model_dump(mode="json") for one in comparisons]
                 for comparisons in data.comparisons
             ],
+            "mini_and_hard": [one.model_dump(mode="json") for one in data.mini_and_hard],
+            "rank_agreement": data.rank_agreement.model_dump(mode="json"),
             "experimentation": data.experimentation.model_dump(mode="json"),
             "exports": [str(file) for file in written.exports],
         }

@@ -26,6 +26,8 @@ from mlagentbench.statistics.cells import cell_statistics
 from mlagentbench.statistics.comparison import named_pairs
 from mlagentbench.statistics.experimentation_gain import experimentation_gains
 from mlagentbench.statistics.leaderboard import leaderboards
+from mlagentbench.statistics.tiers.mini_and_hard import mini_and_hard
+from mlagentbench.statistics.tiers.rank_agreement import rank_agreement
 from mlagentbench.untrusted_text import shown_path, this_command
 
 
@@ -85,6 +87,8 @@ def report_data(
         leaderboards=tuple(ranked),
         comparisons=cached_comparisons(ranked, named_pairs(primary, ranked), collection.outs),
         experimentation=experimentation_gains(collection.summaries),
+        mini_and_hard=mini_and_hard(ranked),
+        rank_agreement=rank_agreement(ranked),
         published=published_rows(),
         generated_at=datetime.now(UTC).isoformat(timespec="seconds"),
         command=command,

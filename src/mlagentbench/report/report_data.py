@@ -11,6 +11,8 @@ from mlagentbench.statistics.cells import CellStatistics
 from mlagentbench.statistics.comparison import Comparison
 from mlagentbench.statistics.experimentation_gain import GainReport
 from mlagentbench.statistics.leaderboard import Leaderboard
+from mlagentbench.statistics.tiers.mini_and_hard import MiniAndHard
+from mlagentbench.statistics.tiers.rank_agreement import AgreementReport
 
 
 @dataclass(frozen=True)
@@ -80,5 +82,9 @@ class ReportData:
     command: str
     experimentation: GainReport = field(default_factory=GainReport)
     """What executing is worth to agents that ran with and without it."""
+    mini_and_hard: tuple[MiniAndHard, ...] = ()
+    """Agents that ran in both tiers."""
+    rank_agreement: AgreementReport = field(default_factory=AgreementReport)
+    """Whether hard and full rank agents alike."""
     logs_bundle: str | None = None
     """Where Inspect's static viewer of the logs is, relative to the report; None without one."""

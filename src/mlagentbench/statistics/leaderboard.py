@@ -325,7 +325,7 @@ def _row(row: _RowCells, tasks: int) -> AgentStatistics:
         paper_improvement=suite_mean([cell.paper_improvement for cell in cells]),
         normalised=suite_mean([cell.normalised for cell in cells]),
         ceiling_share=suite_mean([cell.ceiling_share for cell in cells]),
-        rungs=_rungs(cells),
+        rungs=suite_rungs(cells),
         valid=suite_rate(cells, "valid"),
         flagged=suite_rate(cells, "flagged"),
         unflagged_success=suite_rate(cells, "unflagged_success"),
@@ -346,7 +346,7 @@ def _row(row: _RowCells, tasks: int) -> AgentStatistics:
     )
 
 
-def _rungs(cells: Sequence[CellStatistics]) -> dict[Rung, float]:
+def suite_rungs(cells: Sequence[CellStatistics]) -> dict[Rung, float]:
     """Over the tasks whose success is known, or else over all."""
     known = [cell.rungs for cell in cells if cell.success.rate is not None]
     return mean_shares(known or [cell.rungs for cell in cells])

@@ -43,7 +43,7 @@ def test_tables_for_machines_have_every_run_and_all_digits(tmp_path: Path) -> No
     tables = {file.stem: read_csv(file) for file in written.exports}
     assert set(tables) == {
         "runs", "cells", "agents", "profiles", "findings", "comparisons",
-        "experimentation_gain", "unpaired_runs",
+        "experimentation_gain", "unpaired_runs", "mini_and_hard", "rank_agreement",
     }  # fmt: skip
     summaries = written.data.collection.summaries
     assert [line["path"] for line in tables["runs"]] == [one.result.path for one in summaries]

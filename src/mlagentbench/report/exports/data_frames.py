@@ -173,6 +173,28 @@ UNPAIRED_COLUMNS: Columns = (
     ("bool", "execution"),
     ("str", "reason"),
 )
+MINI_AND_HARD_COLUMNS: Columns = (
+    ("str", "agent model tier data"),
+    ("bool", "is_reference_agent"),
+    ("int", "tasks runs missing"),
+    ("bool", "greyed"),
+    ("float", "success_mean success_low success_high"),
+    ("float", "success_low_over_tasks success_high_over_tasks"),
+    ("float", "success_if_missing_failed success_if_missing_succeeded"),
+    ("float", "normalised_mean normalised_low normalised_high"),
+    ("float", "normalised_low_over_tasks normalised_high_over_tasks"),
+    ("int", "ceiling_share_tasks"),
+    ("float", "ceiling_share_mean ceiling_share_low ceiling_share_high"),
+    ("float", "ceiling_share_low_over_tasks ceiling_share_high_over_tasks"),
+    ("float", RUNG_COLUMNS),
+    ("str", "common_tasks note"),
+)
+AGREEMENT_COLUMNS: Columns = (
+    ("str", "hard full task"),
+    ("int", "agents tasks"),
+    ("float", "tau"),
+    ("str", "note"),
+)
 PROFILE_COLUMNS: Columns = (
     ("str", "leaderboard agent model"),
     ("float", "at_least share"),
@@ -341,6 +363,27 @@ def unpaired_rows(data: ReportData) -> Iterator[Row]:
     yield from (run.model_dump() for run in data.experimentation.unpaired)
 
 
+def mini_and_hard_rows(data: ReportData) -> Iterator[Row]:
+    """Each agent with runs in both tiers: a row for each of them, over the common tasks."""
+    for one in data.mini_and_hard:
+        of_agent = {
+            **one.model_dump(include={"agent", "model", "is_reference_agent"}),
+            "common_tasks": " ".join(one.tasks),
+            "note": "; ".join(one.notes),
+        }
+        yield from ({**tier.model_dump(), **of_agent} for tier in one.tiers)
+
+
+def agreement_rows(data: ReportData) -> Iterator[Row]:
+    """The rank agreement of hard and full: over all tasks (`task` is empty), and on each."""
+    for one in data.rank_agreement.agreements:
+        names: Row = {"hard": one.hard, "full": one.full}
+        counts: Row = {"agents": one.agents, "tasks": one.tasks_with_tau}
+        yield {**names, **counts, "task": "", "tau": one.tau, "note": one.caution}
+        for task in one.tasks:
+            yield {**task.model_dump(), **names, "agents": len(task.agents), "tasks": 1}
+
+
 def _run_identity(summary: RunSummary) -> Row:
     """Where a run is, and what its record discloses."""
     record = summary.result.record
@@ -367,4 +410,6 @@ TABLES = (
     ExportTable("comparisons", COMPARISON_COLUMNS, comparison_rows),
     ExportTable("experimentation_gain", GAIN_COLUMNS, gain_rows),
     ExportTable("unpaired_runs", UNPAIRED_COLUMNS, unpaired_rows),
+    ExportTable("mini_and_hard", MINI_AND_HARD_COLUMNS, mini_and_hard_rows),
+    ExportTable("rank_agreement", AGREEMENT_COLUMNS, agreement_rows),
 )

@@ -10,6 +10,7 @@ from mlagentbench.numeric.number_format import (
     fixed,
     interval_text,
     normalised_text,
+    percent_interval_text,
     percent_text,
     signed,
 )
@@ -25,7 +26,9 @@ from mlagentbench.report.published_results import (
 from mlagentbench.report.report_data import ReportData
 from mlagentbench.statistics.cells import Rate
 from mlagentbench.statistics.experimentation_gain import ExperimentationGain, GainStatistics
-from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
+from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard, SuiteMean
+from mlagentbench.statistics.tiers.mini_and_hard import MiniAndHard, notes_of
+from mlagentbench.statistics.tiers.rank_agreement import RankAgreement
 
 GREYED = "*"
 """Marks a number with more than a tenth of its runs missing."""
@@ -61,6 +64,13 @@ def grids(data: ReportData) -> Iterator[Grid]:
             yield _grid(leaderboard, measure, f"{measure.key}{suffix}")
         yield _rung_grid(leaderboard, f"rungs{suffix}")
         yield _rungs_by_task(leaderboard, f"rungs-by-task{suffix}")
+    if data.mini_and_hard:
+        yield _mini_and_hard(data.mini_and_hard, "mini-and-hard")
+        yield _mini_and_hard_rungs(data.mini_and_hard, "mini-and-hard-rungs")
+    agreements = data.rank_agreement.agreements
+    for number, agreement in enumerate(agreements, start=1):
+        suffix = "" if len(agreements) == 1 else f"-{number}"
+        yield _rank_agreement(agreement, f"rank-agreement{suffix}")
     gains = data.experimentation.gains
     for number, gain in enumerate(gains, start=1):
         yield _gain(gain, f"experimentation-gain{'' if len(gains) == 1 else f'-{number}'}")
@@ -129,6 +139,81 @@ def _rung_percents(row: AgentStatistics, task: str) -> str:
         if cell.key.task == task and cell.rungs
     ]
     return "; ".join(texts) or NOTHING
+
+
+def _mini_and_hard(agents: Sequence[MiniAndHard], name: str) -> Grid:
+    """What agents reach in both tiers, a column for each agent and tier."""
+    tiers = [found for one in agents for found in one.tiers]
+    return Grid(
+        name=name,
+        title="Mini and hard, over the tasks with counted runs in both tiers",
+        columns=_tier_columns(agents),
+        lines=(
+            GridLine("success in %", tuple(_percent(one.success) for one in tiers)),
+            GridLine("normalised", tuple(_normalised(one.normalised) for one in tiers)),
+            GridLine("way to ceiling in %", tuple(_percent(one.ceiling_share) for one in tiers)),
+            GridLine("tasks", tuple(str(one.success.tasks) for one in tiers)),
+            GridLine("counted runs", tuple(f"{one.counted}/{one.runs}" for one in tiers)),
+        ),
+        notes=(
+            "mean over tasks; [95 % interval]: the variation over other runs on these tasks",
+            *notes_of(agents),
+        ),
+        head="measure",
+    )
+
+
+def _mini_and_hard_rungs(agents: Sequence[MiniAndHard], name: str) -> Grid:
+    """How far up runs got in both tiers."""
+    tiers = [found for one in agents for found in one.tiers]
+    return Grid(
+        name=name,
+        title="Runs in mini and hard by the highest rung that they reach, in percent",
+        columns=_tier_columns(agents),
+        lines=tuple(
+            GridLine(rung, tuple(percent_text(one.rungs.get(rung)) for one in tiers))
+            for rung in reversed(RUNGS)
+        ),
+        notes=(
+            "mean over tasks; each rung implies those below it; a column adds up to 100",
+            *notes_of(agents),
+        ),
+        head="rung",
+    )
+
+
+def _tier_columns(agents: Sequence[MiniAndHard]) -> tuple[str, ...]:
+    return tuple(f"{one.name}, {found.tier}" for one in agents for found in one.tiers)
+
+
+def _percent(mean: SuiteMean) -> str:
+    return f"{percent_text(mean.mean)} {percent_interval_text(mean.on_these_tasks)}".rstrip()
+
+
+def _normalised(mean: SuiteMean) -> str:
+    return f"{normalised_text(mean.mean)} {interval_text(mean.on_these_tasks)}".rstrip()
+
+
+def _rank_agreement(found: RankAgreement, name: str) -> Grid:
+    """Whether hard and full rank agents alike, task by task."""
+    lines = [
+        GridLine(task.task, (fixed(task.tau, 2), str(len(task.agents)))) for task in found.tasks
+    ]
+    if len(lines) > 1:
+        mean = (fixed(found.tau, 2), str(found.agents))
+        label = f"mean over {counted(found.tasks_with_tau, 'task')}"
+        lines.append(GridLine(label, mean, is_summary=True))
+    return Grid(
+        name=name,
+        title=f"Rank agreement of hard and full: {found.hard}; {found.full}",
+        columns=("tau-b", "agents"),
+        lines=tuple(lines),
+        notes=(
+            "Kendall's tau-b of the agents' mean normalised scores, without reference agents",
+            *(f"{task.task}: {task.note}" for task in found.tasks if task.note),
+            found.caution,
+        ),
+    )
 
 
 def _gain(gain: ExperimentationGain, name: str) -> Grid:

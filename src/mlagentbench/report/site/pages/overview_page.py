@@ -12,6 +12,8 @@ from mlagentbench.report.site.pages.heatmap import HeatTable, heat_tables
 from mlagentbench.report.site.rung_chart import RungPicture, RungRow, rung_picture
 from mlagentbench.statistics.integrity import TableDisclosure, table_disclosure
 from mlagentbench.statistics.leaderboard import AgentStatistics, Leaderboard
+from mlagentbench.statistics.tiers.mini_and_hard import MiniAndHard, notes_of
+from mlagentbench.statistics.tiers.rank_agreement import AgreementReport
 
 TEMPLATE = "overview.html"
 
@@ -37,6 +39,11 @@ class OverviewView:
     agents: int
     flagged: int
     leaderboards: tuple[LeaderboardView, ...]
+    mini_and_hard: tuple[MiniAndHard, ...]
+    tier_notes: tuple[str, ...]
+    tier_rungs: RungPicture | None
+    """How far up the runs of these agents got, mini above hard."""
+    rank_agreement: AgreementReport
     unreadable: tuple[UnreadableRun, ...]
     copies: tuple[CopiedRun, ...]
     replays: tuple[CopiedRun, ...]
@@ -60,6 +67,17 @@ def overview_view(data: ReportData) -> OverviewView:
             _leaderboard_view(number, leaderboard, data, by_path)
             for number, leaderboard in enumerate(data.leaderboards, start=1)
         ),
+        mini_and_hard=data.mini_and_hard,
+        tier_notes=notes_of(data.mini_and_hard),
+        tier_rungs=rung_picture(
+            [
+                RungRow(f"{found.tier}: {one.name}", found.rungs)
+                for one in data.mini_and_hard
+                for found in one.tiers
+            ],
+            "share of runs, mean over common tasks",
+        ),
+        rank_agreement=data.rank_agreement,
         unreadable=data.collection.unreadable,
         copies=data.collection.copies,
         replays=data.collection.replays,
