@@ -7,7 +7,7 @@
 """
 
 import numpy as np
-from solution import CLASSES, Papers, batches, citations_by, normal_scores
+from papers import CLASSES, Papers, batches, citations_by, normal_scores
 
 ORDERED_VALUES = 15
 """An ordered property with more values is cut into so many parts."""

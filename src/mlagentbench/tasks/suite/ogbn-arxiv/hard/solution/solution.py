@@ -9,10 +9,10 @@ import csv
 import json
 
 import numpy as np
-from scipy.special import ndtri
+from findings import find
+from papers import CLASSES, Papers, batches, citations_by, normal_scores
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-CLASSES = 40
 ROUNDS = 4
 PRIOR = 1.0
 """Imaginary citations per pair of fields, shared out as by chance."""
@@ -20,56 +20,7 @@ RANK = 8
 """Of the tables that say which fields cite which."""
 
 
-class Papers:
-    """The graph, and what is known of its nodes; labels may be held back."""
-
-    def __init__(self, until: int | None = None) -> None:
-        self.features = np.load("node_features.npy").astype(float)
-        self.years, self.venues = np.load("node_years.npy").astype(int), np.load("node_venues.npy")
-        self.edges = np.load("edges.npy")
-        self.nodes, self.labels = np.load("train_nodes.npy"), np.load("train_labels.npy")
-        if until is not None:
-            kept = self.years[self.nodes] < until
-            self.nodes, self.labels = self.nodes[kept], self.labels[kept]
-        self.label_of = np.full(len(self.years), -1)
-        self.label_of[self.nodes] = self.labels
-
-
-def citations_by(papers: Papers) -> dict[str, np.ndarray]:
-    """Properties of each citation by which kinds may be told."""
-    citing, cited = papers.edges.T
-    nodes = len(papers.years)
-    return {
-        "age": papers.years[citing] - papers.years[cited],
-        "citing venue": papers.venues[citing],
-        "cited venue": papers.venues[cited],
-        "citing year": papers.years[citing],
-        "cited year": papers.years[cited],
-        "references": np.bincount(citing, minlength=nodes)[citing],
-        "citations": np.bincount(cited, minlength=nodes)[cited],
-    }
-
-
-def batches(papers: Papers, by: list[str]) -> np.ndarray:
-    """The number of each paper's batch."""
-    columns = {"venue": papers.venues, "year": papers.years}
-    keys = np.stack([np.zeros_like(papers.years), *(columns[name] for name in by)], axis=1)
-    return np.unique(keys, axis=0, return_inverse=True)[1]
-
-
-def normal_scores(features: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Every feature's ranks within each group, as if normally distributed."""
-    found = np.empty_like(features)
-    for group in np.unique(groups):
-        rows = np.flatnonzero(groups == group)
-        ranks = features[rows].argsort(axis=0).argsort(axis=0)
-        found[rows] = ndtri((ranks + 0.5) / len(rows))
-    return found
-
-
 def main() -> None:
-    from findings import find
-
     papers = Papers()
     found = find(papers)
     print("findings", json.dumps(found))
@@ -83,13 +34,7 @@ def main() -> None:
 
 def learn(papers: Papers, found: dict) -> np.ndarray:
     """Log probabilities of each field for every node."""
-    seen = normal_scores(papers.features, batches(papers, found["batches"]))
-    seen = np.delete(seen, found["unstable"], axis=1)
-    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
-    model.fit(seen[papers.nodes], papers.labels)
-    own = np.full((len(seen), CLASSES), -20.0)
-    own[:, model.classes_] = np.maximum(model.predict_log_proba(seen), -20)
-
+    own = own_beliefs(papers, found)
     values = citations_by(papers)[found["relation"]["by"]]
     kinds = np.searchsorted(found["relation"]["lowest"], values, side="right") - 1
     tables = citation_tables(papers, kinds, len(found["relation"]["lowest"]))
@@ -105,6 +50,17 @@ def learn(papers: Papers, found: dict) -> np.ndarray:
             np.add.at(beliefs, citing, np.log(probable[cited] @ table.T))
             np.add.at(beliefs, cited, np.log(probable[citing] @ table))
     return beliefs
+
+
+def own_beliefs(papers: Papers, found: dict) -> np.ndarray:
+    """Log probabilities of each field, from what a paper's features say alone."""
+    seen = normal_scores(papers.features, batches(papers, found["batches"]))
+    seen = np.delete(seen, found["unstable"], axis=1)
+    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    model.fit(seen[papers.nodes], papers.labels)
+    own = np.full((len(seen), CLASSES), -20.0)
+    own[:, model.classes_] = np.maximum(model.predict_log_proba(seen), -20)
+    return own
 
 
 def citation_tables(papers: Papers, kinds: np.ndarray, count: int) -> np.ndarray:
