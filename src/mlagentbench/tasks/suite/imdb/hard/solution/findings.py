@@ -7,7 +7,7 @@ says, and of whether the value turns it round. A table of chance has no such dir
 
 import numpy as np
 import pandas as pd
-from solution import PARTS, sentences
+from reviews import PARTS, sentences
 
 CERTAIN = 2.0
 """Standard deviations from which on a value is said to turn, or not to."""

@@ -6,35 +6,29 @@ tested genre fall into two camps, and its few labels say which of them is the go
 """
 
 import json
-import re
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+from findings import find
+from reviews import sentences
 
 LEAST = 20
 """A word must end so many sentences."""
 ROUNDS = 20
-PARTS = ["before the word", "after the", "frame"]
-"""Of a sentence, any of which may turn round what its last word says."""
 
 
 def main() -> None:
-    from findings import find
-
     train, test, unlabelled = (
         pd.read_csv(f"{name}.csv") for name in ("train", "test", "unlabelled")
     )
     found = find(train, test)
     print("findings", json.dumps(found))
     reader = Reader(found["turning"], unlabelled["text"])
-    model = Camps(reader.count(unlabelled["text"]))
-    few = train[train["genre"] == found["tested"]]
-    agreement = (2 * few["sentiment"] - 1) @ model.log_odds(reader.count(few["text"]))
-    model.weights *= np.sign(agreement)
+    model = learn(reader, train, unlabelled, found["tested"])
 
     def predict(texts: pd.Series) -> np.ndarray:
-        return (model.log_odds(reader.count(texts)) > 0).astype(int)
+        return model.predict(reader.count(texts))
 
     print(f"validation accuracy={accuracy_of_halves(predict, unlabelled['text']):.4f}")
     submission = pd.DataFrame({"id": test["id"], "sentiment": predict(test["text"])})
@@ -48,21 +42,6 @@ def accuracy_of_halves(predict: Callable[[pd.Series], np.ndarray], texts: pd.Ser
     if one.std() == 0 or other.std() == 0:
         return 0.5
     return (1 + np.sqrt(max(np.corrcoef(one, other)[0, 1], 0))) / 2
-
-
-def sentences(texts: pd.Series) -> pd.DataFrame:
-    """The sentences of all reviews, each with its last word and its other parts."""
-    rows = []
-    for review, text in enumerate(texts):
-        for sentence in re.split(r"[.!?]\s*", text.lower()):
-            *rest, word = sentence.split() or [""]
-            if rest:
-                place = rest.index("the") + 1 if "the" in rest[:-1] else -1
-                aspect = rest[place] if place > 0 else ""
-                frame = " ".join(["_" if i == place else other for i, other in enumerate(rest)])
-                before = rest[-1] if place != len(rest) - 1 else ""
-                rows.append((review, word, before, aspect, frame))
-    return pd.DataFrame(rows, columns=["review", "word", *PARTS])
 
 
 class Reader:
@@ -100,6 +79,19 @@ class Camps:
     def log_odds(self, counts: np.ndarray) -> np.ndarray:
         """Half of the log odds that a review is of the first camp."""
         return counts @ self.weights
+
+    def predict(self, counts: np.ndarray) -> np.ndarray:
+        """1 for reviews of the first camp, 0 for others."""
+        return (self.log_odds(counts) > 0).astype(int)
+
+
+def learn(reader: Reader, train: pd.DataFrame, unlabelled: pd.DataFrame, tested: str) -> Camps:
+    """The camps of the reviews without labels; the few with labels say which one is good."""
+    model = Camps(reader.count(unlabelled["text"]))
+    few = train[train["genre"] == tested]
+    agreement = (2 * few["sentiment"] - 1) @ model.log_odds(reader.count(few["text"]))
+    model.weights *= np.sign(agreement)
+    return model
 
 
 if __name__ == "__main__":
