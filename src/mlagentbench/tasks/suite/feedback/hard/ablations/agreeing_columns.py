@@ -1,168 +1,46 @@
 # MLAgentBench canary 83f6ec88-ff3f-48f9-a86a-6927058999e7: benchmark data must not be in training corpora
-"""The reference with those columns of raters only that agree with the panel."""
+"""The reference, but of raters it uses only the columns that agree with the panel."""
 
-import re
-from collections import Counter
-
+import findings
 import numpy as np
 import pandas as pd
-from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import Ridge
-
-TARGETS = ["cohesion", "syntax", "vocabulary", "phraseology", "grammar", "conventions"]
-COMPONENTS, FOLDS = 100, 5
-PENALTIES = [10.0, 30.0, 100.0, 300.0]
-COUNTED = "because however although therefore also so but and then while since unless if when that"
+import reference
+from findings import correlations, first_guess, fitted
 
 
-def style(text: str) -> list[float]:
-    """How an essay is written: lengths, variety, capitals, marks, joining words, slips."""
-    words = re.findall(r"[A-Za-z']+", text)
-    lower = [word.lower() for word in words]
-    sentences = [part.strip() for part in re.split(r"[.!?]+", text) if part.strip()]
-    lengths = np.array([len(sentence.split()) for sentence in sentences])
-    counts, n = Counter(lower), len(words)
-    values = [
-        np.log(n), np.log(len(sentences)), lengths.mean(), lengths.std(), (lengths < 5).mean(),
-        np.mean([len(word) for word in words]), len(counts) / np.sqrt(n),
-        sum(sentence[0].islower() for sentence in sentences) / len(sentences),
-        sum(word[:1].isupper() for word in words) / n,
-        *(text.count(mark) / n for mark in ".,'"),
-        *(len(re.findall(slip, text.lower())) / n for slip in (r"\ba [aeiou]", r"\ban [^aeiou]")),
-        *(len(re.findall(rf"\b{word}\b", text.lower())) / n for word in ("this", "the", "an?")),
-        *(counts[word] / n for word in COUNTED.split()),
-    ]  # fmt: skip
-    return [float(value) for value in values]
+def find_agreement(x: np.ndarray, train: pd.DataFrame, targets: list[str]) -> dict:
+    """How each rater's columns go with the skills that the panel's essays suggest."""
+    skills, ratings = first_guess(x, train, targets), train[targets].to_numpy()
+    return {
+        rater: np.diag(correlations(ratings[rows], skills[rows])).tolist()
+        for rater, rows in train.groupby("rater").indices.items()
+    }
 
 
-def usage(texts: pd.Series) -> np.ndarray:
-    """How usual the words and word pairs of an essay are among all essays."""
-    parts = []
-    for ngrams in ((1, 1), (2, 2)):
-        counter = TfidfVectorizer(
-            ngram_range=ngrams, use_idf=False, norm=None, token_pattern=r"[\w']+"
-        )
-        counts = counter.fit_transform(texts)
-        spread = np.asarray((counts > 0).sum(axis=0)).ravel()
-        total = np.asarray(counts.sum(axis=1)).ravel()
-        limits = [spread <= limit for limit in (1, 3, 10, 50)]
-        parts += [counts @ rare.astype(float) / total for rare in limits]
-        parts.append(counts @ np.log(spread) / total)
-    return np.stack(parts, axis=1)
+def agreeing(
+    train: pd.DataFrame, targets: list[str], agreement: dict
+) -> tuple[np.ndarray, np.ndarray]:
+    by_rater = train.groupby("rater")[targets]
+    ratings = (train[targets] - by_rater.transform("mean")) / by_rater.transform("std")
+    closeness = np.array([agreement[rater] for rater in train["rater"]])
+    panel = (train["rater"] == "panel").to_numpy()[:, None]
+    return ratings.to_numpy(), np.where(panel, 3.0, closeness > 0.3)
 
 
-def features(texts: pd.Series) -> np.ndarray:
-    """Style, usage and leading components of the words: one row an essay, columns scaled."""
-    words = TfidfVectorizer(
-        lowercase=False, sublinear_tf=True, min_df=4, ngram_range=(1, 2),
-        token_pattern=r"\w+|[^\w\s]",
-    ).fit_transform(texts)  # fmt: skip
-    topics = TruncatedSVD(COMPONENTS, random_state=0).fit_transform(words)
-    counted = np.hstack([np.array([style(text) for text in texts]), usage(texts)])
-    counted = (counted - counted.mean(axis=0)) / (counted.std(axis=0) + 1e-9)
-    topics = (topics - topics.mean(axis=0)) / topics.std(axis=0).mean()
-    return np.hstack([counted.clip(-3, 3), topics])
-
-
-def mcrmse(actual: np.ndarray, predicted: np.ndarray) -> float:
-    return float(np.sqrt(((actual - predicted) ** 2).mean(axis=0)).mean())
-
-
-class Scale:
-    """From the model's answers to the panel's ratings: one slope, and a level for each column.
-
-    The panel's essays are few: levels are drawn to their mean as far as chance explains them.
-    """
-
-    def fit(self, answers: np.ndarray, ratings: np.ndarray) -> "Scale":
-        centred = answers - answers.mean(axis=0)
-        self.slope = (centred * ratings).sum() / (centred**2).sum()
-        rest = ratings - self.slope * answers
-        levels, chance = rest.mean(axis=0), rest.var(axis=0).mean() / len(rest)
-        kept = max(0.0, 1 - chance / levels.var(ddof=1))
-        self.levels = levels.mean() + kept * (levels - levels.mean())
-        return self
-
-    def predict(self, answers: np.ndarray) -> np.ndarray:
-        return (self.slope * answers + self.levels).clip(1, 5)
-
-
-def fitted(x: np.ndarray, wanted: np.ndarray, weights: np.ndarray, penalty: float) -> list[Ridge]:
+class ByColumn:
     """One model a column, of the readings that have weight in it."""
-    return [
-        Ridge(penalty).fit(x[w > 0], column[w > 0], w[w > 0])
-        for column, w in zip(wanted.T, weights.T, strict=True)
-    ]
+
+    def __init__(
+        self, x: np.ndarray, wanted: np.ndarray, weights: np.ndarray, penalty: float
+    ) -> None:
+        columns = zip(wanted.T, weights.T, strict=True)
+        self.models = [fitted(x, column, weight, penalty) for column, weight in columns]
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return np.stack([model.predict(x) for model in self.models], axis=1)
 
 
-def unseen(
-    x: np.ndarray, wanted: np.ndarray, weights: np.ndarray, essays: pd.Series, penalty: float = 30.0
-) -> np.ndarray:
-    """What models say of essays that they were not fitted to."""
-    number, found = pd.factorize(essays)[0], np.zeros_like(wanted)
-    for fold in range(FOLDS):
-        held = number % FOLDS == fold
-        models = fitted(x[~held], wanted[~held], weights[~held], penalty)
-        found[held] = np.stack([model.predict(x[held]) for model in models], axis=1)
-    return found
-
-
-def standardised(train: pd.DataFrame) -> np.ndarray:
-    """All ratings, each rater's and column's around 0 with a spread of 1."""
-    by_rater = train.groupby("rater")[TARGETS]
-    return ((train[TARGETS] - by_rater.transform("mean")) / by_rater.transform("std")).to_numpy()
-
-
-def first_guess(x: np.ndarray, train: pd.DataFrame) -> np.ndarray:
-    """The skills as a model of the panel's essays sees them."""
-    panel = (train["rater"] == "panel").to_numpy()
-    return Ridge(30.0).fit(x[panel], train.loc[panel, TARGETS]).predict(x)
-
-
-def correlations(x: np.ndarray, train: pd.DataFrame) -> dict[str, np.ndarray]:
-    """For each rater, how each column goes with the first guess at that skill."""
-    skills, found = first_guess(x, train), {}
-    for rater, rows in train.groupby("rater").indices.items():
-        both = np.corrcoef(train[TARGETS].to_numpy()[rows].T, skills[rows].T)
-        found[rater] = both[: len(TARGETS), len(TARGETS) :]
-    return found
-
-
-def readings(x: np.ndarray, train: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Raters' columns that clearly go with the panel's; the others have no weight."""
-    found = {rater: np.diag(table) > 0.3 for rater, table in correlations(x, train).items()}
-    weights = np.stack([found[rater] for rater in train["rater"]]).astype(float)
-    weights[train["rater"] == "panel"] = 3.0
-    return standardised(train), weights
-
-
-def main() -> None:
-    train, test = pd.read_csv("train.csv"), pd.read_csv("test.csv")
-    essays = pd.concat([train, test])[["text_id", "full_text"]].drop_duplicates("text_id")
-    rows = pd.Series(range(len(essays)), index=essays["text_id"])
-    everything = features(essays["full_text"])
-    x, other = everything[rows[train["text_id"]]], everything[rows[test["text_id"]]]
-    panel = (train["rater"] == "panel").to_numpy()
-    ratings = train.loc[panel, TARGETS].to_numpy()
-
-    wanted, weights = readings(x, train)
-    tried = {}
-    for penalty in PENALTIES:
-        answers = unseen(x, wanted, weights, train["text_id"], penalty)[panel]
-        tried[penalty] = mcrmse(ratings, Scale().fit(answers, ratings).predict(answers)), answers
-    best = min(tried, key=lambda penalty: tried[penalty][0])
-    answers = tried[best][1]
-    each = np.arange(len(answers))
-    held = [Scale().fit(answers[each != k], ratings[each != k]).predict(answers[[k]]) for k in each]
-    print(f"validation MCRMSE={mcrmse(ratings, np.vstack(held)):.4f}")
-
-    models = fitted(x, wanted, weights, best)
-    found = np.stack([model.predict(other) for model in models], axis=1)
-    submission = pd.DataFrame(Scale().fit(answers, ratings).predict(found), columns=TARGETS)
-    submission.insert(0, "text_id", test["text_id"])
-    submission.to_csv("submission.csv", index=False)
-
-
-if __name__ == "__main__":
-    main()
+reference.find = find_agreement
+reference.aligned = agreeing
+reference.fitted = findings.fitted = ByColumn
+reference.main()

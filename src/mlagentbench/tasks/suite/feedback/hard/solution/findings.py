@@ -63,8 +63,7 @@ def first_guess(x: np.ndarray, train: pd.DataFrame, targets: list[str]) -> np.nd
 def anchored(skills: np.ndarray, train: pd.DataFrame, targets: list[str]) -> np.ndarray:
     """The skills in the order and directions that go best with the panel's ratings."""
     panel = (train["rater"] == "panel").to_numpy()
-    both = np.corrcoef(train.loc[panel, targets].to_numpy().T, skills[panel].T)
-    between = both[: len(targets), len(targets) :]
+    between = correlations(train.loc[panel, targets].to_numpy(), skills[panel])
     columns, held = linear_sum_assignment(-np.abs(between))
     return skills[:, held] * np.sign(between[columns, held])
 
@@ -77,8 +76,7 @@ def match(
     for name, rows in who.groupby(who).indices.items():
         if name == "panel":
             continue
-        both = np.corrcoef(ratings[rows].T, partial(skills[rows]).T)
-        between = both[: len(targets), len(targets) :]
+        between = correlations(ratings[rows], partial(skills[rows]))
         columns, held = linear_sum_assignment(-np.abs(between))
         found[name] = {
             targets[column]: [targets[skill], int(np.sign(between[column, skill]))]
@@ -90,6 +88,11 @@ def match(
         name: columns if closeness[name] > TOO_LOOSE * usual else None
         for name, columns in found.items()
     }
+
+
+def correlations(ratings: np.ndarray, skills: np.ndarray) -> np.ndarray:
+    """Of each column of ratings, in the rows, with each skill."""
+    return np.corrcoef(ratings.T, skills.T)[: ratings.shape[1], ratings.shape[1] :]
 
 
 def partial(skills: np.ndarray) -> np.ndarray:
@@ -122,6 +125,12 @@ def aligned(
     return wanted, weights
 
 
+def fitted(x: np.ndarray, wanted: np.ndarray, weights: np.ndarray, penalty: float) -> Ridge:
+    """A model of the readings that have weight."""
+    used = weights > 0
+    return Ridge(penalty).fit(x[used], wanted[used], weights[used])
+
+
 def unseen(
     x: np.ndarray, wanted: np.ndarray, weights: np.ndarray, essays: pd.Series, penalty: float = 30.0
 ) -> np.ndarray:
@@ -130,7 +139,6 @@ def unseen(
     found = np.zeros_like(wanted)
     for fold in range(FOLDS):
         held = number % FOLDS == fold
-        used = ~held & (weights > 0)
-        model = Ridge(penalty).fit(x[used], wanted[used], weights[used])
+        model = fitted(x[~held], wanted[~held], weights[~held], penalty)
         found[held] = model.predict(x[held])
     return found

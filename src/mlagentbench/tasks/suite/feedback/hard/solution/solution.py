@@ -11,10 +11,9 @@ from collections import Counter
 
 import numpy as np
 import pandas as pd
-from findings import aligned, find, unseen
+from findings import aligned, find, fitted, unseen
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import Ridge
 
 TARGETS = ["cohesion", "syntax", "vocabulary", "phraseology", "grammar", "conventions"]
 COMPONENTS = 100
@@ -94,13 +93,8 @@ class Scale:
         return (self.slope * answers + self.levels).clip(1, 5)
 
 
-def main() -> None:
-    train, test = pd.read_csv("train.csv"), pd.read_csv("test.csv")
-    essays = pd.concat([train, test])[["text_id", "full_text"]].drop_duplicates("text_id")
-    rows = pd.Series(range(len(essays)), index=essays["text_id"])
-    everything = features(essays["full_text"])
-    x, other = everything[rows[train["text_id"]]], everything[rows[test["text_id"]]]
-
+def predict(x: np.ndarray, train: pd.DataFrame, other: np.ndarray) -> np.ndarray:
+    """The panel's ratings of essays with the features `other`, from the readings of those in `x`."""
     findings = find(x, train, TARGETS)
     print("findings", json.dumps(findings))
     wanted, weights = aligned(train, TARGETS, findings)
@@ -118,9 +112,17 @@ def main() -> None:
     held = [Scale().fit(answers[each != k], ratings[each != k]).predict(answers[[k]]) for k in each]
     print(f"validation MCRMSE={mcrmse(ratings, np.vstack(held)):.4f}")
 
-    model = Ridge(best).fit(x[used], wanted[used], weights[used])
-    predicted = Scale().fit(answers, ratings).predict(model.predict(other))
-    submission = pd.DataFrame(predicted, columns=TARGETS)
+    model = fitted(x, wanted, weights, best)
+    return Scale().fit(answers, ratings).predict(model.predict(other))
+
+
+def main() -> None:
+    train, test = pd.read_csv("train.csv"), pd.read_csv("test.csv")
+    essays = pd.concat([train, test])[["text_id", "full_text"]].drop_duplicates("text_id")
+    rows = pd.Series(range(len(essays)), index=essays["text_id"])
+    everything = features(essays["full_text"])
+    x, other = everything[rows[train["text_id"]]], everything[rows[test["text_id"]]]
+    submission = pd.DataFrame(predict(x, train, other), columns=TARGETS)
     submission.insert(0, "text_id", test["text_id"])
     submission.to_csv("submission.csv", index=False)
 

@@ -1,107 +1,20 @@
 # MLAgentBench canary 83f6ec88-ff3f-48f9-a86a-6927058999e7: benchmark data must not be in training corpora
-"""The reference with directions that all plates are thought to share."""
+"""The reference, but it takes out ten directions that all plates are thought to share."""
 
 import numpy as np
 import pandas as pd
-from sklearn.linear_model import RidgeCV
-
-TARGETS = ["updrs_1", "updrs_2", "updrs_3", "updrs_4"]
-HORIZONS = [0, 6, 12, 24]
-PENALTIES = np.logspace(-1, 4, 11)
+import reference
 
 
-def against_valid_controls(
-    levels: pd.DataFrame, samples: pd.DataFrame, controls: pd.DataFrame
+def without_shared_factors(
+    levels: pd.DataFrame, samples: pd.DataFrame, controls: pd.DataFrame, findings: dict
 ) -> pd.DataFrame:
-    """Each protein against the material that moves, in its lot, as the samples do."""
-    readings = controls.groupby(level=["control", "plate"]).mean()
-    of_samples = levels.groupby(samples["plate"]).median()
-    shifts = of_samples * 0.0
-    lots = samples.drop_duplicates("plate").set_index("plate")["lot"]
-    for _, plates in lots.groupby(lots):
-        tables = {name: readings.loc[name].loc[plates.index] for name in ("A", "B", "C")}
-        spread = {
-            name: (of_samples - table).loc[plates.index].std() for name, table in tables.items()
-        }
-        for protein, best in pd.DataFrame(spread).idxmin(axis=1).items():
-            shifts.loc[plates.index, protein] = tables[best][protein]
-    return levels - shifts.loc[samples["plate"]].to_numpy()
-
-
-def corrected(levels: pd.DataFrame, samples: pd.DataFrame, controls: pd.DataFrame) -> pd.DataFrame:
-    """Against the valid controls, without the ten leading directions within plates."""
-    found = against_valid_controls(levels, samples, controls)
+    found = reference.against_controls(levels, samples, controls, findings)
     found = found.fillna(found.groupby(samples["plate"]).transform("mean")) - found.mean()
     within = found - found.groupby(samples["plate"]).transform("mean")
     axes = np.linalg.svd(within.to_numpy(), full_matrices=False)[2][:10]
     return found - found.to_numpy() @ axes.T @ axes
 
 
-def questions_of(clinical: pd.DataFrame) -> pd.DataFrame:
-    """Questions about training patients, with answers, in the form of the test questions."""
-    long = clinical.melt(["patient_id", "visit_month"], TARGETS, "updrs_test", "rating").dropna()
-    visits = clinical[["visit_id", "patient_id", "visit_month"]]
-    parts = []
-    for later in HORIZONS:
-        asked = long.assign(visit_month=long["visit_month"] - later, plus_months=later)
-        parts.append(visits.merge(asked, on=["patient_id", "visit_month"]))
-    return pd.concat(parts, ignore_index=True)
-
-
-def read_levels(file: str, index: list[str]) -> pd.DataFrame:
-    """Logarithms of the proteins' amounts: one row a well, one column a protein."""
-    table = pd.read_csv(file).set_index([*index, "UniProt"])["NPX"]
-    return np.log2(table.unstack())
-
-
-def predict(levels: pd.DataFrame, questions: pd.DataFrame, asked: pd.DataFrame) -> np.ndarray:
-    """The median of a log-normal rating, by a ridge regression for each kind of rating."""
-    ratings = np.zeros(len(asked))
-    for target, rows in questions.groupby("updrs_test"):
-        x = design(levels, rows)
-        centre, spread = x.mean(axis=0), x.std(axis=0) + 1e-9
-        ridge = RidgeCV(PENALTIES).fit((x - centre) / spread, np.log1p(rows["rating"]))
-        mine = (asked["updrs_test"] == target).to_numpy()
-        found = ridge.predict((design(levels, asked[mine]) - centre) / spread)
-        ratings[mine] = np.expm1(found).clip(0, 100)
-    return ratings
-
-
-def design(levels: pd.DataFrame, questions: pd.DataFrame) -> np.ndarray:
-    months = questions[["visit_month", "plus_months"]].to_numpy()
-    return np.hstack([levels.loc[questions["visit_id"]].to_numpy(), months])
-
-
-def smape(actual: np.ndarray, predicted: np.ndarray) -> float:
-    return float(100 * np.mean(np.abs(actual - predicted) / ((actual + predicted) / 2 + 1)))
-
-
-def held_out_error(levels: pd.DataFrame, samples: pd.DataFrame, questions: pd.DataFrame) -> float:
-    """The mean error on kit lots that the model was not fitted to."""
-    lot = samples["lot"].loc[questions["visit_id"]].to_numpy()
-    errors = []
-    for held in np.unique(lot):
-        mine = questions[lot == held]
-        found = predict(levels, questions[lot != held], mine)
-        errors.append(smape(mine["rating"].to_numpy(), found))
-    return float(np.mean(errors))
-
-
-def main() -> None:
-    parts = ("train", "test")
-    levels = pd.concat([read_levels(f"{part}_proteins.csv", ["visit_id"]) for part in parts])
-    levels = levels.rename(index=str)
-    samples = pd.concat([pd.read_csv(f"{part}_samples.csv") for part in parts])
-    samples = samples.astype({"visit_id": str}).set_index("visit_id").loc[levels.index]
-    controls = read_levels("controls.csv", ["plate", "control", "well"])
-    questions = questions_of(pd.read_csv("train_clinical_data.csv"))
-    test = pd.read_csv("test.csv").astype({"visit_id": str})
-
-    levels = corrected(levels, samples, controls)
-    print(f"validation SMAPE={held_out_error(levels, samples, questions):.3f}")
-    predicted = predict(levels, questions, test)
-    test[["prediction_id"]].assign(rating=predicted).to_csv("submission.csv", index=False)
-
-
-if __name__ == "__main__":
-    main()
+reference.corrected = without_shared_factors
+reference.main()

@@ -41,18 +41,25 @@ def visits_a_year(month: pd.Series, earlier: pd.Series) -> pd.Series:
     return earlier * 12 / month.where(month > 0)
 
 
-def corrected(
+def against_controls(
     levels: pd.DataFrame, samples: pd.DataFrame, controls: pd.DataFrame, findings: dict
 ) -> pd.DataFrame:
-    """The samples, against the valid controls of their plate, and without the plate's factors."""
+    """The samples, each protein minus its valid control on the same plate."""
     readings = controls.groupby(level=["control", "plate"]).mean()
     plates = samples.drop_duplicates("plate").set_index("plate")["lot"]
     shifts = pd.DataFrame(index=plates.index, columns=levels.columns, dtype=float)
     for plate, lot in plates.items():
         for protein, material in findings["valid_control"][lot].items():
             shifts.loc[plate, protein] = readings.loc[(material, plate), protein]
-    compared = levels - shifts.loc[samples["plate"]].to_numpy()
-    compared -= compared.mean()
+    return levels - shifts.loc[samples["plate"]].to_numpy()
+
+
+def corrected(
+    levels: pd.DataFrame, samples: pd.DataFrame, controls: pd.DataFrame, findings: dict
+) -> pd.DataFrame:
+    """The samples, against the valid controls of their plate, and without the plate's factors."""
+    compared = against_controls(levels, samples, controls, findings)
+    compared = compared - compared.mean()
     parts = [
         pd.DataFrame(without_factors(rows.to_numpy(), findings["factors"]), rows.index)
         for _, rows in compared.groupby(samples["plate"])
@@ -136,6 +143,20 @@ def design_of(
     return x
 
 
+def validate(
+    levels: pd.DataFrame, samples: pd.DataFrame, questions: pd.DataFrame, findings: dict
+) -> float:
+    """The mean error on kit lots that the model was not fitted to."""
+    x = design_of(levels, samples, questions, findings)
+    lot = samples["lot"].loc[questions["visit_id"]].to_numpy()
+    errors = []
+    for held in np.unique(lot):
+        model = Model().fit(x[lot != held], questions[lot != held])
+        predicted = model.predict(x[lot == held], questions[lot == held])
+        errors.append(smape_errors(questions["rating"][lot == held].to_numpy(), predicted))
+    return float(np.concatenate(errors).mean())
+
+
 def main() -> None:
     levels, samples, controls, questions, test = read()
     now = questions[questions["plus_months"] == 0]
@@ -144,16 +165,8 @@ def main() -> None:
     print("findings", json.dumps(findings))
 
     levels = corrected(levels, samples, controls, findings)
-    x = design_of(levels, samples, questions, findings)
-    lot = samples["lot"].loc[questions["visit_id"]].to_numpy()
-    errors = []
-    for held in np.unique(lot):
-        model = Model().fit(x[lot != held], questions[lot != held])
-        predicted = model.predict(x[lot == held], questions[lot == held])
-        errors.append(smape_errors(questions["rating"][lot == held].to_numpy(), predicted))
-    print(f"validation SMAPE={np.concatenate(errors).mean():.3f}")
-
-    model = Model().fit(x, questions)
+    print(f"validation SMAPE={validate(levels, samples, questions, findings):.3f}")
+    model = Model().fit(design_of(levels, samples, questions, findings), questions)
     predicted = model.predict(design_of(levels, samples, test, findings), test)
     test[["prediction_id"]].assign(rating=predicted).to_csv("submission.csv", index=False)
 
