@@ -31,6 +31,8 @@ LOST, LOST_NEAR = 0.03, 0.27
 ROUND_NEAR = 0.75
 WIDTHS = {"number": 0.18, "deck": 2.2, "side": 0.6}
 """How far the anomaly reached, in ship lengths, decks, and sides."""
+UNRELATED = 0.07
+"""Largest correlation of the nearness to decoys with that to the struck places."""
 PASSENGER, PLACE = 0.9, 3.3
 """Standard deviations of both parts of the log odds."""
 TURNED = -0.7
@@ -104,25 +106,35 @@ def _passengers(ship: mini.Ship, rng: np.random.Generator) -> pd.DataFrame:
 def _nearness(
     passengers: pd.DataFrame, axes: list[str], rng: np.random.Generator
 ) -> dict[str, pd.Series]:
-    """How near everybody was to the place that was struck, and to the decoy: 0 to 1."""
+    """How near everybody was to the place that was struck, and to the decoy: 0 to 1.
+
+    Decoys are drawn until they say nothing about the struck places, in both parts of the voyages.
+    """
+    marks = _near_random_places(passengers, axes, rng)
+    tested = passengers["Voyage"] < TEST_VOYAGES
+    while True:
+        decoys = _near_random_places(passengers, axes, rng)
+        if max(abs(marks[part].corr(decoys[part])) for part in (tested, ~tested)) < UNRELATED:
+            return {"marks": marks, "decoys": decoys}
+
+
+def _near_random_places(
+    passengers: pd.DataFrame, axes: list[str], rng: np.random.Generator
+) -> pd.Series:
     places = {
         "number": passengers["Number"] / CABINS,
         "deck": passengers["Deck"].map(mini.DECKS.index),
         "side": passengers["Side"].map({"P": 0.0, "S": 1.0}),
     }
-    near = {}
-    for what in ("marks", "decoys"):
-        centres = {
-            "number": 0.05 + 0.9 * (rng.permutation(VOYAGES) + rng.random(VOYAGES)) / VOYAGES,
-            "deck": rng.permutation(np.arange(VOYAGES) % len(mini.DECKS)),
-            "side": rng.permutation(np.arange(VOYAGES) % 2),
-        }
-        distance = sum(
-            ((places[axis] - centres[axis][passengers["Voyage"]]) / WIDTHS[axis]) ** 2
-            for axis in axes
-        )
-        near[what] = np.exp(-distance / 2)
-    return near
+    centres = {
+        "number": 0.05 + 0.9 * (rng.permutation(VOYAGES) + rng.random(VOYAGES)) / VOYAGES,
+        "deck": rng.permutation(np.arange(VOYAGES) % len(mini.DECKS)),
+        "side": rng.permutation(np.arange(VOYAGES) % 2),
+    }
+    distance = sum(
+        ((places[axis] - centres[axis][passengers["Voyage"]]) / WIDTHS[axis]) ** 2 for axis in axes
+    )
+    return np.exp(-distance / 2)
 
 
 def _chance(
