@@ -1,7 +1,5 @@
 # MLAgentBench canary 83f6ec88-ff3f-48f9-a86a-6927058999e7: benchmark data must not be in training corpora
-"""Passengers as numbers, marks of damage in their records, and where on a voyage marks are dense."""
-
-import itertools
+"""Passengers as numbers, how their records are written, and where on a voyage a way is frequent."""
 
 import numpy as np
 import pandas as pd
@@ -47,31 +45,47 @@ def upper_half(values: pd.Series) -> pd.Series:
     return values > values.median() if values.nunique() > 2 else values == 1
 
 
-def marks(passengers: pd.DataFrame) -> pd.DataFrame:
-    """For each kind of damage: 1 where it is, 0 where it is not or cannot be, less its mean."""
-    found = {f"lost {column}": passengers[column].isna().astype(float) for column in CELLS}
-    for column in SPENDING:
-        amount = passengers[column]
-        found[f"round {column}"] = (amount % 10 == 0).astype(float).where(amount > 0)
-    table = pd.DataFrame(found)
-    return (table - table.mean()).fillna(0.0)
+def ways(passengers: pd.DataFrame) -> pd.DataFrame:
+    """Ways of writing records: 1 where found, 0 where not or not applicable, less the usual."""
+    found = {f"{column} lost": passengers[column].isna() for column in CELLS}
+    applies = {}
+    for column in ["Age", *SPENDING]:
+        number = passengers[column]
+        for digit in range(10):
+            found[f"{column} ends in {digit}"] = number % 10 == digit
+            applies[f"{column} ends in {digit}"] = number > 0
+    words = passengers["Name"].str.split(expand=True).fillna("")
+    for word in words:
+        for letter in sorted(set(words[word].str[-1:]) - {""}):
+            found[f"word {word} ends in {letter}"] = words[word].str[-1:] == letter
+            applies[f"word {word} ends in {letter}"] = words[word] != ""
+    found["word 0 is longest"] = words[0].str.len() > words[1].str.len()
+    table = pd.DataFrame(found).astype(float)
+    table = table.where(pd.DataFrame(applies).reindex(columns=table.columns, fill_value=True))
+    where = places(passengers)
+    usual = table.groupby([where["deck"], where["side"]]).transform("mean")
+    return (table - usual).fillna(0.0)
 
 
 def near(
-    where: pd.DataFrame, voyages: pd.Series, damage: pd.Series, found: dict
-) -> tuple[pd.Series, float]:
-    """How near each passenger is to the densest damage of the voyage, and how well that fits."""
-    centres = list(itertools.product(*(CENTRES[axis] for axis in found["axes"])))
-    nearness = pd.Series(0.0, index=where.index)
-    gain = 0.0
-    for rows in voyages.groupby(voyages).groups.values():
-        place = where.loc[rows, found["axes"]].to_numpy()
-        distance = (place[None] - np.array(centres)[:, None]) / np.array(found["widths"])
-        bumps = np.exp(-(distance**2).sum(axis=2) / 2)
-        centred = bumps - bumps.mean(axis=1, keepdims=True)
-        own = damage.loc[rows].to_numpy()
-        fits = centred @ (own - own.mean()) / np.sqrt((centred**2).sum(axis=1))
-        best = int(np.argmax(fits))
-        nearness[rows] = bumps[best]
-        gain += max(fits[best], 0.0) ** 2
-    return nearness, gain / float((damage**2).sum())
+    where: pd.DataFrame, voyages: pd.Series, marks: pd.DataFrame, found: dict
+) -> tuple[pd.DataFrame, pd.Series]:
+    """How near each passenger is to the densest marks of the voyage, and how well that fits.
+
+    Columns of `marks` are taken one by one.
+    """
+    nearness = np.zeros(marks.shape)
+    gain = np.zeros(marks.shape[1])
+    for rows in voyages.groupby(voyages).indices.values():
+        bumps = np.ones((1, len(rows)))
+        for axis, width in zip(found["axes"], found["widths"], strict=True):
+            distance = (where[axis].to_numpy()[rows] - CENTRES[axis][:, None]) / width
+            along = np.exp(-(distance**2) / 2)
+            bumps = (bumps[:, None] * along[None]).reshape(-1, len(rows))
+        own = marks.to_numpy()[rows]
+        scale = np.sqrt(len(rows)) * bumps.std(axis=1, keepdims=True)
+        fits = bumps @ (own - own.mean(axis=0)) / scale
+        nearness[rows] = bumps[fits.argmax(axis=0)].T
+        gain += fits.max(axis=0).clip(min=0.0) ** 2
+    table = pd.DataFrame(nearness, index=marks.index, columns=marks.columns)
+    return table, pd.Series(gain, index=marks.columns) / (marks**2).sum()

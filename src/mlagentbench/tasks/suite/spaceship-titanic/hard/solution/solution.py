@@ -1,12 +1,12 @@
 # MLAgentBench canary 83f6ec88-ff3f-48f9-a86a-6927058999e7: benchmark data must not be in training corpora
-"""Boosted trees that know how near everybody was to the place that the damaged records point to."""
+"""Boosted trees that know how near everybody was to the place that the records point to."""
 
 import json
 
 import numpy as np
 import pandas as pd
 from findings import find
-from records import features, marks, near, places, upper_half
+from records import features, near, places, upper_half, ways
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 TREES = {"max_iter": 120, "learning_rate": 0.06, "max_leaf_nodes": 8, "min_samples_leaf": 30,
@@ -17,8 +17,8 @@ FOLDS = 4
 def inputs(passengers: pd.DataFrame, found: dict) -> pd.DataFrame:
     """Passenger and place; to be called for all passengers of a voyage together."""
     x = features(passengers)
-    sums = marks(passengers)[found["marks"]].sum(axis=1)
-    nearness, _ = near(places(passengers), passengers["Voyage"], sums, found)
+    marks = ways(passengers)[found["marks"]].sum(axis=1).to_frame("mark")
+    nearness = near(places(passengers), passengers["Voyage"], marks, found)[0]["mark"]
     turn = np.where(upper_half(x[found["turn"]]), -1, 1)
     x["near"] = nearness
     x["pull"] = found["sign"] * turn * (nearness - nearness.mean())
