@@ -11,6 +11,7 @@ from command_line import Run
 from inspect_ai.log import read_eval_log
 from number_task import write_number_task
 
+from mlagentbench.grading.rungs import RUNGS
 from mlagentbench.numeric.number_format import percent_text
 from mlagentbench.sandbox.task_calls import call_task
 from mlagentbench.tasks.make_ready import ensure_ready
@@ -132,11 +133,15 @@ def _as_pages_say(
     task_page = Figures(report / "tasks" / "numbers.html").lines
     overview = Figures(report / "index.html").lines
     for agent, cell in cells.items():
-        assert task_page[agent] == [cell[column] for column in COLUMNS]
-        expected = [agents[agent][f"{name}_mean"] for name in ("success", "normalised", "valid")]
-        assert [float(value) for value in expected] == [
-            float(value) for value in overview[agent][:3]
-        ]
+        rungs = [f"rung_{rung.replace(' ', '_')}" for rung in reversed(RUNGS)]
+        assert task_page[agent] == [cell[column] for column in (*rungs, *COLUMNS)]
+        names = ("success", "normalised", "ceiling_share", "valid")
+        expected = [agents[agent][f"{name}_mean"] for name in names]
+        assert list(map(number, expected)) == list(map(number, overview[agent][: len(names)]))
+
+
+def number(text: str) -> float | None:
+    return float(text) if text else None
 
 
 def _as_parquet_says(cells: dict[str, dict[str, str]], file: Path) -> None:

@@ -62,8 +62,7 @@ def test_a_worker_whose_time_is_up_is_queued_again(
     finished(driver, runs)
     assert runs.count("done") == 8
     assert slurm.restarts(job) >= 1
-    resumed = [run for run in runs.directories() if len(runs.places(run)) > 1]
-    assert resumed, "no run was resumed by the worker that was queued again"
+    # Whether a run was interrupted depends on the moment; test_clusters.py chooses the moment.
     assert {place.job for run in runs.directories() for place in runs.places(run)} == {job}
 
 
