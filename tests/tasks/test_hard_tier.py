@@ -47,6 +47,15 @@ def test_a_member_of_the_panel_may_be_a_folder(task: Task) -> None:
     assert found["both"]["findings.py"] == reference["findings.py"]
 
 
+def test_programs_of_the_default_share_modules(task: Task) -> None:
+    shared = task.folder / "hard" / "default" / "shared"
+    shared.mkdir()
+    (shared / "tables.py").write_text("ROWS = 3")
+    found = task.on_tier("hard").panel("default")
+    assert list(found) == ["plain", "tuned"]
+    assert found["tuned"]["tables.py"] == b"ROWS = 3"
+
+
 def test_settings_of_the_hard_tier_replace_those_of_the_task(task: Task) -> None:
     (task.folder / "hard" / "task.toml").write_text(
         '[limits]\nsteps = 7\n[rules]\n"one" = "grader"\n'

@@ -18,7 +18,8 @@ valid: runs with a submission that could be scored, of all that count;
 runs lost to infrastructure failures are excluded
 success: the bar is reached, which lies halfway from floor to reference
 and above the starter's noise; [95 % Wilson interval]
-normalised: 0 = floor, the best of starter and trivial predictors;
+normalised: 0 = floor, the best of starter and trivial predictors
+(in the hard tier also of its panel);
 1 = reference; ± SE: the standard error over the runs
 rungs: how far up runs got; each implies those before it: invalid, valid,
 above the floor, success, matches the reference, near the ceiling

@@ -36,7 +36,8 @@
     make.py    make(public, private, rng, pool): writes the data of a draw and mechanisms.json,
                which says what this draw has, to private/; "eval" and "train" are the pools
     default/   what people write first: NAME.py is laid over the workspace as the script of the
-               solution's command, NAME/ as the solution is; all are run by that command
+               solution's command, NAME/ as the solution is; all are run by that command, and can
+               import what is in shared/
     ablations/ what is almost right, likewise; it is laid over the solution, whose script is called
                reference.py there, so that NAME.py can import it and change a part
     solution/  has findings.py: find() returns, as JSON, what a draw has
@@ -68,6 +69,8 @@ RENAMED = "renamed"
 HARD: Tier = "hard"
 """The tier, and the folder of what differs in it."""
 DEFAULT, ABLATIONS = "default", "ablations"
+SHARED = "shared"
+"""What several programs of the default import."""
 REFERENCE = "reference.py"
 """The name of the solution's script where ablations import it."""
 
@@ -164,14 +167,14 @@ class Task:
         if not (self.is_hard and place.is_dir()):
             return {}
         script = shlex.split(self.spec.commands.solution)[1]
-        below = self.solution_files() if kind == ABLATIONS else {}
+        below = self.solution_files() if kind == ABLATIONS else _files_of(place / SHARED)
         if script in below:
             below[REFERENCE] = below.pop(script)
         found: dict[str, Files] = {}
         for path in sorted(place.iterdir()):
             if path.suffix == ".py":
                 found[path.stem] = {**below, script: _without_canary(path.read_bytes())}
-            elif path.is_dir() and path.name != "__pycache__":
+            elif path.is_dir() and path.name not in (SHARED, "__pycache__"):
                 found[path.name] = {**below, **_files_of(path)}
         return found
 
