@@ -1,23 +1,17 @@
 """The experimentation gain in the text report, on the site and in exports."""
 
-import csv
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from report_records import AGENTS, TASKS, made_summary, write_run
+from report_records import AGENTS, TASKS, made_summary
+from written_reports import table, written
 
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.cli.report_printing import print_report
-from mlagentbench.report.exports.formats import write_exports
-from mlagentbench.report.report import WrittenReport, report_data
-from mlagentbench.report.report_data import CollectedRun, Collection
-from mlagentbench.report.site.build import build_site
 
 REACT = next(one for one in AGENTS if one.name == "react" and one.skill > 0.5)
 REBUILT = {"protocol": "rebuild", "rebuild_draws": 3}
-FORMATS = ("csv", "markdown", "latex")
 
 
 @pytest.fixture(autouse=True)
@@ -55,22 +49,6 @@ PAIRS = [
     run(1, 2, 0.2, execution=False),
 ]
 """Differences 0.6 and 0.2 on the first task, 0.1 on the second; the last run has no pair."""
-
-
-def written(top: Path, summaries: Sequence[RunSummary]) -> WrittenReport:
-    collected = []
-    for number, summary in enumerate(summaries):
-        write_run(top / "results", summary)
-        place = top / "results" / summary.result.path
-        collected.append(CollectedRun(f"run-{number}", place, str(number), summary))
-    collection = Collection(outs=(top / "results",), runs=tuple(collected))
-    data = report_data(collection, "mlagentbench report results")
-    exports = write_exports(data, FORMATS, top / "site")
-    return WrittenReport(data, build_site(data, top / "site"), tuple(exports))
-
-
-def table(top: Path, name: str) -> list[dict[str, str]]:
-    return list(csv.DictReader((top / "site" / "tables" / f"{name}.csv").open()))
 
 
 def test_the_gain_is_in_the_text_on_the_site_and_in_exports(

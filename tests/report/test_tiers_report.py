@@ -1,6 +1,5 @@
 """Agents in several tiers, in the text report, on the site and in exports."""
 
-import csv
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -10,22 +9,19 @@ from typing import Any
 import pytest
 from playwright.sync_api import sync_playwright
 from pyarrow import parquet
-from report_records import AGENTS, TASKS, MadeAgent, made_summary, write_run
+from report_records import AGENTS, TASKS, MadeAgent, made_summary
+from written_reports import table, written
 
 from mlagentbench.analysis.run_summary import RunSummary
 from mlagentbench.cli.report_printing import print_report
 from mlagentbench.numeric.number_format import exact
 from mlagentbench.records import Tier
-from mlagentbench.report.exports.formats import write_exports
-from mlagentbench.report.report import WrittenReport, report_data
-from mlagentbench.report.report_data import CollectedRun, Collection
-from mlagentbench.report.site.build import build_site
+from mlagentbench.report.report import WrittenReport
 
 BASELINE, RESEARCH, REACT, TINY = AGENTS[1], AGENTS[3], *AGENTS[5:]
 CHROMIUM = shutil.which("chromium")
 WIDTHS = (Path(__file__).parents[1] / "support" / "page_widths.js").read_text()
 OPEN_ALL = "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
-FORMATS = ("csv", "parquet", "markdown", "latex")
 DRAWN = {"draw": "9f86d081", "draw_policy": "9f86d081"}
 FACTS: Mapping[Tier, Mapping[str, Any]] = {
     "mini": DRAWN,
@@ -91,22 +87,6 @@ HARD_AND_FULL = [
     for one in runs(tier, agent, [score], task)
 ]
 """Two of three pairs agree on the first task, so tau is 1/3; on the second it is 1."""
-
-
-def written(top: Path, summaries: Sequence[RunSummary]) -> WrittenReport:
-    collected = []
-    for number, summary in enumerate(summaries):
-        write_run(top / "results", summary)
-        place = top / "results" / summary.result.path
-        collected.append(CollectedRun(f"run-{number}", place, str(number), summary))
-    collection = Collection(outs=(top / "results",), runs=tuple(collected))
-    data = report_data(collection, "mlagentbench report results")
-    exports = write_exports(data, FORMATS, top / "site")
-    return WrittenReport(data, build_site(data, top / "site"), tuple(exports))
-
-
-def table(top: Path, name: str) -> list[dict[str, str]]:
-    return list(csv.DictReader((top / "site" / "tables" / f"{name}.csv").open()))
 
 
 def text_of(report: WrittenReport, capsys: pytest.CaptureFixture[str]) -> list[str]:
