@@ -90,6 +90,18 @@ def test_draws_to_measure_and_rebuilding_come_on_top(tmp_path: Path) -> None:
     assert expected(tmp_path, tasks="house-price", agents="oracle").unmeasured.number == 0
 
 
+def test_the_panel_of_the_hard_tier_is_measured_too(tmp_path: Path) -> None:
+    found = expected(
+        tmp_path, tasks="imdb", agents="oracle", tier="hard", draw="77001", protocol="standard"
+    )
+    shipped = load_task("imdb", "hard").shipped_measurements("hard")
+    assert shipped is not None and shipped.starter.seconds and shipped.reference.seconds
+    programs = 1 + len(shipped.default) + len(shipped.ablations)
+    seconds = 3 * shipped.starter.seconds + programs * shipped.reference.seconds
+    assert programs > 5 and found.unmeasured.number == 1
+    assert found.unmeasured.seconds == pytest.approx(seconds)
+
+
 def test_tokens_come_from_recordings_else_from_the_paper(tmp_path: Path) -> None:
     prices = tmp_path / "prices.yaml"
     prices.write_text(

@@ -40,7 +40,10 @@ class UnmeasuredDraws(Record):
 
     number: int
     seconds: float | None
-    """By the shipped times of starter and solution; None if a task ships none."""
+    """By the shipped times of starter and solution; None if a task ships none.
+
+    A program of the hard tier's panel is taken to need as long as the solution.
+    """
 
 
 def find_unmeasured(request: SuiteRequest) -> UnmeasuredDraws:
@@ -62,7 +65,8 @@ def find_unmeasured(request: SuiteRequest) -> UnmeasuredDraws:
                 continue
             runs = runs_on(settings.tier, draw)
             seconds += runs.starter * (shipped.starter.seconds or 0.0)
-            seconds += runs.reference * (shipped.reference.seconds or 0.0)
+            panel = len(shipped.default) + len(shipped.ablations)
+            seconds += (runs.reference + panel) * (shipped.reference.seconds or 0.0)
     return UnmeasuredDraws(number=number, seconds=None if unknown else seconds)
 
 

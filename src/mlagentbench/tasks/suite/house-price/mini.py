@@ -39,14 +39,14 @@ PoolQC Fence MiscFeature MiscVal MoSold YrSold SaleType SaleCondition SalePrice
 
 
 def make(raw: Path, rng: np.random.Generator) -> None:
-    quarters, market = _quarters(rng), _market(rng)
+    quarters, market = draw_quarters(QUARTERS, rng), _market(rng)
     houses = pd.DataFrame({"Id": np.arange(1, HOUSES + 1)})
-    _site(houses, quarters, rng)
-    _building(houses, quarters, rng)
-    _basement(houses, rng)
-    _garage(houses, rng)
-    _outside(houses, rng)
-    _sale(houses, rng)
+    site(houses, quarters, rng)
+    building(houses, quarters, rng)
+    basement(houses, rng)
+    garage(houses, rng)
+    outside(houses, rng)
+    sale(houses, rng)
 
     true_worth = worth(houses, quarters, market, rng)
     houses["SalePrice"] = true_worth * rng.lognormal(0, PRICE_NOISE, HOUSES)
@@ -128,28 +128,29 @@ def _fashion(values: pd.Series, rng: np.random.Generator) -> np.ndarray:
     return values.map(liked).to_numpy()
 
 
-def _quarters(rng: np.random.Generator) -> pd.DataFrame:
+def draw_quarters(count: int, rng: np.random.Generator) -> pd.DataFrame:
     starts = [first + vowel + last for first in "BCDFGHLMNPRST" for vowel in "aeiou"
               for last in "lnrstm"]  # fmt: skip
     ends = ["brk", "crst", "dale", "fld", "gate", "ham", "mere", "stead", "vw", "wick"]
     names = [start + end for start in starts for end in ends]
     return pd.DataFrame(
         {
-            "level": rng.permutation(np.linspace(-1, 1, QUARTERS)),
-            "likes_new": rng.permutation(np.linspace(-0.5, 1.4, QUARTERS)),
-            "built": rng.permutation(np.linspace(1925, 1995, QUARTERS)),
-            "spacious": rng.permutation(np.linspace(-0.1, 0.1, QUARTERS)),
+            "level": rng.permutation(np.linspace(-1, 1, count)),
+            "likes_new": rng.permutation(np.linspace(-0.5, 1.4, count)),
+            "built": rng.permutation(np.linspace(1925, 1995, count)),
+            "spacious": rng.permutation(np.linspace(-0.1, 0.1, count)),
         },
-        index=pd.Index(rng.choice(names, QUARTERS, replace=False), name="Neighborhood"),
+        index=pd.Index(rng.choice(names, count, replace=False), name="Neighborhood"),
     )
 
 
-def _site(houses: pd.DataFrame, quarters: pd.DataFrame, rng: np.random.Generator) -> None:
-    shares = rng.dirichlet(np.full(QUARTERS, 8.0))
-    houses["Neighborhood"] = rng.choice(quarters.index.to_numpy(), HOUSES, p=shares)
+def site(houses: pd.DataFrame, quarters: pd.DataFrame, rng: np.random.Generator) -> None:
+    n = len(houses)
+    shares = rng.dirichlet(np.full(len(quarters), 8.0))
+    houses["Neighborhood"] = rng.choice(quarters.index.to_numpy(), n, p=shares)
     spacious = quarters.loc[houses["Neighborhood"], "spacious"].to_numpy()
     houses["LotArea"] = np.exp(rng.normal(9.1 + spacious, 0.42)).round().astype(int)
-    frontage = 0.8 * np.sqrt(houses["LotArea"]) * rng.lognormal(-0.1, 0.22, HOUSES)
+    frontage = 0.8 * np.sqrt(houses["LotArea"]) * rng.lognormal(-0.1, 0.22, n)
     houses["LotFrontage"] = frontage.round()
     _draw(houses, rng, "MSZoning", RL=0.78, RM=0.15, FV=0.05, RH=0.02)
     _draw(houses, rng, "Street", Pave=0.99, Grvl=0.01)
@@ -164,34 +165,35 @@ def _site(houses: pd.DataFrame, quarters: pd.DataFrame, rng: np.random.Generator
     _draw(houses, rng, "Condition2", Norm=0.99, Feedr=0.01)
 
 
-def _building(houses: pd.DataFrame, quarters: pd.DataFrame, rng: np.random.Generator) -> None:
+def building(houses: pd.DataFrame, quarters: pd.DataFrame, rng: np.random.Generator) -> None:
+    n = len(houses)
     quarter = quarters.loc[houses["Neighborhood"]]
     built = rng.normal(quarter["built"].to_numpy(), 17).round().clip(1880, 2010)
-    sold = rng.integers(2006, 2011, HOUSES)
+    sold = rng.integers(2006, 2011, n)
     houses["YrSold"] = sold
     houses["YearBuilt"] = np.minimum(built, sold).astype(int)
-    work = rng.integers(1950, 2011, HOUSES).clip(houses["YearBuilt"], sold)
-    houses["YearRemodAdd"] = np.where(rng.random(HOUSES) < 0.45, work, houses["YearBuilt"])
-    skill = rng.normal(0, 1, HOUSES)
+    work = rng.integers(1950, 2011, n).clip(houses["YearBuilt"], sold)
+    houses["YearRemodAdd"] = np.where(rng.random(n) < 0.45, work, houses["YearBuilt"])
+    skill = rng.normal(0, 1, n)
     houses["OverallQual"] = (5.9 + 1.45 * skill).round().clip(1, 10).astype(int)
-    houses["OverallCond"] = rng.normal(5.5, 1.2, HOUSES).round().clip(1, 10).astype(int)
+    houses["OverallCond"] = rng.normal(5.5, 1.2, n).round().clip(1, 10).astype(int)
     area = np.exp(rng.normal(7.22 + 0.06 * skill + quarter["spacious"].to_numpy(), 0.31))
     area = area.round().clip(400, 5000).astype(int)
-    houses["HouseStyle"] = rng.choice(["1Story", "1.5Fin", "2Story"], HOUSES, p=[0.5, 0.12, 0.38])
+    houses["HouseStyle"] = rng.choice(["1Story", "1.5Fin", "2Story"], n, p=[0.5, 0.12, 0.38])
     upper = houses["HouseStyle"].map({"1Story": 0.0, "1.5Fin": 0.35, "2Story": 0.48})
     houses["2ndFlrSF"] = (area * upper).round().astype(int)
-    houses["LowQualFinSF"] = np.where(rng.random(HOUSES) < 0.02, area // 12, 0)
+    houses["LowQualFinSF"] = np.where(rng.random(n) < 0.02, area // 12, 0)
     houses["1stFlrSF"] = area - houses["2ndFlrSF"] - houses["LowQualFinSF"]
     houses["GrLivArea"] = area
     subclass = houses["HouseStyle"].map({"1Story": 20, "1.5Fin": 50, "2Story": 60})
-    houses["MSSubClass"] = np.where(rng.random(HOUSES) < 0.12, 120, subclass)
+    houses["MSSubClass"] = np.where(rng.random(n) < 0.12, 120, subclass)
     _draw(houses, rng, "BldgType", **{"1Fam": 0.84, "TwnhsE": 0.08, "Duplex": 0.05, "Twnhs": 0.03})
     _rooms(houses, rng)
     for column in ("ExterQual", "KitchenQual", "HeatingQC"):
-        houses[column] = _grades(0.8 * skill + rng.normal(0, 0.7, HOUSES))
-    houses["ExterCond"] = _grades(0.5 * (houses["OverallCond"] - 5.5) + rng.normal(0, 0.6, HOUSES))
+        houses[column] = grades(0.8 * skill + rng.normal(0, 0.7, n))
+    houses["ExterCond"] = grades(0.5 * (houses["OverallCond"] - 5.5) + rng.normal(0, 0.6, n))
     old = houses["YearBuilt"] < 1960
-    houses["CentralAir"] = np.where(rng.random(HOUSES) < np.where(old, 0.25, 0.03), "N", "Y")
+    houses["CentralAir"] = np.where(rng.random(n) < np.where(old, 0.25, 0.03), "N", "Y")
     houses["Foundation"] = np.where(old, "CBlock", "PConc")
     _draw(houses, rng, "Heating", GasA=0.97, GasW=0.02, Grav=0.01)
     _draw(houses, rng, "Electrical", SBrkr=0.92, FuseA=0.06, FuseF=0.02)
@@ -199,23 +201,25 @@ def _building(houses: pd.DataFrame, quarters: pd.DataFrame, rng: np.random.Gener
 
 
 def _rooms(houses: pd.DataFrame, rng: np.random.Generator) -> None:
+    n = len(houses)
     area = houses["GrLivArea"]
     houses["BedroomAbvGr"] = rng.normal(1.4 + area / 950, 0.6).round().clip(1, 6).astype(int)
     houses["FullBath"] = rng.normal(0.6 + area / 1500, 0.45).round().clip(1, 4).astype(int)
-    houses["HalfBath"] = rng.binomial(1, 0.38, HOUSES)
-    houses["KitchenAbvGr"] = 1 + rng.binomial(1, 0.04, HOUSES)
-    more = rng.poisson(1.2, HOUSES)
+    houses["HalfBath"] = rng.binomial(1, 0.38, n)
+    houses["KitchenAbvGr"] = 1 + rng.binomial(1, 0.04, n)
+    more = rng.poisson(1.2, n)
     houses["TotRmsAbvGrd"] = houses["BedroomAbvGr"] + houses["KitchenAbvGr"] + 1 + more
-    houses["Fireplaces"] = rng.poisson(0.6, HOUSES).clip(0, 3)
-    grades = _grades(rng.normal(0.2, 1, HOUSES))
-    houses["FireplaceQu"] = np.where(houses["Fireplaces"] > 0, grades, "NA")
+    houses["Fireplaces"] = rng.poisson(0.6, n).clip(0, 3)
+    quality = grades(rng.normal(0.2, 1, n))
+    houses["FireplaceQu"] = np.where(houses["Fireplaces"] > 0, quality, "NA")
 
 
-def _basement(houses: pd.DataFrame, rng: np.random.Generator) -> None:
-    there = rng.random(HOUSES) > 0.03
-    total = houses["1stFlrSF"] * rng.normal(0.92, 0.08, HOUSES).clip(0.5, 1.1) * there
-    finished = np.where(rng.random(HOUSES) < 0.68, rng.beta(2, 2, HOUSES), 0)
-    second = np.where(rng.random(HOUSES) < 0.1, rng.beta(2, 6, HOUSES), 0) * (1 - finished)
+def basement(houses: pd.DataFrame, rng: np.random.Generator) -> None:
+    n = len(houses)
+    there = rng.random(n) > 0.03
+    total = houses["1stFlrSF"] * rng.normal(0.92, 0.08, n).clip(0.5, 1.1) * there
+    finished = np.where(rng.random(n) < 0.68, rng.beta(2, 2, n), 0)
+    second = np.where(rng.random(n) < 0.1, rng.beta(2, 6, n), 0) * (1 - finished)
     houses["BsmtFinSF1"] = (total * finished).round().astype(int)
     houses["BsmtFinSF2"] = (total * second).round().astype(int)
     houses["TotalBsmtSF"] = total.round().astype(int)
@@ -227,61 +231,63 @@ def _basement(houses: pd.DataFrame, rng: np.random.Generator) -> None:
     skill = 0.5 * (houses["OverallQual"] - 5.9)
     kinds = np.array(["GLQ", "ALQ", "BLQ", "Rec", "LwQ"])
     details = {
-        "BsmtQual": _grades(skill + rng.normal(0, 0.7, HOUSES)),
-        "BsmtCond": _grades(rng.normal(0, 0.5, HOUSES)),
-        "BsmtExposure": rng.choice(["No", "Mn", "Av", "Gd"], HOUSES, p=[0.62, 0.08, 0.14, 0.16]),
-        "BsmtFinType1": np.where(finished > 0, rng.choice(kinds, HOUSES), "Unf"),
-        "BsmtFinType2": np.where(second > 0, rng.choice(kinds, HOUSES), "Unf"),
+        "BsmtQual": grades(skill + rng.normal(0, 0.7, n)),
+        "BsmtCond": grades(rng.normal(0, 0.5, n)),
+        "BsmtExposure": rng.choice(["No", "Mn", "Av", "Gd"], n, p=[0.62, 0.08, 0.14, 0.16]),
+        "BsmtFinType1": np.where(finished > 0, rng.choice(kinds, n), "Unf"),
+        "BsmtFinType2": np.where(second > 0, rng.choice(kinds, n), "Unf"),
     }
     for column, values in details.items():
         houses[column] = np.where(there, values, "NA")
 
 
-def _garage(houses: pd.DataFrame, rng: np.random.Generator) -> None:
-    cars = rng.choice(4, HOUSES, p=[0.06, 0.25, 0.56, 0.13])
+def garage(houses: pd.DataFrame, rng: np.random.Generator) -> None:
+    n = len(houses)
+    cars = rng.choice(4, n, p=[0.06, 0.25, 0.56, 0.13])
     there = cars > 0
     houses["GarageCars"] = cars
-    houses["GarageArea"] = (cars * rng.normal(245, 30, HOUSES)).round().astype(int)
-    year = np.where(rng.random(HOUSES) < 0.75, houses["YearBuilt"], houses["YearRemodAdd"])
+    houses["GarageArea"] = (cars * rng.normal(245, 30, n)).round().astype(int)
+    year = np.where(rng.random(n) < 0.75, houses["YearBuilt"], houses["YearRemodAdd"])
     houses["GarageYrBlt"] = np.where(there, year.astype(float), np.nan)
     details = {
-        "GarageType": rng.choice(["Attchd", "Detchd", "BuiltIn"], HOUSES, p=[0.63, 0.29, 0.08]),
-        "GarageFinish": rng.choice(["Unf", "RFn", "Fin"], HOUSES, p=[0.44, 0.30, 0.26]),
-        "GarageQual": _grades(rng.normal(0, 0.4, HOUSES)),
-        "GarageCond": _grades(rng.normal(0, 0.4, HOUSES)),
+        "GarageType": rng.choice(["Attchd", "Detchd", "BuiltIn"], n, p=[0.63, 0.29, 0.08]),
+        "GarageFinish": rng.choice(["Unf", "RFn", "Fin"], n, p=[0.44, 0.30, 0.26]),
+        "GarageQual": grades(rng.normal(0, 0.4, n)),
+        "GarageCond": grades(rng.normal(0, 0.4, n)),
     }
     for column, values in details.items():
         houses[column] = np.where(there, values, "NA")
 
 
-def _outside(houses: pd.DataFrame, rng: np.random.Generator) -> None:
+def outside(houses: pd.DataFrame, rng: np.random.Generator) -> None:
+    n = len(houses)
     _draw(houses, rng, "RoofStyle", Gable=0.78, Hip=0.2, Flat=0.02)
     _draw(houses, rng, "RoofMatl", CompShg=0.98, WdShngl=0.02)
     walls = {"VinylSd": 0.36, "HdBoard": 0.2, "MetalSd": 0.2, "WdSdng": 0.16, "Stucco": 0.08}
     _draw(houses, rng, "Exterior1st", **walls)
     _draw(houses, rng, "Exterior2nd", **walls)
-    same = rng.random(HOUSES) < 0.85
+    same = rng.random(n) < 0.85
     houses["Exterior2nd"] = houses["Exterior1st"].where(same, houses["Exterior2nd"])
     _draw(houses, rng, "MasVnrType", none=0.6, BrkFace=0.3, Stone=0.1)
     houses["MasVnrType"] = houses["MasVnrType"].replace("none", "None")
-    veneer = rng.gamma(2, 90, HOUSES).round()
+    veneer = rng.gamma(2, 90, n).round()
     houses["MasVnrArea"] = np.where(houses["MasVnrType"] == "None", 0, veneer)
     _draw(houses, rng, "PavedDrive", Y=0.92, N=0.06, P=0.02)
     often = {"WoodDeckSF": 0.48, "OpenPorchSF": 0.55, "EnclosedPorch": 0.14,
              "3SsnPorch": 0.02, "ScreenPorch": 0.08, "PoolArea": 0.005}  # fmt: skip
     for column, share in often.items():
-        size = rng.gamma(3, 45, HOUSES).round().astype(int)
-        houses[column] = np.where(rng.random(HOUSES) < share, size, 0)
-    houses["PoolQC"] = np.where(houses["PoolArea"] > 0, _grades(rng.normal(0, 1, HOUSES)), "NA")
+        size = rng.gamma(3, 45, n).round().astype(int)
+        houses[column] = np.where(rng.random(n) < share, size, 0)
+    houses["PoolQC"] = np.where(houses["PoolArea"] > 0, grades(rng.normal(0, 1, n)), "NA")
     _draw(houses, rng, "Fence", NA=0.8, MnPrv=0.12, GdPrv=0.05, GdWo=0.03)
     _draw(houses, rng, "MiscFeature", NA=0.96, Shed=0.04)
-    value = rng.integers(4, 25, HOUSES) * 100
+    value = rng.integers(4, 25, n) * 100
     houses["MiscVal"] = np.where(houses["MiscFeature"] == "NA", 0, value)
 
 
-def _sale(houses: pd.DataFrame, rng: np.random.Generator) -> None:
+def sale(houses: pd.DataFrame, rng: np.random.Generator) -> None:
     monthly = np.array([4, 4, 7, 10, 14, 17, 16, 9, 5, 6, 5, 3]) / 100
-    houses["MoSold"] = rng.choice(np.arange(1, 13), HOUSES, p=monthly)
+    houses["MoSold"] = rng.choice(np.arange(1, 13), len(houses), p=monthly)
     _draw(houses, rng, "SaleType", WD=0.87, New=0.08, COD=0.05)
     _draw(houses, rng, "SaleCondition", Normal=0.84, Abnorml=0.10, Partial=0.06)
 
@@ -289,15 +295,15 @@ def _sale(houses: pd.DataFrame, rng: np.random.Generator) -> None:
 def _forget(houses: pd.DataFrame, rng: np.random.Generator) -> None:
     """Values that were not noted, about as many as in the official file."""
     for column, share in {"LotFrontage": 0.18, "MasVnrArea": 0.006, "Electrical": 0.001}.items():
-        houses.loc[rng.random(HOUSES) < share, column] = np.nan
+        houses.loc[rng.random(len(houses)) < share, column] = np.nan
     houses.loc[houses["MasVnrArea"].isna(), "MasVnrType"] = np.nan
 
 
 def _draw(houses: pd.DataFrame, rng: np.random.Generator, column: str, **shares: float) -> None:
     weights = np.array(list(shares.values())) * rng.lognormal(0, TASTE, len(shares))
-    houses[column] = rng.choice(list(shares), HOUSES, p=weights / weights.sum())
+    houses[column] = rng.choice(list(shares), len(houses), p=weights / weights.sum())
 
 
-def _grades(skill: np.ndarray | pd.Series) -> np.ndarray:
+def grades(skill: np.ndarray | pd.Series) -> np.ndarray:
     """Grades of a standard-normal skill, most of them average."""
     return GRADES[np.searchsorted([-2.4, -1.3, 0.5, 1.5], np.asarray(skill))]

@@ -138,10 +138,10 @@ def _rated(
     rated.loc[unrated, "updrs_4"] = pd.NA
     state = rng.choice(["On", "Off", ""], len(table), p=[0.4, 0.3, 0.3])
     rated[MEDICATION] = np.where(who["ill"] & (month > 0), state, "")
-    return rated, table.join(pd.DataFrame(_best_guesses(values), columns=TARGETS))
+    return rated, table.join(pd.DataFrame(best_guesses(values), columns=TARGETS))
 
 
-def _best_guesses(values: np.ndarray) -> np.ndarray:
+def best_guesses(values: np.ndarray) -> np.ndarray:
     """The guesses with the least expected error when each rating is one of five values."""
     best = np.empty(values.shape[:2])
     for target in range(values.shape[1]):

@@ -35,22 +35,24 @@ LEAST_PATIENTS = 10
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
     tables = {name: _read(raw / name) for name in (CLINICAL, PROTEINS, SUPPLEMENT)}
     patients = pd.unique(pd.concat([tables[CLINICAL][PATIENT], tables[SUPPLEMENT][PATIENT]]))
-    new_ids = dict(zip(patients, _numbers(len(patients), 5, rng), strict=True))
+    new_ids = dict(zip(patients, new_numbers(len(patients), 5, rng), strict=True))
     tables = {name: _renamed(table, new_ids) for name, table in tables.items()}
     tested = _some_patients(tables[CLINICAL], TEST_SHARE, rng)
 
     for name, table in tables.items():
-        _write(_shuffled(table[~table[PATIENT].isin(tested)], rng), public / name)
-    asked = _ask(tables[CLINICAL], tables[PROTEINS], tested, public, "test", rng)
-    _write_answers(asked, private)
+        write_table(shuffled(table[~table[PATIENT].isin(tested)], rng), public / name)
+    asked = ask_ratings(tables[CLINICAL], tables[PROTEINS], tested, public, "test", rng)
+    write_answers(asked, private)
 
     mapping = pd.DataFrame({PATIENT: list(new_ids.values()), "original": list(new_ids)})
     part = np.where(mapping[PATIENT].isin(tested), "test", "train")
-    _write(mapping.assign(part=part), private / "mapping.csv")
+    write_table(mapping.assign(part=part), private / "mapping.csv")
     if (raw / "noise_free.csv").is_file():
         noise_free = _renamed(_read(raw / "noise_free.csv"), new_ids)
-        best = _look_up(asked, noise_free)
-        _write(asked[[ID]].assign(**{RATING: best})[asked[RATING] != ""], private / "ceiling.csv")
+        best = look_up(asked, noise_free)
+        write_table(
+            asked[[ID]].assign(**{RATING: best})[asked[RATING] != ""], private / "ceiling.csv"
+        )
 
 
 def check_raw(raw: Path) -> Findings:
@@ -90,9 +92,9 @@ def resplit(
     tested = _some_patients(ratings, TESTED_AGAIN, rng)
     for name, table, more in ((CLINICAL, clinical, ratings), (PROTEINS, proteins, samples)):
         joined = more[~more[PATIENT].isin(tested)].reindex(columns=table.columns, fill_value="")
-        _write(_shuffled(pd.concat([table, joined]), rng), public / name)
+        write_table(shuffled(pd.concat([table, joined]), rng), public / name)
     shutil.copyfile(given_public / SUPPLEMENT, public / SUPPLEMENT)
-    _write_answers(_ask(ratings, samples, tested, public, "test", rng), private)
+    write_answers(ask_ratings(ratings, samples, tested, public, "test", rng), private)
 
 
 def _test_patients(public: Path, private: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -124,17 +126,19 @@ def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random
         if file.name not in (CLINICAL, PROTEINS):
             shutil.copyfile(file, held_public / file.name)
     for name, table in ((CLINICAL, clinical), (PROTEINS, proteins)):
-        _write(table[~table[PATIENT].isin(held)], held_public / name)
-    _write_answers(_ask(clinical, proteins, held, held_public, "validation", rng), held_private)
+        write_table(table[~table[PATIENT].isin(held)], held_public / name)
+    write_answers(
+        ask_ratings(clinical, proteins, held, held_public, "validation", rng), held_private
+    )
 
 
-def _ask(
+def ask_ratings(
     clinical: pd.DataFrame, proteins: pd.DataFrame, patients: set[str],
     public: Path, part: str, rng: np.random.Generator,
 ) -> pd.DataFrame:  # fmt: skip
     """Write what is shown of these patients' visits and what is asked; return it with answers."""
-    visits = _shuffled(clinical[clinical[PATIENT].isin(patients)], rng)
-    new_names = dict(zip(visits[VISIT], _numbers(len(visits), 6, rng), strict=True))
+    visits = shuffled(clinical[clinical[PATIENT].isin(patients)], rng)
+    new_names = dict(zip(visits[VISIT], new_numbers(len(visits), 6, rng), strict=True))
     visits = visits.assign(**{VISIT: visits[VISIT].map(new_names)})
     shown = visits[[VISIT, MONTH]].assign(earlier_visits=_earlier_visits(visits))
     samples = proteins[proteins[VISIT].isin(new_names)].drop(columns=PATIENT)
@@ -143,24 +147,24 @@ def _ask(
     asked = visits[[VISIT, PATIENT, MONTH]]
     asked = asked.merge(pd.DataFrame({"updrs_test": TARGETS}), how="cross")
     asked = asked.merge(pd.DataFrame({"plus_months": HORIZONS}), how="cross")
-    asked = _shuffled(asked, rng).reset_index(drop=True)
-    asked.insert(0, ID, _numbers(len(asked), 8, rng))
-    asked[RATING] = _look_up(asked, clinical)
+    asked = shuffled(asked, rng).reset_index(drop=True)
+    asked.insert(0, ID, new_numbers(len(asked), 8, rng))
+    asked[RATING] = look_up(asked, clinical)
 
-    _write(shown, public / f"{part}_visits.csv")
-    _write(_shuffled(samples, rng), public / f"{part}_proteins.csv")
-    _write(asked[[ID, VISIT, MONTH, "updrs_test", "plus_months"]], public / f"{part}.csv")
+    write_table(shown, public / f"{part}_visits.csv")
+    write_table(shuffled(samples, rng), public / f"{part}_proteins.csv")
+    write_table(asked[[ID, VISIT, MONTH, "updrs_test", "plus_months"]], public / f"{part}.csv")
     sample = "sample_submission.csv" if part == "test" else f"{part}_sample_submission.csv"
-    _write(asked[[ID]].assign(**{RATING: 0}), public / sample)
+    write_table(asked[[ID]].assign(**{RATING: 0}), public / sample)
     return asked
 
 
-def _write_answers(asked: pd.DataFrame, private: Path) -> None:
-    _write(asked[[ID, PATIENT]], private / "asked.csv")
-    _write(asked.loc[asked[RATING] != "", [ID, RATING]], private / "answers.csv")
+def write_answers(asked: pd.DataFrame, private: Path) -> None:
+    write_table(asked[[ID, PATIENT]], private / "asked.csv")
+    write_table(asked.loc[asked[RATING] != "", [ID, RATING]], private / "answers.csv")
 
 
-def _look_up(asked: pd.DataFrame, ratings: pd.DataFrame) -> list[str]:
+def look_up(asked: pd.DataFrame, ratings: pd.DataFrame) -> list[str]:
     """The asked ratings, as text; empty where the visit did not take place or was not rated."""
     known = {
         (patient, int(month), target): value
@@ -194,13 +198,13 @@ def _renamed(table: pd.DataFrame, new_ids: dict[str, str]) -> pd.DataFrame:
     return table.assign(**{PATIENT: patients, VISIT: patients + "_" + table[MONTH]})
 
 
-def _numbers(count: int, digits: int, rng: np.random.Generator) -> list[str]:
+def new_numbers(count: int, digits: int, rng: np.random.Generator) -> list[str]:
     """Different random numbers of so many digits."""
     lowest = 10 ** (digits - 1)
     return [str(lowest + n) for n in rng.choice(9 * lowest, count, replace=False)]
 
 
-def _shuffled(table: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+def shuffled(table: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     return table.iloc[rng.permutation(len(table))]
 
 
@@ -208,5 +212,5 @@ def _read(file: Path) -> pd.DataFrame:
     return pd.read_csv(file, dtype=str, keep_default_na=False).astype(object)
 
 
-def _write(table: pd.DataFrame, file: Path) -> None:
+def write_table(table: pd.DataFrame, file: Path) -> None:
     table.to_csv(file, index=False, lineterminator="\n")

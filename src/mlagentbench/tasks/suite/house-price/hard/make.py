@@ -26,7 +26,7 @@ from pathlib import Path
 import mini
 import numpy as np
 import pandas as pd
-from prepare import ID, TARGET, _write, _write_answers, _write_public
+from prepare import ID, TARGET, write_answers, write_public, write_table
 
 NEIGHBOURHOODS, NEW = 66, 18
 TRAIN, TEST = 2800, 1200
@@ -71,9 +71,9 @@ def make(public: Path, private: Path, rng: np.random.Generator, pool: str) -> No
     houses = houses.iloc[rng.permutation(len(houses))]
     is_test = houses["YrSold"].isin(TEST_YEARS)
     test, train = houses[is_test], houses[~is_test].drop(columns="worth")
-    _write_public(test.drop(columns="worth"), train, public)
-    _write_answers(test.drop(columns="worth"), train, private)
-    _write(test[[ID]].assign(**{TARGET: test["worth"]}), private / "ceiling.csv")
+    write_public(test.drop(columns="worth"), train, public)
+    write_answers(test.drop(columns="worth"), train, private)
+    write_table(test[[ID]].assign(**{TARGET: test["worth"]}), private / "ceiling.csv")
     (private / "mechanisms.json").write_text(json.dumps(mechanisms, indent=1) + "\n")
 
 
@@ -106,8 +106,7 @@ def _neighbourhoods(mechanisms: dict, rng: np.random.Generator) -> pd.DataFrame:
     statistics += [("share", c) for c in CODES]
     scores = np.linspace(-1.7, 1.7, NEIGHBOURHOODS)
     places = pd.DataFrame({" ".join(one): rng.permutation(scores) for one in statistics})
-    mini.QUARTERS = NEIGHBOURHOODS
-    places.index = mini._quarters(rng).index
+    places.index = mini.draw_quarters(NEIGHBOURHOODS, rng).index
     level = sum(
         LOADINGS[one["kind"]] * one["sign"] * places[f"{one['kind']} {one['column']}"]
         for one in mechanisms["level"]
@@ -128,21 +127,21 @@ def _neighbourhoods(mechanisms: dict, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def _houses(mechanisms: dict, places: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    n = mini.HOUSES = TRAIN + TEST
+    n = TRAIN + TEST
     houses = pd.DataFrame(index=np.arange(n))
-    mini._site(houses, places, rng)
+    mini.site(houses, places, rng)
     tested = np.arange(n) >= TRAIN
     in_new = tested & (rng.random(n) < TEST_IN_NEW)
     old, new = places.index[~places["new"]], places.index[places["new"]]
     houses["Neighborhood"] = np.where(in_new, rng.choice(new, n), rng.choice(old, n))
-    mini._building(houses, places, rng)
+    mini.building(houses, places, rng)
     houses["YrSold"] = np.where(tested, rng.choice(TEST_YEARS, n), rng.choice(YEARS, n))
     for column in ("YearBuilt", "YearRemodAdd"):
         houses[column] = houses[column].clip(upper=houses["YrSold"])
-    mini._basement(houses, rng)
-    mini._garage(houses, rng)
-    mini._outside(houses, rng)
-    mini._sale(houses, rng)
+    mini.basement(houses, rng)
+    mini.garage(houses, rng)
+    mini.outside(houses, rng)
+    mini.sale(houses, rng)
     place = places.loc[houses["Neighborhood"]].reset_index(drop=True)
     for column, (mean, deviation) in SIZES.items():
         own = np.exp(0.55 * place[f"spread {column}"] - 0.3) * rng.normal(0, 1, n)
@@ -159,7 +158,7 @@ def _houses(mechanisms: dict, places: pd.DataFrame, rng: np.random.Generator) ->
     if mechanisms["records"] == "reversed":
         skill = (houses["OverallQual"] - 5.9) / 1.45
         for column in QUALITIES:
-            houses[column] = mini._grades(0.32 * skill + rng.normal(0, 0.95, n))
+            houses[column] = mini.grades(0.32 * skill + rng.normal(0, 0.95, n))
     return houses
 
 

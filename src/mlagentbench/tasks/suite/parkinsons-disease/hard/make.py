@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from mini import MEDICATION, NOISE, NOISE_SHARES, TARGETS, _best_guesses
+from mini import MEDICATION, NOISE, NOISE_SHARES, TARGETS, best_guesses
 from prepare import (
     CLINICAL,
     ID,
@@ -35,12 +35,12 @@ from prepare import (
     PROTEINS,
     RATING,
     VISIT,
-    _ask,
-    _look_up,
-    _numbers,
-    _shuffled,
-    _write,
-    _write_answers,
+    ask_ratings,
+    look_up,
+    new_numbers,
+    shuffled,
+    write_answers,
+    write_table,
 )
 
 UNIPROT = [
@@ -106,22 +106,22 @@ def make(public: Path, private: Path, rng: np.random.Generator, pool: str) -> No
     samples, controls, thawing = _laboratory(visits, plates, telling, valid, mechanisms, rng)
 
     tested = set(visits.loc[visits["tested"], PATIENT])
-    asked = _ask(rated, samples, tested, public, "test", rng)
+    asked = ask_ratings(rated, samples, tested, public, "test", rng)
     names = asked.drop_duplicates(VISIT).set_index([PATIENT, MONTH])[VISIT]
-    _write_answers(asked, private)
+    write_answers(asked, private)
     known = asked[RATING] != ""
-    ceiling = asked[[ID]].assign(**{RATING: _look_up(asked, best)})
-    _write(ceiling[known], private / "ceiling.csv")
+    ceiling = asked[[ID]].assign(**{RATING: look_up(asked, best)})
+    write_table(ceiling[known], private / "ceiling.csv")
 
-    _write(_shuffled(rated[~rated[PATIENT].isin(tested)], rng), public / CLINICAL)
-    _write(_shuffled(samples[~samples[PATIENT].isin(tested)], rng), public / PROTEINS)
+    write_table(shuffled(rated[~rated[PATIENT].isin(tested)], rng), public / CLINICAL)
+    write_table(shuffled(samples[~samples[PATIENT].isin(tested)], rng), public / PROTEINS)
     for part, rows in visits.groupby(visits["tested"].map({False: "train", True: "test"})):
         shown = rows[[VISIT, "plate", "site", "lot", "thaws"]]
         if part == "test":
             keys = zip(rows[PATIENT], rows[MONTH].astype(str), strict=True)
             shown = shown.assign(**{VISIT: [names[key] for key in keys]})
-        _write(_shuffled(shown, rng), public / f"{part}_samples.csv")
-    _write(_shuffled(controls, rng), public / "controls.csv")
+        write_table(shuffled(shown, rng), public / f"{part}_samples.csv")
+    write_table(shuffled(controls, rng), public / "controls.csv")
     facts = mechanisms._asdict() | {
         "telling": {name: round(float(value), 3) for name, value in telling.items()},
         "valid_control": valid,
@@ -162,7 +162,7 @@ def _plates(mechanisms: Mechanisms, rng: np.random.Generator) -> pd.DataFrame:
 def _people(plates: pd.DataFrame, mechanisms: Mechanisms, rng: np.random.Generator) -> pd.DataFrame:
     people = plates.loc[plates.index.repeat(PEOPLE_OF_A_PLATE)].reset_index(drop=True)
     within = rng.normal(size=len(people))
-    people[PATIENT] = _numbers(len(people), 5, rng)
+    people[PATIENT] = new_numbers(len(people), 5, rng)
     people["level"] += LEVEL_OF_PEOPLE * within
     people["pace"] = PACE * rng.gamma(2.0, 0.5, len(people))
     chance = 1 / (1 + np.exp(-SCHEDULE * people["invites"] * within))
@@ -196,7 +196,7 @@ def _rated(visits: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame
     rated = table.join(pd.DataFrame(ratings.astype(str), columns=TARGETS).astype(object))
     rated.loc[rng.random(len(rated)) < 0.2, "updrs_4"] = ""
     rated[MEDICATION] = rng.choice(["On", "Off", ""], len(rated), p=[0.4, 0.3, 0.3])
-    best = pd.DataFrame(_best_guesses(values).astype(str), columns=TARGETS)
+    best = pd.DataFrame(best_guesses(values).astype(str), columns=TARGETS)
     return rated, table.join(best)
 
 
