@@ -18,7 +18,7 @@ help:
 	@echo "make engines install Slurm and Docker for the tests of engines, as root; without them these are skipped"
 	@echo "make hooks   run lint and types before every commit"
 	@echo "make bench   measure speed and memory as ratios: about 15 minutes; ONLY=\"steps storage\" measures parts"
-	@echo "make soak    tests with many repetitions: hours; ONLY=kills: up to an hour, ONLY=weights: half an hour, ONLY=cheats: a quarter of an hour, ONLY=replies, graders or draws: minutes; ONLY=oracles: two hours; ONLY=hard: many hours, fewer with ARGS='--hard-draws 20'"
+	@echo "make soak    tests with many repetitions: hours; ONLY=kills: up to an hour, ONLY=weights: half an hour, ONLY=cheats: a quarter of an hour, ONLY=replies, graders or draws: minutes; ONLY=oracles: two hours; ONLY=hard: many hours, fewer with ARGS='--hard-draws 20 --hard-tasks imdb'"
 	@echo "make pages   write the measurements in task.toml to the tasks' pages in docs/tasks"
 	@echo "make format  format the code"
 	@echo "make clean   remove the venv and caches"

@@ -61,9 +61,9 @@ class HardDraws(Record):
         return is_safe and self.hard_coded_below >= SHARE_BELOW * self.hard_coded
 
 
-def hard_draws(draws: int, hard_coded_draws: int) -> Iterator[HardDraws]:
-    """All tasks with a hard tier, in both pools; draws that were measured before are kept."""
-    for name in load_suite(HARD).tasks:
+def hard_draws(tasks: str | None, draws: int, hard_coded_draws: int) -> Iterator[HardDraws]:
+    """Tasks with a hard tier, in both pools; draws that were measured before are kept."""
+    for name in tasks.split(",") if tasks else load_suite(HARD).tasks:
         task = load_task(name, HARD)
         yield asyncio.run(_on_draws(task, f"1..{draws}", hard_coded_draws))
         yield asyncio.run(_on_draws(task, f"train:1..{max(2, draws // 3)}", 0))

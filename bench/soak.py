@@ -266,6 +266,7 @@ def main() -> None:
     parser.add_argument("--fresh-draws", type=int, default=5)
     parser.add_argument("--hard-draws", type=int, default=60)
     parser.add_argument("--hard-coded", type=int, default=20)
+    parser.add_argument("--hard-tasks", help="comma-separated; by default the suite hard")
     parser.add_argument("--keep", type=Path, help="keeps the runs of oracles")
     parser.add_argument("--models", type=Path, help="keeps the models that weights trains")
     options = parser.parse_args()
@@ -278,19 +279,21 @@ def main() -> None:
         "cheats": cheat_outcomes,
         "draws": lambda _: simulated_coverage(options.suites),
         "oracles": lambda out: rebuilt_oracles(COMMAND, options.fresh_draws, options.keep or out),
-        "hard": lambda _: hard_draws(options.hard_draws, options.hard_coded),
+        "hard": lambda _: hard_draws(options.hard_tasks, options.hard_draws, options.hard_coded),
     }
     good = True
     with tempfile.TemporaryDirectory(prefix="mlagentbench-soak-") as directory:
         for part in parts if options.only is None else [options.only]:
-            measurements = []
             out = Path(directory) / part
             out.mkdir()
+            stored: dict[str, list[Record]] = {}
             for one in parts[part](out):
                 print(one, flush=True)
-                measurements.append(one)
-                keep("soak.json", part, measurements)
-            good = good and all(map(is_good, measurements))
+                # Hard tiers are measured task by task, so each has its own commit and machine.
+                name = f"{part} {one.task}" if isinstance(one, HardDraws) else part
+                stored.setdefault(name, []).append(one)
+                keep("soak.json", name, stored[name])
+                good = good and is_good(one)
     sys.exit(not good)
 
 
