@@ -90,9 +90,9 @@ def draw_ship(rng: np.random.Generator) -> Ship:
 
 def make(raw: Path, rng: np.random.Generator) -> None:
     ship = draw_ship(rng)
-    passengers = _travellers(ship, rng)
-    _cabins(passengers, ship, rng)
-    _spending(passengers, ship, rng)
+    passengers = travellers(PASSENGERS, ship, rng)
+    cabins(passengers, ship, rng)
+    spending(passengers, ship, rng)
     probability = chance(passengers, ship)
     passengers["Transported"] = rng.random(PASSENGERS) < probability
     noise_free = pd.DataFrame(
@@ -128,20 +128,20 @@ def chance(passengers: pd.DataFrame, ship: Ship) -> pd.Series:
     return 1 / (1 + np.exp(-2.2 * score))
 
 
-def _travellers(ship: Ship, rng: np.random.Generator) -> pd.DataFrame:
+def travellers(count: int, ship: Ship, rng: np.random.Generator) -> pd.DataFrame:
     shares = np.array(GROUP_SIZES) / np.sum(GROUP_SIZES)
-    sizes = rng.choice(np.arange(1, len(shares) + 1), PASSENGERS, p=shares)
-    sizes = sizes[: np.searchsorted(np.cumsum(sizes), PASSENGERS) + 1]
-    sizes[-1] -= sizes.sum() - PASSENGERS
+    sizes = rng.choice(np.arange(1, len(shares) + 1), count, p=shares)
+    sizes = sizes[: np.searchsorted(np.cumsum(sizes), count) + 1]
+    sizes[-1] -= sizes.sum() - count
     group = np.repeat(np.arange(len(sizes)), sizes)
-    member = np.arange(PASSENGERS) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
+    member = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
     shares = [way.share for way in ship.ways.values()]
     planet = rng.choice(list(ship.ways), len(sizes), p=shares)[group]
     toward = rng.choice(ship.destinations, len(sizes), p=DESTINATION_SHARES)[group]
-    own_way = rng.choice(ship.destinations, PASSENGERS, p=DESTINATION_SHARES)
-    asleep = rng.random(PASSENGERS) < np.array([ship.ways[name].asleep for name in planet])
-    age = rng.gamma(5.5, 5.4, PASSENGERS).round().clip(0, 79)
-    child = (member > 1) & (rng.random(PASSENGERS) < 0.3)
+    own_way = rng.choice(ship.destinations, count, p=DESTINATION_SHARES)
+    asleep = rng.random(count) < np.array([ship.ways[name].asleep for name in planet])
+    age = rng.gamma(5.5, 5.4, count).round().clip(0, 79)
+    child = (member > 1) & (rng.random(count) < 0.3)
     surnames = np.array([_word(rng, 3) for _ in sizes])
     return pd.DataFrame(
         {
@@ -150,15 +150,15 @@ def _travellers(ship: Ship, rng: np.random.Generator) -> pd.DataFrame:
             "GroupSize": sizes[group],
             "HomePlanet": planet,
             "CryoSleep": asleep,
-            "Destination": np.where(rng.random(PASSENGERS) < 0.8, toward, own_way),
-            "Age": np.where(child, rng.integers(0, 18, PASSENGERS), age).astype(float),
-            "VIP": (rng.random(PASSENGERS) < 0.025) & (planet != next(iter(ship.ways))),
+            "Destination": np.where(rng.random(count) < 0.8, toward, own_way),
+            "Age": np.where(child, rng.integers(0, 18, count), age).astype(float),
+            "VIP": (rng.random(count) < 0.025) & (planet != next(iter(ship.ways))),
             "Name": [f"{_word(rng, 2)} {surname}" for surname in surnames[group]],
         }
     )
 
 
-def _cabins(passengers: pd.DataFrame, ship: Ship, rng: np.random.Generator) -> None:
+def cabins(passengers: pd.DataFrame, ship: Ship, rng: np.random.Generator) -> None:
     """Cabins are given out in boarding order, deck by deck; most groups share one."""
     first = passengers.groupby("Group")["HomePlanet"].first()
     decks = np.array([ship.decks[rng.choice(ship.ways[planet].decks)] for planet in first])
@@ -175,7 +175,7 @@ def _cabins(passengers: pd.DataFrame, ship: Ship, rng: np.random.Generator) -> N
     ]
 
 
-def _spending(passengers: pd.DataFrame, ship: Ship, rng: np.random.Generator) -> None:
+def spending(passengers: pd.DataFrame, ship: Ship, rng: np.random.Generator) -> None:
     """Sleepers and small children spend nothing; the others spend in some places."""
     levels = np.array([ship.ways[planet].spending for planet in passengers["HomePlanet"]])
     amounts = rng.lognormal(levels, 1.3).round()
@@ -189,7 +189,7 @@ def _forget(passengers: pd.DataFrame, rng: np.random.Generator) -> None:
     for column in ["HomePlanet", "CryoSleep", "Cabin", "Destination", "Age", "VIP", "Name"]:
         passengers[column] = passengers[column].astype(object)
     for column in passengers.columns.drop(["PassengerId", "Transported"]):
-        passengers.loc[rng.random(PASSENGERS) < MISSING, column] = np.nan
+        passengers.loc[rng.random(len(passengers)) < MISSING, column] = np.nan
 
 
 def _word(rng: np.random.Generator, syllables: int) -> str:

@@ -30,18 +30,18 @@ COPY_DIFFERENCES = 1
 
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
     passengers = _read(raw / "train.csv")
-    mapping = pd.DataFrame({ID: _new_ids(passengers[ID], rng), "original": passengers[ID]})
+    mapping = pd.DataFrame({ID: new_ids(passengers[ID], rng), "original": passengers[ID]})
     passengers[ID] = mapping[ID]
     test, train = _split(passengers, TEST_SHARE, rng)
 
-    _write_public(test, train, public)
-    _write_answers(test, train, private)
+    write_public(test, train, public)
+    write_answers(test, train, private)
     part = np.where(mapping[ID].isin(test[ID]), "test", "train")
-    _write(mapping.assign(part=part), private / "mapping.csv")
+    write_table(mapping.assign(part=part), private / "mapping.csv")
     if (raw / "noise_free.csv").is_file():
         noise_free = _read(raw / "noise_free.csv").set_index(ID)[TARGET]
         ceiling = test[[ID]].assign(**{TARGET: noise_free[mapping["original"][test.index]].array})
-        _write(ceiling, private / "ceiling.csv")
+        write_table(ceiling, private / "ceiling.csv")
 
 
 def check_raw(raw: Path) -> Findings:
@@ -74,8 +74,8 @@ def resplit(
     train = pd.concat([train, others], ignore_index=True)
     train = train.iloc[rng.permutation(len(train))]
 
-    _write_public(test, train, public)
-    _write_answers(test, train, private)
+    write_public(test, train, public)
+    write_answers(test, train, private)
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:
@@ -84,13 +84,13 @@ def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random
     for file in sorted(public.iterdir()):
         if file.name != "train.csv":
             shutil.copyfile(file, held_public / file.name)
-    _write(train, held_public / "train.csv")
-    _write(held.drop(columns=TARGET), held_public / "validation.csv")
-    _write(_sample(held), held_public / "validation_sample_submission.csv")
-    _write_answers(held, train, held_private)
+    write_table(train, held_public / "train.csv")
+    write_table(held.drop(columns=TARGET), held_public / "validation.csv")
+    write_table(_sample(held), held_public / "validation_sample_submission.csv")
+    write_answers(held, train, held_private)
 
 
-def _new_ids(ids: pd.Series, rng: np.random.Generator) -> pd.Series:
+def new_ids(ids: pd.Series, rng: np.random.Generator) -> pd.Series:
     """Ids of the form GGGG_MM: a random number for each group, and one for each of its members."""
     groups = _groups(ids)
     names = groups.unique()
@@ -121,15 +121,15 @@ def _groups(ids: pd.Series) -> pd.Series:
     return ids.str.split("_").str[0]
 
 
-def _write_public(test: pd.DataFrame, train: pd.DataFrame, public: Path) -> None:
-    _write(train, public / "train.csv")
-    _write(test.drop(columns=TARGET), public / "test.csv")
-    _write(_sample(test), public / "sample_submission.csv")
+def write_public(test: pd.DataFrame, train: pd.DataFrame, public: Path) -> None:
+    write_table(train, public / "train.csv")
+    write_table(test.drop(columns=TARGET), public / "test.csv")
+    write_table(_sample(test), public / "sample_submission.csv")
 
 
-def _write_answers(test: pd.DataFrame, train: pd.DataFrame, private: Path) -> None:
-    _write(test[[ID, TARGET]], private / "answers.csv")
-    _write(test.loc[_has_copy(test, train), [ID]], private / "copies.csv")
+def write_answers(test: pd.DataFrame, train: pd.DataFrame, private: Path) -> None:
+    write_table(test[[ID, TARGET]], private / "answers.csv")
+    write_table(test.loc[_has_copy(test, train), [ID]], private / "copies.csv")
 
 
 def _has_copy(test: pd.DataFrame, train: pd.DataFrame) -> np.ndarray:
@@ -149,5 +149,5 @@ def _read(file: Path) -> pd.DataFrame:
     return pd.read_csv(file, dtype=str, keep_default_na=False).astype(object)
 
 
-def _write(table: pd.DataFrame, file: Path) -> None:
+def write_table(table: pd.DataFrame, file: Path) -> None:
     table.to_csv(file, index=False, lineterminator="\n")
