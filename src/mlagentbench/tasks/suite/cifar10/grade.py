@@ -1,5 +1,6 @@
 """Accuracy of the most probable class; log loss and accuracy without near copies beside it."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -26,9 +27,12 @@ def grade(outputs: Path, private: Path) -> Grade:
     copies = np.load(private / "near_copies.npy", allow_pickle=False)
     others = np.delete(right, copies)
     chosen = probabilities[np.arange(len(labels)), labels] / probabilities.sum(axis=1)
+    score = float(right.mean())
     return Grade(
-        float(right.mean()),
+        score,
         extra={
+            "n": len(right),
+            "standard_error": math.sqrt(score * (1 - score) / len(right)),
             "log_loss": float(-np.log(np.maximum(chosen, LEAST_PROBABILITY)).mean()),
             "near_copies": len(copies),
             "accuracy_without_near_copies": float(others.mean()) if len(others) else None,
