@@ -30,19 +30,19 @@ COPIED_SHARE = 0.5
 
 def prepare(raw: Path, public: Path, private: Path, rng: np.random.Generator) -> None:
     essays = _read(raw / "train.csv")
-    mapping = pd.DataFrame({ID: _new_ids(len(essays), rng), "original": essays[ID]})
+    mapping = pd.DataFrame({ID: new_ids(len(essays), rng), "original": essays[ID]})
     essays[ID] = mapping[ID]
     test, train = _split(essays, TEST_SHARE, rng)
 
     _write_public(test, train, public)
-    _write_answers(test, train, private)
+    write_answers(test, train, private)
     part = np.where(mapping[ID].isin(test[ID]), "test", "train")
-    _write(mapping.assign(part=part), private / "mapping.csv")
+    write_table(mapping.assign(part=part), private / "mapping.csv")
     if (raw / "noise_free.csv").is_file():
         noise_free = _read(raw / "noise_free.csv").set_index(ID)[TARGETS]
         known = noise_free.loc[mapping["original"][test.index]].reset_index(drop=True)
         known.insert(0, ID, test[ID].array)
-        _write(known, private / "ceiling.csv")
+        write_table(known, private / "ceiling.csv")
 
 
 def check_raw(raw: Path) -> Findings:
@@ -72,7 +72,7 @@ def resplit(
     train = train.iloc[rng.permutation(len(train))]
 
     _write_public(test, train, public)
-    _write_answers(test, train, private)
+    write_answers(test, train, private)
 
 
 def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random.Generator) -> None:
@@ -81,10 +81,10 @@ def hold_out(public: Path, held_public: Path, held_private: Path, rng: np.random
     for file in sorted(public.iterdir()):
         if file.name != "train.csv":
             shutil.copyfile(file, held_public / file.name)
-    _write(train, held_public / "train.csv")
-    _write(held[[ID, TEXT]], held_public / "validation.csv")
-    _write(_sample(held), held_public / "validation_sample_submission.csv")
-    _write_answers(held, train, held_private)
+    write_table(train, held_public / "train.csv")
+    write_table(held[[ID, TEXT]], held_public / "validation.csv")
+    write_table(sample(held), held_public / "validation_sample_submission.csv")
+    write_answers(held, train, held_private)
 
 
 def copies(texts: list[str], known_texts: list[str]) -> list[bool]:
@@ -108,7 +108,7 @@ def _sequences(text: str) -> set[tuple[str, ...]]:
     return {tuple(words[k : k + SEQUENCE]) for k in range(max(1, len(words) - SEQUENCE + 1))}
 
 
-def _new_ids(count: int, rng: np.random.Generator) -> list[str]:
+def new_ids(count: int, rng: np.random.Generator) -> list[str]:
     """Random ids in the official form: twelve hexadecimal digits."""
     numbers: dict[int, None] = {}
     while len(numbers) < count:
@@ -126,17 +126,17 @@ def _split(
 
 
 def _write_public(test: pd.DataFrame, train: pd.DataFrame, public: Path) -> None:
-    _write(train, public / "train.csv")
-    _write(test[[ID, TEXT]], public / "test.csv")
-    _write(_sample(test), public / "sample_submission.csv")
+    write_table(train, public / "train.csv")
+    write_table(test[[ID, TEXT]], public / "test.csv")
+    write_table(sample(test), public / "sample_submission.csv")
 
 
-def _write_answers(test: pd.DataFrame, train: pd.DataFrame, private: Path) -> None:
-    _write(test[[ID, *TARGETS]], private / "answers.csv")
-    _write(test.loc[copies(list(test[TEXT]), list(train[TEXT])), [ID]], private / "copies.csv")
+def write_answers(test: pd.DataFrame, train: pd.DataFrame, private: Path) -> None:
+    write_table(test[[ID, *TARGETS]], private / "answers.csv")
+    write_table(test.loc[copies(list(test[TEXT]), list(train[TEXT])), [ID]], private / "copies.csv")
 
 
-def _sample(essays: pd.DataFrame) -> pd.DataFrame:
+def sample(essays: pd.DataFrame) -> pd.DataFrame:
     return essays[[ID]].assign(**dict.fromkeys(TARGETS, MIDDLE))
 
 
@@ -144,5 +144,5 @@ def _read(file: Path) -> pd.DataFrame:
     return pd.read_csv(file, dtype=str, keep_default_na=False).astype(object)
 
 
-def _write(table: pd.DataFrame, file: Path) -> None:
+def write_table(table: pd.DataFrame, file: Path) -> None:
     table.to_csv(file, index=False, lineterminator="\n")

@@ -41,7 +41,7 @@ from mini import (
     TOPICS,
     WEAK_LINKS,
 )
-from prepare import ID, TEXT, _new_ids, _sample, _write, _write_answers
+from prepare import ID, TEXT, new_ids, sample, write_answers, write_table
 
 TRAIN, PANEL, TEST = 2000, 24, 600
 READINGS_OF_A_PANEL_ESSAY = 3
@@ -68,7 +68,7 @@ DECOY_SHIFT = 0.5
 def make(public: Path, private: Path, rng: np.random.Generator, pool: str) -> None:
     count = TRAIN + PANEL + TEST
     writer = Writer(rng)
-    essays = pd.DataFrame({ID: _new_ids(count, rng), TEXT: [writer.essay() for _ in range(count)]})
+    essays = pd.DataFrame({ID: new_ids(count, rng), TEXT: [writer.essay() for _ in range(count)]})
     skills = writer.skills()
     truth = (MEAN + PANEL_SLOPE * skills).clip(1, 5)
     panel = on_the_grid(truth + rng.normal(0, PANEL_NOISE, truth.shape))
@@ -84,12 +84,12 @@ def make(public: Path, private: Path, rng: np.random.Generator, pool: str) -> No
 
     tested = essays[TRAIN + PANEL :].reset_index(drop=True)
     test = tested.join(pd.DataFrame(panel[TRAIN + PANEL :], columns=TARGETS))
-    _write(train, public / "train.csv")
-    _write(test[[ID, TEXT]], public / "test.csv")
-    _write(_sample(test), public / "sample_submission.csv")
-    _write_answers(test, train, private)
+    write_table(train, public / "train.csv")
+    write_table(test[[ID, TEXT]], public / "test.csv")
+    write_table(sample(test), public / "sample_submission.csv")
+    write_answers(test, train, private)
     known = pd.DataFrame(truth[TRAIN + PANEL :].round(3), columns=TARGETS)
-    _write(tested[[ID]].join(known), private / "ceiling.csv")
+    write_table(tested[[ID]].join(known), private / "ceiling.csv")
     (private / "mechanisms.json").write_text(json.dumps(habits, indent=1) + "\n", encoding="utf-8")
 
 
