@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional
 
 SEED = int(os.environ.get("MLAGENTBENCH_SEED", "0")) % 2**31
-NETWORKS = 2
+NETWORKS = 1
 EPOCHS = 9
 BATCH = 48
 OUTPUTS = 17  # five genera, two species, ten classes

@@ -56,13 +56,21 @@ def named(dives, pictures: np.ndarray, chosen: np.ndarray, asked: np.ndarray, se
 
     scores = np.zeros((len(asked), pictures.shape[1], count))
     for place, dive in enumerate(asked):
-        for frame, picture in enumerate(pictures[dive]):
-            spots = standing_out(picture)
-            found = np.array([describe(cut(picture, *spot)) for spot, _ in spots])
-            chances = 0.4 * crew.chances(found) @ translation
-            chances += 0.3 * both.chances(found) + 0.3 * again.chances(found)
-            weights = np.array([weight for _, weight in spots])[:, None]
-            scores[place, frame] = 1 - np.prod(1 - 0.98 * weights * chances, axis=0)
+        spots = [standing_out(picture) for picture in pictures[dive]]
+        frame_of = np.repeat(np.arange(len(spots)), [len(found) for found in spots])
+        weights = np.array([weight for found in spots for _, weight in found])[:, None]
+        found = np.array(
+            [
+                describe(cut(picture, *spot))
+                for picture, places in zip(pictures[dive], spots, strict=True)
+                for spot, _ in places
+            ]
+        )
+        chances = 0.4 * crew.chances(found) @ translation
+        chances += 0.3 * both.chances(found) + 0.3 * again.chances(found)
+        absent = 1 - 0.98 * weights * chances
+        for frame in range(len(spots)):
+            scores[place, frame] = 1 - np.prod(absent[frame_of == frame], axis=0)
     prior = scores.mean((0, 1)) + 0.01
     return scores * (prior / prior.mean()) ** 0.2
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 from undoing import live, normalised, turned
 
-EPOCHS, REFIT = 18, 9
+EPOCHS, REFIT = 12, 6
 CELL = 2  # pixels
 ALIGNED = 0.12  # what stands out falls into the boxes
 ORDERS = list(itertools.permutations(range(3)))

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional
 from undoing import normalised, restore
 
-EPOCHS, FURTHER = 16, 6
+EPOCHS, FURTHER = 11, 4
 BATCH = 48
 SURVEY_WEIGHT = 3.0
 TEST_WEIGHT = 0.5

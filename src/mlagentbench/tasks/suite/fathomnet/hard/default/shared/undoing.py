@@ -13,16 +13,12 @@ AXES = {"rows": 1, "columns": 2}
 
 def restore(pictures: np.ndarray) -> np.ndarray:
     """The pictures of one dive, as smooth as invertible steps make them."""
-    for _ in range(2):
-        before = pictures
-        pictures = best_of(pictures, codings(pictures))
-        pictures = best_of(pictures, mirrors(pictures))
-        for axis in AXES.values():
-            pictures = best_of(pictures, orders(pictures, axis))
-        for axis in AXES.values():
-            pictures = best_of(pictures, shears(pictures, axis))
-        if pictures is before:
-            break
+    pictures = best_of(pictures, codings(pictures))
+    pictures = best_of(pictures, mirrors(pictures))
+    for axis in AXES.values():
+        pictures = best_of(pictures, orders(pictures, axis))
+    for axis in AXES.values():
+        pictures = best_of(pictures, shears(pictures, axis))
     for axis in AXES.values():
         pictures = cut_at_seam(pictures, axis)
     return pictures
