@@ -255,10 +255,11 @@ def order_of(form: str, parameter: int) -> np.ndarray:
 
 def draw_layout(form: str, rng: np.random.Generator) -> list:
     sides = ["rows", "columns"]
+    # An even number of strips, and whole slopes: no large part stays in its place.
     parameter = {
         "tiles": lambda: list(TILES[rng.integers(len(TILES))]),
-        "strips": lambda: [str(rng.choice(sides)), int(rng.choice([4, 5, 8]))],
-        "sheared": lambda: [str(rng.choice(sides)), float(rng.choice([-1, -0.5, 0.5, 1]))],
+        "strips": lambda: [str(rng.choice(sides)), int(rng.choice([4, 5, 10]))],
+        "sheared": lambda: [str(rng.choice(sides)), int(rng.choice([-2, -1, 1, 2]))],
         "combed": lambda: [str(rng.choice(sides)), int(rng.integers(2, 5))],
         "zoomed": lambda: [float(rng.choice([0.6, 0.7, 0.8])), *rng.integers(2, size=2).tolist()],
         "turned": lambda: [int(rng.integers(1, 4)), int(rng.integers(2))],
@@ -282,7 +283,7 @@ def layout_of(form: str, parameter: list) -> np.ndarray:
         return np.concatenate(np.split(rows, SIZE // parameter[1])[::-1])
 
     def sheared(rows: np.ndarray) -> np.ndarray:
-        return np.stack([np.roll(row, int(parameter[1] * i)) for i, row in enumerate(rows)])
+        return np.stack([np.roll(row, parameter[1] * i) for i, row in enumerate(rows)])
 
     def combed(rows: np.ndarray) -> np.ndarray:
         return np.concatenate([rows[first :: parameter[1]] for first in range(parameter[1])])

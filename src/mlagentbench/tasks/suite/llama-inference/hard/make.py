@@ -50,7 +50,7 @@ SHARPNESS = 80.0
 """By a score: how far a head's place is above others, for each frequency."""
 LAGS = {1: (4, 12), 2: (2, 5)}
 """By the number of lags in a layer."""
-TWICE = (2, 4)
+TWICE = (2, 3)
 """The lag of two layers."""
 DECOY_LAGS = (1, 12)
 STRENGTH = 4.0
