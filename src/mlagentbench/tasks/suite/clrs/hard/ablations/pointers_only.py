@@ -24,4 +24,5 @@ def train(model, weights: torch.Tensor, _states, pointers: torch.Tensor, rng: np
 
 
 reference.train = train
+reference.ATTEMPTS = 1
 reference.main()

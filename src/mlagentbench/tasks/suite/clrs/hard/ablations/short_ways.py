@@ -4,4 +4,5 @@
 import reference
 
 reference.ROUNDS = 2
+reference.ATTEMPTS = 1
 reference.main()

@@ -2,7 +2,8 @@
 """Finds by which rule ways are compared, labels graphs by it, and trains a network on them.
 
 The graphs have lengths like the hidden ones. The network is first told what ways of up to r edges
-cost, and learns to tell what those of up to r + 1 edges do; then it goes all the way by itself.
+cost, and learns to tell what those of up to r + 1 edges do; then it goes all the way by itself. Some
+initial weights lead nowhere; then others are tried.
 """
 
 import json
@@ -24,6 +25,8 @@ ROUNDS = 8
 GRAPHS, BATCH = 1024, 16
 FIRST, THEN = (600, 0.04), (250, 0.003)
 """Steps and peak learning rates, with given costs and without."""
+ATTEMPTS, ENOUGH, SHOWN = 3, 0.95, 64
+"""Initial weights are tried until this share of the pointers in the first graphs is learnt."""
 FAR = 2.0
 """What no way counts as; the unit is such that nearly all ways cost less."""
 
@@ -47,11 +50,17 @@ def train_and_save(rule: dict, settings: dict, rng: np.random.Generator) -> None
         "lengths": sorted(set(rule["lengths"])), "marks": [rule["marks"]],
         "modes": len(rule["lengths"]), "rounds": ROUNDS, "unit": unit,
     }  # fmt: skip
-    model = Model(**config)
+    graphs = torch.from_numpy(weights)
     states = torch.from_numpy(-np.minimum(costs / unit, FAR)).float().permute(0, 2, 3, 4, 1)
     pointers = torch.from_numpy(pointers_by(weights, rule, costs[-1]))
-    train(model, torch.from_numpy(weights), states, pointers, rng)
-    print(f"validation accuracy={validate(model, settings['test_nodes']):.4f}")
+    tried = []
+    while len(tried) < ATTEMPTS and max((learnt for learnt, _ in tried), default=0.0) < ENOUGH:
+        model = Model(**config)
+        train(model, graphs, states, pointers, rng)
+        tried.append((accuracy(model, graphs[:SHOWN], pointers[:SHOWN]), model))
+    _, model = max(tried, key=lambda pair: pair[0])
+    hidden_like = map(torch.from_numpy, labelled(settings["test_nodes"]))
+    print(f"validation accuracy={accuracy(model, *hidden_like):.4f}")
     (SUBMISSION / "config.json").write_text(json.dumps(config))
     save_file(model.state_dict(), SUBMISSION / "model.safetensors")
 
@@ -96,11 +105,9 @@ def train(
 
 
 @torch.no_grad()
-def validate(model: nn.Module, nodes: int) -> float:
-    """The share of right pointers on the labelled graphs that are like the hidden ones."""
-    weights, pointers = labelled(nodes)
-    found = model.eval()(torch.from_numpy(weights)).argmax(dim=3).numpy()
-    return float((found == pointers)[pointers >= 0].mean())
+def accuracy(model: nn.Module, weights: torch.Tensor, pointers: torch.Tensor) -> float:
+    found = model.eval()(weights).argmax(dim=3)
+    return (found == pointers)[pointers >= 0].double().mean().item()
 
 
 if __name__ == "__main__":
