@@ -122,10 +122,13 @@ def teach(rule: Rule, steps: int = 1200, hidden: int = 96) -> None:
     count = torch.tensor(rule.count / size, dtype=torch.float32).permute(1, 2, 0, 3)
     follow = torch.tensor(rule.follow).permute(1, 2, 0).reshape(16 * states)
     count = count.reshape(16, states, 16)
+    barred = (torch.arange(17) == 16).float()[:, None].expand(17, states)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 6e-3, total_steps=steps)
     for _ in range(steps):
-        counted, remembered = model.step(marks)
+        counted, remembered, closed = model.step(torch.cat([marks, 0 * marks[:1]]))
+        counted, remembered = counted[:16], remembered[:16]
+        shut = functional.binary_cross_entropy_with_logits(closed, barred)
         edges = torch.rand(64, 16) ** 3
         wrong = ((counted - count) @ edges.T).square().mean() + (
             counted - count
@@ -133,7 +136,7 @@ def teach(rule: Rule, steps: int = 1200, hidden: int = 96) -> None:
         grows = (model.growth - float(np.log(rule.growth))).square().sum()
         states_wrong = functional.cross_entropy(remembered.reshape(-1, states), follow)
         optimizer.zero_grad()
-        (10 * wrong + states_wrong + grows).backward()
+        (10 * wrong + states_wrong + grows + shut).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 5.0)
         optimizer.step()
         schedule.step()

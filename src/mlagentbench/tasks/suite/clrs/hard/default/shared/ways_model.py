@@ -48,22 +48,23 @@ class Model(nn.Module):
         )
         self.count = nn.Linear(hidden, 16)
         self.remember = nn.Linear(hidden, states)
+        self.closed = nn.Linear(hidden, 1)
         self.growth = nn.Parameter(torch.zeros(1))
 
-    def step(self, marks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """What counts and what is remembered, for marks [..., 2] and every state."""
+    def step(self, marks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """What counts, what is remembered, and if there is no edge; for every state."""
         seen = torch.cat(
             [(marks[..., c : c + 1] == torch.arange(1, 5)).float() for c in (0, 1)], -1
         )
         seen = seen[..., None, :].expand(*seen.shape[:-1], self.states, 8)
         states = torch.eye(self.states).expand(*seen.shape[:-1], self.states)
         hidden = self.read(torch.cat([seen, states], dim=-1))
-        return self.count(hidden), self.remember(hidden)
+        return self.count(hidden), self.remember(hidden), self.closed(hidden).squeeze(-1)
 
     def forward(self, weights: torch.Tensor) -> torch.Tensor:
-        count, remember = self.step(weights[..., 4:6])
+        count, remember, closed = self.step(weights[..., 4:6])
         cost = (count * features(weights)[..., None, :]).sum(dim=-1).clamp(min=1e-4) ** self.power
-        cost = torch.where(weights[..., 4:5] > 0, cost, torch.tensor(FAR))
+        cost = torch.where(closed > 0, torch.tensor(FAR), cost)
         chosen = remember.argmax(dim=-1, keepdim=True) == torch.arange(self.states)
         follow = torch.where(chosen, 0.0, FAR)
         return -torch.log(walk(cost, follow, self.rounds, self.growth.exp()))
