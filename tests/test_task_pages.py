@@ -40,8 +40,10 @@ def test_a_page_without_a_block_is_refused(pages: Path) -> None:
 
 def test_the_text_around_the_blocks_is_kept(tmp_path: Path) -> None:
     page = tmp_path / "vectorization.md"
-    markers = [f"<!-- measured: {tier} -->\nold\n<!-- end -->" for tier in ("mini", "full")]
-    page.write_text("\n".join(["before", markers[0], "between", markers[1], "after"]))
+    mini, hard, full = (
+        f"<!-- measured: {tier} -->\nold\n<!-- end -->" for tier in ("mini", "hard", "full")
+    )
+    page.write_text("\n".join(["before", mini, hard, "between", full, "after"]))
     text = updated_page(page, load_task("vectorization"))
     assert text.startswith("before\n<!-- measured: mini -->\n\n**Mini tier")
     assert "<!-- end -->\nbetween\n<!-- measured: full -->" in text
